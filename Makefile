@@ -1,16 +1,16 @@
 # demo  run the main job on embedded text      test   run the tests
 # check lint, format and types                 bench  run the benchmarks (BENCH=--quick for a smoke run)
-# docs  build the documentation in build/site
-# Each does its own set-up in .venv.
+# docs  build the documentation in build/site  package  build the wheel and install it into an empty environment
+# Each does its own set-up in .venv; the demo installs the package alone.
 
 PYTHON ?= python3
 BENCH ?=
 RUN := .venv/bin/
 BENCHMARKS := $(wildcard benchmarks/*.py)
 
-.PHONY: demo test slow check docs bench published clean
+.PHONY: demo test slow check docs bench published package clean
 
-demo: .venv/ready
+demo: .venv/base
 	$(RUN)contstim demo
 
 test: .venv/ready
@@ -35,13 +35,22 @@ docs: .venv/ready
 bench: .venv/ready
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(RUN)python $$script $(BENCH); done
 
+package: .venv/ready
+	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
+	PYTHON=$(abspath $(RUN)python) .ci/package
+
 clean:
 	rm -rf .venv contstim-demo
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/base: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "contstim needs Python 3.11 or later; $(PYTHON) was not found. Name yours: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "contstim needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version). Name another: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
+	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+# What the checks and tests need beyond the package itself
+.venv/ready: .venv/base
 	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@# kenlm is compiled on installation; what it does for ARPA files contstim's own tables do too
 	@if command -v cmake >/dev/null && { command -v c++ || command -v g++ || command -v clang++; } >/dev/null; \

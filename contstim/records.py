@@ -113,9 +113,16 @@ def _checksums(
     checksums = {}
     for path in map(Path, paths):
         if path.exists() and not is_device(path):
-            name = Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
-            checksums[name] = checksum(path, to_edit)
+            checksums[path_from(folder.resolve(), path.resolve())] = checksum(path, to_edit)
     return checksums
+
+
+def path_from(folder: Path, path: Path) -> str:
+    """A file's path from a folder; its whole path where it lies on another drive of Windows."""
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:
+        return path.as_posix()
 
 
 @contextmanager

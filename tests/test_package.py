@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tarfile
@@ -9,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 import contstim
 
@@ -171,3 +173,19 @@ def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
         inside = {name.partition("/")[2].split("/")[0] for name in archive.getnames()}
     assert {"contstim", "tests", "README.md", "LICENSE"} <= inside
     assert not {"models", "optimization", "experiments"} & inside
+
+
+def test_what_archives_are_told_agrees_with_the_package() -> None:
+    """CITATION.cff has what version 1.2.0 of its format asks for; Zenodo's file says the same."""
+    root = Path(__file__).parents[1]
+    citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    for source in (citation["preferred-citation"], *citation["references"]):
+        assert {"type", "title", "authors", "year"} <= source.keys()
+    assert citation["version"] == contstim.__version__
+    zenodo = json.loads((root / ".zenodo.json").read_text(encoding="utf-8"))
+    assert zenodo["title"] == citation["title"]
+    assert zenodo["license"] == citation["license"]
+    assert zenodo["creators"] == citation["authors"]
+    related = {identifier["identifier"] for identifier in zenodo["related_identifiers"]}
+    assert citation["preferred-citation"]["doi"] in related

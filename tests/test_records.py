@@ -11,7 +11,7 @@ import pytest
 
 from contstim import records
 from contstim.checksums import checksum, files_of
-from contstim.records import now, recorded_as, write_record
+from contstim.records import now, path_from, recorded_as, write_record
 
 
 def _sha(content: bytes) -> str:
@@ -81,3 +81,13 @@ def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch
         assert set(NETWORKS) - set(records.versions()) == {"kenlm"}
     finally:
         records._installed.cache_clear()
+
+
+def test_an_input_on_another_drive_is_named_by_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_on_windows(*_paths: object) -> str:
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr("os.path.relpath", as_on_windows)
+    assert path_from(tmp_path, tmp_path / "more.txt") == (tmp_path / "more.txt").as_posix()

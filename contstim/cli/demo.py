@@ -24,26 +24,22 @@ def demo(
 ) -> None:
     """Show the main job from end to end, on embedded text and models trained on the spot.
 
-    Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT, which takes some
-    minutes the first time; called again, it takes from the folder what is there.
+    Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT, which takes about a
+    minute the first time, and shows where two of them disagree as soon as both are trained. Called
+    again, it takes from the folder what is there.
 
     Example: `contstim demo --out contstim-demo`
     """
     from contstim.demo.run import run_demo
 
+    console = terminal()
     results = run_demo(
         out,
         seed=seed,
         say=lambda line: remark(f"{line} …", quiet=quiet),
         watch=lambda _name: training_progress(quiet=quiet),
+        show=lambda triplet: console.print(_triplet_table(triplet)),
     )
-    console = terminal()
-    printed: set[tuple[str, str]] = set()
-    for triplet in results.triplets:  # the most controversial of each pair of models
-        models = (triplet.model_1, triplet.model_2)
-        if models not in printed:
-            printed.add(models)
-            console.print(_triplet_table(triplet))
     # Of each pair of models, the natural pair with the lowest sum of ranks (Eq. 5).
     best: dict[tuple[str, str], Pair] = {}
     for pair in sorted(results.pairs, key=lambda pair: pair.rank_1_model_1 + pair.rank_2_model_2):

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import train_ngram
-from contstim.models.training.recurrent import train_recurrent
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.models.training.transformers import train_transformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,15 +23,16 @@ if TYPE_CHECKING:
 # Small and briefly trained: the demo needs models that differ, not good ones.
 NGRAMS = {"2-gram": 2, "3-gram": 3}
 RECURRENT = {
-    "RNN": RecurrentSettings(kind="rnn", embedding=128, hidden=192, min_count=1),
-    "LSTM": RecurrentSettings(kind="lstm", embedding=128, hidden=192, min_count=1),
+    "RNN": RecurrentSettings(kind="rnn", embedding=64, hidden=96, min_count=1),
+    "LSTM": RecurrentSettings(kind="lstm", embedding=64, hidden=96, min_count=1),
 }
 TRANSFORMERS = {
-    "GPT-2": TransformerSettings(kind="gpt2", width=96, layers=2, heads=4, window=64),
-    "BERT": TransformerSettings(kind="bert", width=96, layers=2, heads=4, window=64),
+    "GPT-2": TransformerSettings(kind="gpt2", width=64, layers=2, heads=2, window=32, dropout=0),
+    "BERT": TransformerSettings(kind="bert", width=64, layers=2, heads=2, window=32, dropout=0),
 }
 NAMES = (*NGRAMS, *RECURRENT, *TRANSFORMERS)
-EPOCHS = {"RNN": 4, "LSTM": 4, "GPT-2": 4, "BERT": 6}
+EPOCHS = {"RNN": 2, "LSTM": 3, "GPT-2": 3, "BERT": 3}
+LEARNING_RATES = {"RNN": 0.01, "LSTM": 0.01, "GPT-2": 0.006, "BERT": 0.006}
 
 
 def train(
@@ -64,12 +63,19 @@ def train(
         return load_model(f"kenlm:{path}", name=name)
     # Every trainer takes up what an earlier call left in its folder.
     epochs = min(EPOCHS[name], most_epochs or EPOCHS[name])
-    settings = TrainingSettings(epochs=epochs, batch_size=64, learning_rate=0.003, seed=seed)
+    settings = TrainingSettings(
+        epochs=epochs, batch_size=32, learning_rate=LEARNING_RATES[name], seed=seed
+    )
     out = folder / name
+    # Imported here: PyTorch and transformers take seconds, which n-gram models need not wait for.
     if name in RECURRENT:
+        from contstim.models.training.recurrent import train_recurrent
+
         kind = RECURRENT[name]
         train_recurrent(text, out, kind, settings, device="cpu", on_progress=on_progress)
     else:
+        from contstim.models.training.transformers import train_transformer
+
         small = TRANSFORMERS[name]
         train_transformer(text, out, small, settings, device="cpu", on_progress=on_progress)
     return load_model(str(folder / name), device="cpu", name=name)

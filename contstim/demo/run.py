@@ -6,10 +6,10 @@ import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contstim.corpus import read_sentences
-from contstim.demo.models import NAMES, train
+from contstim.demo.models import NAMES, NGRAMS, train
 from contstim.documents import read_json_object
 from contstim.english import generate
 from contstim.errors import InputError
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
     Watcher: TypeAlias = Callable[[Progress], None] | None
 
-_WORDS = 8
+_WORDS = 7  # BERT is exact over all orders, which costs twice as much for every word more
+# Each is shown as soon as its second model is trained; models are trained in the order of NAMES.
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
 _SETTINGS = "demo.json"
 
@@ -53,17 +54,17 @@ class Scale:
 
     Attributes:
         training: sentences that models are trained on.
-        natural: sentences of eight words to select pairs from, before those are left out that are
-            no news to the models.
+        natural: sentences to select pairs from, before those are left out that are no news to the
+            models.
         per_pair: natural pairs for each pair of models.
         triplets: for each of the pairs of models that synthesis is shown with.
         most_epochs: cuts the training of every network short.
     """
 
-    training: int = 8_000
-    natural: int = 400
-    per_pair: int = 2
-    triplets: int = 2
+    training: int = 3_000
+    natural: int = 250
+    per_pair: int = 1
+    triplets: int = 1
     most_epochs: int | None = None
 
 
@@ -102,6 +103,7 @@ def run_demo(
     scale: Scale | None = None,
     say: Callable[[str], None] = lambda _line: None,
     watch: Callable[[str], AbstractContextManager[Watcher]] = lambda _name: nullcontext(),
+    show: Callable[[Triplet], None] = lambda _triplet: None,
 ) -> Demo:
     """Train one model of every kind on the embedded English and show where they disagree.
 
@@ -116,6 +118,7 @@ def run_demo(
         say: told what happens next.
         watch: given a model's name, a context while it is trained; what that gives is told of
             every step.
+        show: given the most controversial triplet of two models as soon as both are trained.
 
     Raises:
         InputError: the folder holds a demo with another seed, scale or version.
@@ -125,43 +128,58 @@ def run_demo(
     say(f"Writing {counted(scale.training, 'sentence')} of the embedded English")
     text = _sentences(out / "text.txt", lambda: generate(scale.training, seed=seed))
     models: dict[str, LanguageModel] = {}
-    for name in NAMES:
+
+    def train_next(name: str) -> LanguageModel:
         say(f"Training: {name}")
         with watch(name) as watcher:
             models[name] = train(
-                name,
-                text,
-                out,
-                seed=seed,
-                most_epochs=scale.most_epochs,
-                on_progress=watcher,
+                name, text, out, seed=seed, most_epochs=scale.most_epochs, on_progress=watcher
             )
-    # Synthesis may use the words that all six models know.
-    vocabulary, _ = shared_vocabulary([*models.values()], default_vocabulary([*models.values()]))
-    vocabulary.save(out / "vocab.txt")
+        return models[name]
+
+    # The words of a search are those that n-gram models saw five times; the networks learn from
+    # the same text and know them too, but for words of the sentences that validate them alone.
+    vocabulary = default_vocabulary([train_next(name) for name in NGRAMS])
     # Of another seed, and none that a model was trained on: new to all of them.
     rules = (DistinctWords(vocabulary.repeatable), InVocabulary(vocabulary), NotIn(text))
     natural = _sentences(
         out / "natural.txt",
         lambda: filter_sentences(generate(scale.natural, seed=seed + 1, words=_WORDS), rules),
     )
+    triplets: list[Triplet] = []
+    path = out / "triplets.csv"
+    for number, (first, second) in enumerate(_DUELS):
+        for name in NAMES[len(models) : NAMES.index(second) + 1]:
+            vocabulary, _ = shared_vocabulary([train_next(name)], vocabulary)
+        duel = _read_duel(path, models[first], models[second], seed)
+        if not duel:
+            say(f"Searching: {first} against {second}")
+            # Every duel starts from sentences of its own.
+            starts = natural[number :: len(_DUELS)]
+            duel = _search_duel(models[first], models[second], starts, vocabulary, scale, seed)
+        triplets += duel
+        for triplet in duel[:1]:
+            show(triplet)
+    triplets.sort(key=lambda triplet: -triplet.controversiality)
+    vocabulary.save(out / "vocab.txt")
+    facts = {"seed": seed, "models": conventions(models.values())}
+    write_triplets(path, triplets)
+    write_record(path, [out / "natural.txt", out / "vocab.txt"], **facts)
     say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs")
     with Store(out / "scores.sqlite") as store:
-        scores = score_sentences([*models.values()], natural, store=store)
+        to_score = list(filter_sentences(natural, [InVocabulary(vocabulary)]))
+        scores = score_sentences([*models.values()], to_score, store=store)
     scores.write(out / "scores.csv")
     selection = select_natural(scores, per_pair=scale.per_pair)
     write_pairs(out / "pairs.csv", selection.pairs)
-    selection.certificate.save(out / "pairs.csv.certificate.json")
-    facts = {"seed": seed, "models": conventions(models.values())}
-    write_record(out / "scores.csv", [out / "natural.txt"], **facts)
     certificate = out / "pairs.csv.certificate.json"
+    selection.certificate.save(certificate)
+    write_record(out / "scores.csv", [out / "natural.txt"], **facts)
     write_record(out / "pairs.csv", [out / "scores.csv"], [certificate], **facts)
-    say(f"Synthesizing {counted(scale.triplets * len(_DUELS), 'triplet')}")
-    triplets = _triplets(out / "triplets.csv", models, natural, vocabulary, scale, facts)
     title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
     page = stimuli_report(title, [*triplets, *selection.pairs], scores=scores)
     write_text(out / "report.html", page.html())
-    return Demo(out, triplets, selection.pairs, scores)
+    return Demo(out, tuple(triplets), selection.pairs, scores)
 
 
 def _claim(out: Path, settings: Mapping[str, object]) -> None:
@@ -188,41 +206,47 @@ def _sentences(path: Path, make: Callable[[], Iterable[Sentence]]) -> list[Sente
     return list(read_sentences(path))
 
 
-def _triplets(
-    path: Path,
-    models: Mapping[str, LanguageModel],
+def _read_duel(path: Path, first: LanguageModel, second: LanguageModel, seed: int) -> list[Triplet]:
+    """The triplets of two models that an earlier run wrote, most controversial first."""
+    # The record is written last: where it is missing or says other, an earlier run was interrupted
+    # or had other models.
+    if not (path.is_file() and record_path(path).is_file()):
+        return []
+    record = read_json_object(record_path(path))
+    models = record.get("models", {})
+    if record.get("seed") != seed or any(
+        models.get(name) != convention for name, convention in conventions([first, second]).items()
+    ):
+        return []
+    names = first.name, second.name
+    return [t for t in read_triplets(path) if (t.model_1, t.model_2) == names]
+
+
+def _search_duel(
+    first: LanguageModel,
+    second: LanguageModel,
     natural: Sequence[Sentence],
     vocabulary: Vocabulary,
     scale: Scale,
-    facts: Mapping[str, Any],
-) -> tuple[Triplet, ...]:
-    """Triplets of some pairs of models, most controversial first."""
-    # The record is written last: where it is missing or says other, an earlier run was interrupted
-    # or had other models.
-    if path.is_file() and record_path(path).is_file():
-        record = read_json_object(record_path(path))
-        if all(record.get(name) == value for name, value in facts.items()):
-            return read_triplets(path)
-    # Every duel starts from sentences of its own, as many as it takes for enough triplets in which
-    # both synthetic sentences differ from the natural one.
+    seed: int,
+) -> list[Triplet]:
+    """Triplets of two models, most controversial first.
+
+    From as many natural sentences as it takes for enough triplets in which both synthetic sentences
+    differ from the natural one.
+    """
     changed: list[Triplet] = []
-    for number, (first, second) in enumerate(_DUELS):
-        start = len(changed)
-        for sentence in natural[number :: len(_DUELS)]:
-            if len(changed) - start == scale.triplets:
-                break
-            triplet, _, _ = synthesize_triplet(
-                models[first],
-                models[second],
-                sentence,
-                vocabulary,
-                seed=facts["seed"],
-                restarts=SINGLE,  # a demo is to be quick
-            )
-            if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
-                changed.append(triplet)
-    triplets = tuple(sorted(changed, key=lambda triplet: -triplet.controversiality))
-    write_triplets(path, triplets)
-    read = [path.with_name("natural.txt"), path.with_name("vocab.txt")]
-    write_record(path, read, **facts)
-    return triplets
+    for sentence in natural:
+        if len(changed) == scale.triplets:
+            break
+        triplet, _, _ = synthesize_triplet(
+            first,
+            second,
+            sentence,
+            vocabulary,
+            seed=seed,
+            restarts=SINGLE,  # a demo is to be quick
+        )
+        if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
+            changed.append(triplet)
+    return sorted(changed, key=lambda triplet: -triplet.controversiality)

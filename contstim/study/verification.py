@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.checksums import checksum, is_record
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
+from contstim.records import path_from
 from contstim.steps.watching import SILENT, Watcher
 from contstim.study.study import RESULTS
 from contstim.study.study_file import STUDY_FILE
@@ -274,7 +275,7 @@ class _Chain:
 
     def name(self, path: Path) -> str:
         """A path from the folder that is verified."""
-        return Path(os.path.relpath(path, self._folder)).as_posix()
+        return path_from(self._folder, path)
 
     def checked(self) -> list[CheckedFile]:
         """Every file that a record names."""
@@ -401,7 +402,10 @@ def grouped(files: Iterable[CheckedFile]) -> list[CheckedFile]:
         if len(group) <= _EACH:
             rows += group
         else:
-            folder = os.path.commonpath([file.path for file in group])
+            try:
+                folder = os.path.commonpath([file.path for file in group])
+            except ValueError:  # files on two drives of Windows
+                folder = ""
             where = f" in {Path(folder).as_posix()}" if folder else ""
             rows.append(CheckedFile(f"{len(group):,} files{where}", state, sentence))
     return rows

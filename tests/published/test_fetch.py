@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -99,3 +100,11 @@ def test_the_study_s_files_have_the_pinned_content(
     served[0].symlink_to(published_data / "contstimlang")
     folder = fetch_published(tmp_path / "here", ["vocabulary"], address=served[1])
     assert len(read_vocabulary(folder).initial) == 5_977
+
+
+def test_a_missing_pooch_is_named_with_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(InputError, match=r"contstim\[published\]"):
+        fetch_published(tmp_path)

@@ -87,7 +87,7 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
             file.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(number, "w") as new:
+                with os.fdopen(number, "w", encoding="ascii") as new:
                     new.write(secrets.token_urlsafe(24) + "\n")
             token = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -252,7 +252,8 @@ class _Actor:
 def _kill(process: int) -> None:
     """End a process on the machine on which this runs."""
     with suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
+        # Windows has no SIGKILL; any signal ends a process there
+        os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 def _check_reachable(address: str | None) -> None:

@@ -37,7 +37,8 @@ def foreign_errors(location: str) -> Iterator[None]:
         raise
     except ImportError as error:
         what = first_line(error)
-        raise ModelError(f"{location} needs a package that is missing: {what}") from error
+        how = " Install it with pip install 'contstim[xlm]'." if "sacremoses" in what else ""
+        raise ModelError(f"{location} needs a package that is missing: {what}{how}") from error
     except MemoryError as error:
         raise _too_large(location) from error
     except RecursionError as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from contstim.errors import InputError
+from contstim.machine import total_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -210,8 +210,8 @@ def _at_most(settings: Settings, most: int, *names: str) -> None:
 
 def _check_memory(weights: int) -> None:
     """Refuse a network whose weights, gradients and moments this machine's memory cannot hold."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if weights * _BYTES_A_WEIGHT > memory:
+    memory = total_memory()
+    if memory is not None and weights * _BYTES_A_WEIGHT > memory:
         raise InputError(
             f"A network of these sizes has {weights:,} weights or more, which take "
             f"{weights * _BYTES_A_WEIGHT / 2**30:,.0f} GiB to train; this machine has "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 from importlib import metadata
 from typing import Any
 
+from contstim.machine import total_memory
 from contstim.records import provenance
 from contstim.version import __version__
 
@@ -21,7 +21,7 @@ def environment_text() -> str:
     facts["environment"] |= {
         "release": platform.platform(),
         "processor": platform.processor() or platform.machine(),
-        "memory": _memory(),
+        "memory": total_memory(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
     }
     return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
@@ -63,11 +63,3 @@ def installed_requirements(package: str = "contstim") -> dict[str, str]:
                     continue  # not needed on this system
                 waiting.append(plain)
     return versions
-
-
-def _memory() -> int | None:
-    """Bytes of memory; None where the system does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import transformers
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from contstim.models.checkpoints.foreign import foreign_errors
 from contstim.models.fingerprints import fingerprint
 from tests.models import tiny
 
@@ -160,3 +162,15 @@ def test_the_fingerprint_of_a_slow_tokenizer_follows_its_merges_and_options(
         found.append(fingerprint(network, tokenizer))
     assert found[0] == found[1]
     assert len(set(found)) == 3
+
+
+def test_a_tokenizer_of_an_extra_is_refused_with_the_name_of_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
+    vocabulary.write_text("{}")
+    merges.write_text("")
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    slow: Any = transformers.XLMTokenizer
+    with pytest.raises(ModelError, match=r"contstim\[xlm\]"), foreign_errors("xlm"):
+        slow(str(vocabulary), str(merges))

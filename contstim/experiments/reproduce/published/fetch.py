@@ -59,9 +59,17 @@ def fetch_published(
         The folder.
 
     Raises:
-        InputError: an unknown name, no connection, no such file, or other content than expected.
+        InputError: Pooch is not installed, an unknown name, no connection, no such file, or other
+            content than expected.
     """
-    import pooch
+    try:
+        import pooch
+    except ImportError as error:
+        raise InputError(
+            "Fetching published files needs Pooch, which is not installed. Install it with pip "
+            "install 'contstim[published]', or download the repository dpmlab/contstimlang by hand "
+            "and give its folder."
+        ) from error
 
     wanted = tuple(names)
     unknown = [name for name in wanted if name not in PUBLISHED]
