@@ -86,14 +86,17 @@ class Conditionals:
         with_end = model.log_probs(pairs)
         before = model.word_log_probs(pairs)
         end = (with_end - before).reshape(n, n)
-        later = np.empty((n * n, n))
+        later = np.empty((n, n, n))
         for row, pair in enumerate(pairs):
-            three = pair.words + words[:1]
-            v = row % n
+            u, v = divmod(row, n)
+            if u and model.order < 3:  # the word before the last one is not read
+                later[u] = later[0]
+                continue
             # log p(u v w </s>) less those of u v, and of </s> after v w
-            scores = model.replacement_log_probs(Sentence(three), 2, words)
-            later[row] = scores - before[row] - end[v]
-        return cls(first, second.reshape(n, n), later.reshape(n, n, n), end)
+            three = Sentence(pair.words + words[:1])
+            scores = model.replacement_log_probs(three, 2, words)
+            later[u, v] = scores - before[row] - end[v]
+        return cls(first, second.reshape(n, n), later, end)
 
 
 class BestSentence:

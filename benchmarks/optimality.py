@@ -20,7 +20,7 @@ import sys
 import warnings
 from collections import Counter
 from functools import partial
-from itertools import chain, permutations
+from itertools import chain, permutations, product, zip_longest
 from pathlib import Path
 from tempfile import mkdtemp
 from time import process_time
@@ -101,10 +101,16 @@ def of_ngrams(
     """Directions of the n-gram pair with their sentences and what finds the best ones."""
     pair = [train(name, text, folder, seed=0) for name in ("2-gram", "3-gram")]
     words = frequent_words(text, N_INITIAL, N_INNER)
-    chosen = [s for length in lengths for s in naturals(folder, words, length, n)]
-    for accept, reject in permutations(pair):
-        best = partial(by_bounds, BestSentence(accept, reject, words), accept)  # type: ignore[arg-type]
-        yield "n-gram", accept, reject, words, chosen, best
+    ways = [
+        (accept, reject, partial(by_bounds, BestSentence(accept, reject, words), accept))  # type: ignore[arg-type]
+        for accept, reject in permutations(pair)
+    ]
+    # Lengths and directions by turns, so that what is there is balanced at any time
+    by_length = [naturals(folder, words, length, n) for length in lengths]
+    for some in zip_longest(*by_length):
+        for (accept, reject, best), natural in product(ways, some):
+            if natural is not None:
+                yield "n-gram", accept, reject, words, [natural], best
 
 
 def by_bounds(solver: BestSentence, accept: LanguageModel, natural: Sentence, loss: float) -> Case:

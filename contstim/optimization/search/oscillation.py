@@ -74,22 +74,24 @@ class Oscillation(Perturbation):
 
     Attributes:
         proposer: how a better word is looked for at each price.
+        otherwise: makes the start where prices lead back to the best sentence, or nowhere.
         lowest: the price of a round is drawn between this and the next, nats for each nat.
         highest: see `lowest`.
         rises: by what the price is multiplied, from climb to climb.
         first_words: so many of the best words at a position are tried with every word after
             them, where all models tell exact scores without a pass.
         patience: see `Perturbation`.
-        tries: rounds that may end below the floor, or where they began, before the search ends.
+        tries: rounds that may end below the floor, or where they began.
     """
 
     proposer: Proposer
+    otherwise: Perturbation
     lowest: float = 0.2
     highest: float = 1.0
     rises: tuple[float, ...] = (1.0, 2.0, 4.0, 16.0)
     first_words: int = 8
     patience: int = 8
-    tries: int = 4
+    tries: int = 2
 
     def perturb(
         self,
@@ -128,7 +130,7 @@ class Oscillation(Perturbation):
                 continue
             if objective.feasible(current.log_probs[:, None])[0]:
                 return objective.assess(current.sentence, current.log_probs)
-        return None
+        return self.otherwise.perturb(best, candidates, objective, evaluator, state, rng)
 
     def _pair(
         self,

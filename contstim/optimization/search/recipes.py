@@ -73,12 +73,13 @@ THOROUGH = Recipe(
     # this one, less than two, in several times the time (benchmarks/optimality.py).
     perturbation=Oscillation(
         proposer=DEFAULT.proposer,
+        otherwise=SlackPerturbation(),
         lowest=0.2,
         highest=1.0,
         rises=(1.0, 2.0, 4.0, 16.0),
         first_words=8,
         patience=8,
-        tries=4,
+        tries=2,
     ),
     restarts=SINGLE,
 )
