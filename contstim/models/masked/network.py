@@ -69,7 +69,8 @@ class MaskedNetwork:
         Returns:
             (k, n_outputs)
         """
-        self.model.eval()
+        if self.model.training:  # `eval` visits every module
+            self.model.eval()
         if self._narrow is None:
             logits = self._whole(ids, attention).flatten(0, 1)
             return logits[places.to(logits.device)]

@@ -106,6 +106,11 @@ class AcceptReject(Objective):
         """How far the accept model's log-probability is below the floor, (n_sentences,), nats."""
         return _below(self.floor, log_probs[0])
 
+    def feasible(self, log_probs: FloatArray) -> BoolArray:
+        """See `Objective.feasible`; asked of every word at every visit, without the shortfall."""
+        feasible: BoolArray = log_probs[0] >= self.floor
+        return feasible
+
 
 @dataclass(frozen=True)
 class AllAgree(Objective):

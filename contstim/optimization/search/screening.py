@@ -17,10 +17,11 @@ ones, and is scored exactly if it still promises enough.
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from contstim.optimization.search.improvement import most_improving
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _MIN_WORDS = 4  # to draft fewer words is no better than to score them exactly
-_SAMPLES = 16  # pairs of opposite draws from which an expected improvement is computed
 
 
 class PositionEstimates:
@@ -97,10 +97,8 @@ class PositionEstimates:
         """
         columns = np.flatnonzero(among)
         mean, spread = self.mean[:, columns], self.spread[:, columns]
-        improvement = expected_improvement(self._objective, loss, mean, spread)
-        # `order` counts places among `columns`, the words to choose from.
-        order = np.argsort(-improvement, kind="stable")[:limit]
-        chosen: IntArray = columns[order[improvement[order] > min_expected_improvement]]
+        best = most_improving(self._objective, loss, mean, spread, limit, min_expected_improvement)
+        chosen: IntArray = columns[best]
         return chosen
 
     def next_batch(
@@ -197,50 +195,6 @@ class PositionEstimates:
     def _compare(self, number: int, columns: IntArray, outcomes: FloatArray, stage: Stage) -> None:
         estimated = self._differences[stage][number, columns]
         self._state.calibration(number, stage).update(estimated, outcomes)
-
-
-def expected_improvement(
-    objective: Objective, loss: float, mean: FloatArray, spread: FloatArray
-) -> FloatArray:
-    """By how much words are expected to lower the loss while they keep the constraint, (n_words,).
-
-    The expectation is over independent normal errors of the means (Gardner et al. 2014, constrained
-    expected improvement).
-
-    Args:
-        objective: what to minimise and to keep.
-        loss: to improve on.
-        mean: of each word's log-probabilities, (n_models, n_words), nats.
-        spread: their standard deviations, (n_models, n_words), nats.
-    """
-    if not spread.any():  # all means are exact
-        return _improvement(objective, loss, mean)
-    draws = _normal_draws(len(mean))  # (n_draws, n_models)
-    # A word that is no improvement where every model errs in its favour by the largest error drawn
-    # is none in any draw.
-    signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
-    most_favourable = mean + signs * np.abs(draws).max() * spread
-    possible = np.flatnonzero(_improvement(objective, loss, most_favourable) > 0)
-    mean, spread = mean[:, possible], spread[:, possible]
-    total = np.zeros(len(possible))
-    for errors in draws:  # (n_models,), the same for all words, so that luck favours none of them
-        total += _improvement(objective, loss, mean + errors[:, None] * spread)
-    expected = np.zeros(len(most_favourable[0]))
-    expected[possible] = total / len(draws)
-    return expected
-
-
-def _improvement(objective: Objective, loss: float, log_probs: FloatArray) -> FloatArray:
-    feasible = objective.feasible(log_probs)
-    return np.where(feasible, np.maximum(loss - objective.loss(log_probs), 0.0), 0.0)
-
-
-@lru_cache(maxsize=8)
-def _normal_draws(n_models: int) -> FloatArray:
-    """(2 * _SAMPLES, n_models), in opposite pairs, the same for all words."""
-    half = np.random.default_rng(0).standard_normal((_SAMPLES, n_models))
-    draws: FloatArray = np.concatenate([half, -half])
-    return draws
 
 
 class Stage(Enum):

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
-from contstim.arrays import FloatArray
-from contstim.optimization.search.objectives import AcceptReject
-from contstim.optimization.search.screening import (
-    Calibration,
-    SearchState,
-    Stage,
-    expected_improvement,
-)
-from tests.optimization.search.toys import TableModel
+from contstim.optimization.search.screening import Calibration, SearchState, Stage
 
 
 def test_a_calibration_is_ridge_regression_towards_the_diagonal() -> None:
@@ -51,41 +42,3 @@ def test_costs_and_batches_follow_what_was_spent_and_gained() -> None:
         state.record_batch(improved=improved)
     assert state.batch_size(8) == round(7 / 3)
     assert state.calibration(0, Stage.DRAFT) is state.calibration(0, Stage.DRAFT)
-
-
-PUBLISHED = AcceptReject((TableModel(1), TableModel(2)), -20.0)
-
-
-def closed_form(loss: float, mean: FloatArray, spread: FloatArray) -> FloatArray:
-    z = (loss - mean[1]) / spread[1]
-    improvement = spread[1] * (z * norm.cdf(z) + norm.pdf(z))
-    expected: FloatArray = improvement * norm.cdf((mean[0] - PUBLISHED.floor) / spread[0])
-    return expected
-
-
-def test_the_expected_improvement_is_constrained() -> None:
-    """Witness: its closed form for independent normal errors (Gardner et al. 2014)."""
-    mean = np.array([[-19.5, -17.0, -21.0], [-22.0, -20.5, -30.0]])
-    spread = np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
-    expected = closed_form(-20.0, mean, spread)
-    computed = expected_improvement(PUBLISHED, -20.0, mean, spread)
-    np.testing.assert_allclose(computed, expected, rtol=0.35)
-    assert (np.argsort(computed) == np.argsort(expected)).all()
-
-
-def test_of_exact_scores_it_is_the_improvement_itself() -> None:
-    """Witness: by hand."""
-    mean = np.array([[-19.0, -21.0, -20.0], [-25.0, -30.0, -19.0]])
-    computed = expected_improvement(PUBLISHED, -20.0, mean, np.zeros((2, 3)))
-    assert computed.tolist() == [5.0, 0.0, 0.0]
-
-
-def test_the_worked_example_holds() -> None:
-    """Witness: the closed form; the numbers are those on top of `screening.py`."""
-    mean = np.array([[-20.0, -20.5, -26.0], [-18.0, -21.0, -27.0]])
-    spread = np.full((2, 3), 2.0)
-    expected = closed_form(-18.0, mean, spread)
-    np.testing.assert_allclose(expected[1:], [1.2, 0.01], atol=0.05)
-    computed = expected_improvement(PUBLISHED, -18.0, mean, spread)
-    assert computed[1] == pytest.approx(expected[1], rel=0.35)
-    assert computed[2] < 0.1
