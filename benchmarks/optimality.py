@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import warnings
 from collections import Counter
 from functools import partial
@@ -27,17 +26,14 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from best_sentence import BestSentence
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.best_sentence import BestSentence  # noqa: E402
-from contstim.demo.models import train  # noqa: E402
-from contstim.english import generate  # noqa: E402
-from contstim.optimization.search.recipes import RECIPES  # noqa: E402
-from contstim.optimization.search.synthesize import synthesize  # noqa: E402
-from contstim.sentence import Sentence, repeats  # noqa: E402
-from contstim.vocabulary import Vocabulary  # noqa: E402
+from contstim.demo.models import train
+from contstim.english import generate
+from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.synthesize import synthesize
+from contstim.sentence import Sentence, repeats
+from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -48,8 +48,9 @@ class Contest(Evaluator):
     Args:
         models: the accept model, then the reject model.
         candidates: the words for the positions of the natural sentence.
-        passes: how many may be made, where the time is used up as well.
-        seconds: of the processor, which may be used, where the passes are used up as well.
+        passes: how many may be made.
+        seconds: of the processor, which may be used; a search ends where both are used up, or
+            three times as much of one.
 
     Attributes:
         objective: the published one.
@@ -75,7 +76,10 @@ class Contest(Evaluator):
 
     def counted(self, number: int) -> Any:
         """See `Evaluator.counted`; all that a model computes passes here."""
-        if self.cost.rows >= self.passes and process_time() - self.began >= self.seconds:
+        passes, seconds = self.cost.rows, process_time() - self.began
+        # A search that meets known sentences only makes no passes: it ends in thrice the time
+        both = passes >= self.passes and seconds >= self.seconds
+        if both or passes >= 3 * self.passes or seconds >= 3 * self.seconds:
             raise Spent
         return super().counted(number)
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import warnings
 import zlib
 from collections import Counter
@@ -32,16 +31,13 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 import torch
+from rival_searches import RIVALS, Contest, Spent
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.rival_searches import RIVALS, Contest, Spent  # noqa: E402
-from contstim.demo.models import train  # noqa: E402
-from contstim.english import generate  # noqa: E402
-from contstim.optimization.search.constraints import Candidates, NoRepeats  # noqa: E402
-from contstim.sentence import Sentence, repeats  # noqa: E402
-from contstim.vocabulary import Vocabulary  # noqa: E402
+from contstim.demo.models import train
+from contstim.english import generate
+from contstim.optimization.search.constraints import Candidates, NoRepeats
+from contstim.sentence import Sentence, repeats
+from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from best_sentence import BestSentence
 
-from benchmarks.best_sentence import BestSentence
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.synthesize import synthesize

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from best_sentence import BestSentence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.best_sentence import BestSentence
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.objectives import AcceptReject
 from contstim.optimization.search.oscillation import Oscillation, Priced
@@ -66,11 +66,11 @@ def test_between_ngram_models_thorough_comes_nearer_to_the_best_sentence_than_de
     bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
     """Witness: the best of all sentences by branch and bound, see `test_best_sentence`."""
-    words = Vocabulary.from_sentences(english[:12])
-    naturals = [s for s in english[:12] if len(s) <= 8 and not repeats(s.words, words.repeatable)]
+    words = Vocabulary.from_sentences(english[:8])
+    naturals = [s for s in english[:8] if len(s) <= 8 and not repeats(s.words, words.repeatable)]
     solver = BestSentence(trigram, bigram, words)
     gaps = {"default": 0.0, "thorough": 0.0}
-    for natural in naturals[:4]:
+    for natural in naturals[:2]:
         best = solver.find(float(trigram.log_probs([natural])[0]), len(natural)).loss
         for name in gaps:
             recipe = RECIPES[name]
