@@ -69,8 +69,8 @@ THOROUGH = Recipe(
     capitals=DEFAULT.capitals,
     plausible=DEFAULT.plausible,
     proposer=DEFAULT.proposer,
-    # Between n-gram models the default ends about six nats above the best sentence that there is;
-    # this one, less than two, in several times the time (benchmarks/optimality.py).
+    # Between n-gram models over few words the default ends about six nats above the best sentence
+    # that there is; this one about two, in ten times the time (benchmarks/optimality.py).
     perturbation=Oscillation(
         proposer=DEFAULT.proposer,
         otherwise=SlackPerturbation(),
