@@ -68,7 +68,7 @@ def generated(folder: Path, n: int, seed: int, words: int | None = None) -> list
 
 def naturals(folder: Path, words: Vocabulary, length: int, n: int) -> list[Sentence]:
     """New sentences of these words without repetitions."""
-    pool = generated(folder, 3_000, seed=1, words=length)
+    pool = generated(folder, 3_000 if n > 2 else 300, seed=1, words=length)
     return [s for s in pool if not words.missing(s) and not repeats(s.words)][:n]
 
 
@@ -205,7 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few words, two sentences")
+    parser.add_argument("--quick", action="store_true", help="two sentences, hardly trained models")
     parser.add_argument("--sentences", type=int, default=20, help="of each length")
     parser.add_argument("--of-networks", type=int, default=5, help="sentences of each direction")
     parser.add_argument("--recipe", action="append", choices=list(RECIPES))
@@ -220,7 +220,7 @@ def main() -> None:
     cases = [json.loads(line) for line in lines]
     if not options.report:
         quick = options.quick
-        text = generated(folder, 1_000 if quick else 8_000, seed=0)
+        text = generated(folder, 300 if quick else 8_000, seed=0)
         done = {(c["kind"], c["accept"], c["reject"], c["natural"], c["recipe"]) for c in cases}
         n, of_each = (2, 1) if quick else (options.sentences, options.of_networks)
         lengths = (5,) if quick else LENGTHS
