@@ -61,7 +61,7 @@ def synthesize(
     vocabulary: Words = None,
     allow_unknown: AllowUnknown = False,
     recipe: Annotated[
-        str, typer.Option(help="How to search: default, or golan2023, the published procedure.")
+        str, typer.Option(help="How to search: default, thorough, or golan2023, the published one.")
     ] = "default",
     objective: Annotated[
         Literal["accept-reject", "symmetric"],

@@ -1,0 +1,245 @@
+"""How far searches end above the best sentence that there is.
+
+    python benchmarks/optimality.py [--quick] [--sentences N] [--recipe NAME]... [--folder DIR]
+
+Between a 2-gram and a 3-gram model the best of all sentences is found by branch and bound (see
+`best_sentence`), with its proof: 40 words may begin a sentence, 100 may follow, the most frequent
+ones of the embedded English. Natural sentences of four to eight of these words are searched in both
+directions. Between small networks, where no such bounds are known, every sentence of four words out
+of a dozen is scored instead. The gap is log p(found | reject) - log p(best | reject) in
+nats; a sentence counts as the best if its gap is no more than rounding.
+
+Results are kept in DIR as they come, and not computed twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections import Counter
+from functools import partial
+from itertools import chain, permutations, product, zip_longest
+from pathlib import Path
+from tempfile import mkdtemp
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from best_sentence import BestSentence
+
+from contstim.demo.models import train
+from contstim.english import generate
+from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.synthesize import synthesize
+from contstim.sentence import Sentence, repeats
+from contstim.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import LanguageModel
+
+N_INITIAL, N_INNER, LENGTHS = 40, 100, (4, 5, 6, 7, 8)
+NETWORKS = (("BERT", "GPT-2"), ("LSTM", "GPT-2"), ("BERT", "LSTM"))
+FEW_WORDS = 9  # of which every sentence is scored
+ROUNDING = {"n-gram": 1e-6, "network": 1e-3}
+Case = dict[str, Any]
+
+
+def frequent_words(text: list[Sentence], n_initial: int, n_inner: int) -> Vocabulary:
+    """The most frequent words at the start of sentences, and elsewhere."""
+    initial = Counter(s.words[0] for s in text)
+    inner = Counter(word for s in text for word in s.words[1:])
+    return Vocabulary(
+        tuple(word for word, _ in initial.most_common(n_initial)),
+        tuple(word for word, _ in inner.most_common(n_inner)),
+    )
+
+
+def generated(folder: Path, n: int, seed: int, words: int | None = None) -> list[Sentence]:
+    """Sentences of the embedded English, which take a while: kept in a file."""
+    path = folder / f"sentences-{n}-{seed}-{words}.txt"
+    if not path.is_file():
+        path.write_text("\n".join(s.text for s in generate(n, seed=seed, words=words)), "utf-8")
+    return [Sentence.parse(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def naturals(folder: Path, words: Vocabulary, length: int, n: int) -> list[Sentence]:
+    """New sentences of these words without repetitions."""
+    pool = generated(folder, 3_000 if n > 2 else 300, seed=1, words=length)
+    return [s for s in pool if not words.missing(s) and not repeats(s.words)][:n]
+
+
+def searched(
+    accept: LanguageModel, reject: LanguageModel, natural: Sentence, words: Vocabulary, recipe: str
+) -> Case:
+    began = process_time()
+    result = synthesize(accept, reject, natural, words, recipe=RECIPES[recipe])
+    return {
+        "accept": accept.name,
+        "reject": reject.name,
+        "natural": natural.text,
+        "words": len(natural),
+        "recipe": recipe,
+        "synthetic": result.synthetic.text,
+        "loss": result.log_probs[1],
+        "drop": result.natural_log_probs[1] - result.log_probs[1],
+        "passes": sum(cost.rows for cost in result.costs.values()),
+        "seconds": process_time() - began,
+    }
+
+
+def of_ngrams(
+    folder: Path, text: list[Sentence], n: int, lengths: tuple[int, ...]
+) -> Iterator[Any]:
+    """Directions of the n-gram pair with their sentences and what finds the best ones."""
+    pair = [train(name, text, folder, seed=0) for name in ("2-gram", "3-gram")]
+    words = frequent_words(text, N_INITIAL, N_INNER)
+    ways = [
+        (accept, reject, partial(by_bounds, BestSentence(accept, reject, words), accept))  # type: ignore[arg-type]
+        for accept, reject in permutations(pair)
+    ]
+    # Lengths and directions by turns, so that what is there is balanced at any time
+    by_length = [naturals(folder, words, length, n) for length in lengths]
+    for some in zip_longest(*by_length):
+        for (accept, reject, best), natural in product(ways, some):
+            if natural is not None:
+                yield "n-gram", accept, reject, words, [natural], best
+
+
+def by_bounds(solver: BestSentence, accept: LanguageModel, natural: Sentence, loss: float) -> Case:
+    """The lowest loss by branch and bound."""
+    result = solver.find(float(accept.log_probs([natural])[0]), len(natural), loss)
+    return {"best": min(loss, result.loss), "proven": result.proven, "nodes": result.nodes}
+
+
+def of_networks(folder: Path, text: list[Sentence], n: int, epochs: int | None) -> Iterator[Any]:
+    """Directions of pairs of networks; each natural sentence has a vocabulary of its own."""
+    pool = generated(folder, 500, seed=2, words=4)
+    frequent = [word for word, _ in Counter(w for s in text for w in s.words[1:]).most_common(60)]
+    rng = np.random.default_rng(0)
+    for names in NETWORKS:
+        pair = [train(name, text, folder, seed=0, most_epochs=epochs) for name in names]
+        usable = [s for s in pool if not repeats(s.words)]
+        usable = [s for s in usable if all(model.knows(s.words).all() for model in pair)]
+        for accept, reject in permutations(pair):
+            for natural in usable[:n]:
+                others = [w for w in frequent if w not in natural.words[1:]]
+                inner = [*natural.words[1:], *rng.permutation(others)[: FEW_WORDS - 3].tolist()]
+                words = Vocabulary((natural.words[0], "The", "He"), tuple(inner))
+                every = [
+                    Sentence((first, *rest), natural.end)
+                    for first in words.initial
+                    for rest in permutations(words.inner, 3)
+                    if not repeats((first, *rest))
+                ]
+                best = partial(by_scoring_all, every, accept, reject)
+                yield "network", accept, reject, words, [natural], best
+
+
+def by_scoring_all(
+    every: list[Sentence],
+    accept: LanguageModel,
+    reject: LanguageModel,
+    natural: Sentence,
+    loss: float,
+) -> Case:
+    """The lowest loss of all sentences, each scored."""
+    floor = float(accept.log_probs([natural])[0])
+    scores = accept.log_probs(every)
+    keeps = [s for s, score in zip(every, scores, strict=True) if score >= floor]
+    lowest = float(reject.log_probs(keeps).min()) if keeps else loss
+    return {"best": min(loss, lowest), "proven": True, "nodes": len(every)}
+
+
+def interval(values: FloatArray) -> tuple[float, float]:
+    """A 95 % bootstrap interval of the mean."""
+    rng = np.random.default_rng(0)
+    draws = rng.integers(len(values), size=(10_000, len(values)))
+    low, high = np.percentile(values[draws].mean(axis=1), (2.5, 97.5))
+    return float(low), float(high)
+
+
+def report(cases: list[Case]) -> None:
+    by_case: dict[tuple[str, ...], dict[str, Case]] = {}
+    for case in cases:
+        key = (case["kind"], case["accept"], case["reject"], case["natural"])
+        by_case.setdefault(key, {})[case["recipe"]] = case
+    recipes = list(dict.fromkeys(case["recipe"] for case in cases))
+    every = {key: some for key, some in by_case.items() if len(some) == len(recipes)}
+    # What was best known when a case was solved may have been bettered by another recipe since
+    proven = {k: s for k, s in every.items() if any(c["proven"] for c in s.values())}
+    print(f"{len(every)} cases, of which the best sentence is proven in {len(proven)}")
+
+    def table(title: str, keys: list[tuple[str, ...]]) -> None:
+        if not keys:
+            return
+        print(f"\n{title}: {len(keys)} cases")
+        print(
+            "recipe       the best   mean gap [95 %]          largest   drop of best   CPU seconds"
+        )
+        for recipe in recipes:
+            some = [proven[key][recipe] for key in keys]
+            best = [min(c["best"] for c in proven[key].values()) for key in keys]
+            gaps = np.array([c["loss"] - b for c, b in zip(some, best, strict=True)])
+            share = np.mean(np.array(gaps) <= [ROUNDING[key[0]] for key in keys])
+            possible = np.mean([c["drop"] + g for c, g in zip(some, gaps, strict=True)])
+            low, high = interval(gaps)
+            print(
+                f"{recipe:12} {share:8.2f} {gaps.mean():8.3f} [{low:6.3f}, {high:6.3f}] "
+                f"{gaps.max():12.2f} {possible:12.2f} {np.mean([c['seconds'] for c in some]):12.2f}"
+            )
+
+    table("n-gram x n-gram", [key for key in proven if key[0] == "n-gram"])
+    for length in LENGTHS:
+        of_length = {k for k, some in proven.items() if some[recipes[0]]["words"] == length}
+        table(f"  {length} words", [k for k in proven if k[0] == "n-gram" and k in of_length])
+    for pair in NETWORKS:
+        keys = [k for k in proven if k[0] == "network" and set(k[1:3]) == set(pair)]
+        table(" x ".join(pair), keys)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="two sentences, hardly trained models")
+    parser.add_argument("--sentences", type=int, default=20, help="of each length")
+    parser.add_argument("--of-networks", type=int, default=5, help="sentences of each direction")
+    parser.add_argument("--recipe", action="append", choices=list(RECIPES))
+    parser.add_argument("--folder", type=Path, help="keeps models and results")
+    parser.add_argument("--report", action="store_true", help="run nothing, print what is there")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    folder = options.folder or Path(mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "optimality.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    cases = [json.loads(line) for line in lines]
+    if not options.report:
+        quick = options.quick
+        text = generated(folder, 300 if quick else 8_000, seed=0)
+        done = {(c["kind"], c["accept"], c["reject"], c["natural"], c["recipe"]) for c in cases}
+        n, of_each = (2, 1) if quick else (options.sentences, options.of_networks)
+        lengths = (5,) if quick else LENGTHS
+        directions = chain(
+            of_ngrams(folder, text, n, lengths),
+            of_networks(folder, text, of_each, 1 if quick else None) if of_each else (),
+        )
+        for kind, accept, reject, words, chosen, best in directions:
+            for natural in chosen:
+                for recipe in options.recipe or ("default", "thorough"):
+                    if (kind, accept.name, reject.name, natural.text, recipe) in done:
+                        continue
+                    case = {"kind": kind, **searched(accept, reject, natural, words, recipe)}
+                    case |= best(natural, case["loss"])
+                    cases.append(case)
+                    with path.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(case) + "\n")
+    report(cases)
+
+
+if __name__ == "__main__":
+    main()
