@@ -36,7 +36,6 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["extensions", "README.md"]
-suppress_warnings = ["toc.empty_glob"]
 smartquotes = False  # options begin with two hyphens
 
 # Pages are Markdown; headings can be linked to as on the web pages of repositories
