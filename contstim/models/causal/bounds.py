@@ -53,6 +53,9 @@ def bounds(
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
     # Of the words of several tokens that fit the window, those with the highest bounds
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
+    if len(longer) > read > 0:  # each reads one token or more, so that no more words can be read
+        highest = upper[longer]
+        longer = longer[highest >= np.partition(highest, -read)[-read]]
     longer = longer[np.argsort(-upper[longer], kind="stable")]
     chosen = longer[np.cumsum(lengths[longer] - 1) <= read]
     terms = network.continuations(prefix, [candidates.tokens[number] for number in chosen])

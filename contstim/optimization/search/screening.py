@@ -96,7 +96,7 @@ class PositionEstimates:
             min_expected_improvement: nats, which all of them exceed.
         """
         columns = np.flatnonzero(among)
-        mean, spread = self.mean[:, columns], self.spread[:, columns]
+        mean, spread = self.mean.take(columns, axis=1), self.spread.take(columns, axis=1)
         best = most_improving(self._objective, loss, mean, spread, limit, min_expected_improvement)
         chosen: IntArray = columns[best]
         return chosen
@@ -122,7 +122,7 @@ class PositionEstimates:
         # Models with something left to refine among the open words, and what a word costs there. A
         # draft takes about two passes a word of the sentence, the word that stands there included.
         costs = {}
-        for number in np.flatnonzero(~self.refined[:, self.open].all(axis=1)).tolist():
+        for number in np.flatnonzero((self.open & ~self.refined).any(axis=1)).tolist():
             guess = self._evaluator.exact_passes[number]
             if self._evaluator.models[number].draft() is not None:
                 guess = 2.0 * len(self._position.sentence)
