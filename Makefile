@@ -6,7 +6,7 @@
 PYTHON ?= python3
 BENCH ?=
 RUN := .venv/bin/
-BENCHMARKS := $(wildcard benchmarks/*.py)
+BENCHMARKS := $(shell grep -l __main__ benchmarks/*.py)
 
 .PHONY: demo test slow check docs bench published package clean
 
