@@ -9,7 +9,7 @@ import typer
 
 from contstim.cli.options import Model, Quiet, Seed, Words
 from contstim.cli.output import INCOMPLETE, names_for_tables, print_table, remark, terminal
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.steps.loading import Loading
 from contstim.steps.triplets import Execution, TripletSettings, search_triplets
 from contstim.wording import counted
@@ -77,7 +77,7 @@ def triplets(
         review=review or (),
         loading=loading,
         seed=seed,
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
     )
     if not quiet:
         _print_statistics(results)
