@@ -104,8 +104,11 @@ def run(
         if comparison.differing:
             print_table(table)
         print(comparison)
-    if done.incomplete:
-        warn(f"not everything was found: {', '.join(done.incomplete)}; see above.")
+    for name, warnings in done.incomplete.items():
+        if name in done.unchanged:  # said by an earlier run
+            for text in warnings:
+                warn(text)
+        warn(f"{name}: not all that was wanted could be found; what was is used.")
     if comparison is not None and comparison.tables_differ:
         raise typer.Exit(1)
     if done.incomplete:
