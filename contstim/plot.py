@@ -85,13 +85,16 @@ def power(power: DesignPower) -> list[Axes]:
 
 
 def analysis(
-    analysis: Analysis, name: str = "cosine-overall", *, pair: tuple[str, str] | None = None
+    analysis: Analysis,
+    name: str = "signed-rank-cosine-overall",
+    *,
+    pair: tuple[str, str] | None = None,
 ) -> list[Axes]:
     """A figure of an analysis.
 
     Args:
         analysis: what `analyze` returned.
-        name: `cosine-overall`; `accuracy-` and another scope; `agreement-random-natural`;
+        name: `signed-rank-cosine-overall`; `accuracy-` and another scope; `agreement-random-natural`;
             `dominance-` and a condition; `roles-natural-synthetic`; `ranks`; `reliability`.
         pair: the two models of `ranks`; by default the two rivals most consistent with people.
 

@@ -55,6 +55,8 @@ def test_every_figure_of_the_report_is_there_by_the_name_of_its_file(analysis: A
         assert axes[0].figure is plt.gcf(), "pyplot shows it"
         assert axes[0].has_data()
     assert len(plt.get_fignums()) == len(names), "and no other"
+    by_default, _significance = plot.analysis(analysis)
+    assert by_default.get_title(loc="left") == "all trials"
 
 
 def test_what_is_changed_is_what_is_saved(analysis: Analysis) -> None:
