@@ -94,8 +94,9 @@ def analysis(
 
     Args:
         analysis: what `analyze` returned.
-        name: `signed-rank-cosine-overall`; `accuracy-` and another scope; `agreement-random-natural`;
-            `dominance-` and a condition; `roles-natural-synthetic`; `ranks`; `reliability`.
+        name: `signed-rank-cosine-overall`; `accuracy-` and another scope;
+            `agreement-random-natural`; `dominance-` and a condition; `roles-natural-synthetic`;
+            `ranks`; `reliability`.
         pair: the two models of `ranks`; by default the two rivals most consistent with people.
 
     Raises:
