@@ -76,12 +76,16 @@ class Contest(Evaluator):
 
     def counted(self, number: int) -> Any:
         """See `Evaluator.counted`; all that a model computes passes here."""
+        self.end_in_time()
+        return super().counted(number)
+
+    def end_in_time(self) -> None:
+        """End a search that has spent what it may."""
         passes, seconds = self.cost.rows, process_time() - self.began
         # A search that meets known sentences only makes no passes: it ends in thrice the time
         both = passes >= self.passes and seconds >= self.seconds
         if both or passes >= 3 * self.passes or seconds >= 3 * self.seconds:
             raise Spent
-        return super().counted(number)
 
     def note(self, loss: float) -> None:
         """Note a sentence that keeps the floor."""
@@ -92,6 +96,7 @@ class Contest(Evaluator):
 
     def at(self, current: ScoredSentence, index: int) -> Position:
         """A position of a sentence, and the words for it."""
+        self.end_in_time()  # words that are all known ask no model
         return self.candidates.at(current, index)
 
     def score(
