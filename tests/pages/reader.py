@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,23 +42,27 @@ JOB = {
 class Reader:
     """Runs the blocks of one page, one after the other.
 
-    Args:
+    Attributes:
         folder: where to type.
         instead: what is typed in place of something that this machine lacks, or that takes long.
+        names: of the Python of the page.
+        port: at which a server listens here that listens at 8000 on the page.
+        others: servers of others, which end with the page.
     """
 
     def __init__(self, folder: Path, instead: Mapping[str, str]) -> None:
         self.folder = folder
         self.instead = instead
         self.names: dict[str, Any] = {}
+        self.others = ExitStack()
         self._server: subprocess.Popen[str] | None = None
-        self._port = "8000"
+        self.port = "8000"
 
     def change(self, text: str) -> str:
         """The text as it is typed here."""
         for page, here in self.instead.items():
             text = text.replace(page, here)
-        return text.replace(":8000", f":{self._port}")
+        return text.replace(":8000", f":{self.port}")
 
     def type(self, command: Command) -> None:
         """Run a command; what the page says that it prints must be printed."""
@@ -100,11 +104,11 @@ class Reader:
         """Start a server as in a second terminal, in place of the one before; its address."""
         self.close()
         with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = str(free.getsockname()[1])
+            self.port = str(free.getsockname()[1])
         words = [word for word in words if word not in ("--port", "8000")]
         with (self.folder / "server.txt").open("w") as log:
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "contstim", *words, "--port", self._port],
+                [sys.executable, "-m", "contstim", *words, "--port", self.port],
                 cwd=self.folder,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -170,6 +174,7 @@ def reading(folder: Path, instead: Mapping[str, str]) -> Iterator[Reader]:
         yield reader
     finally:
         reader.close()
+        reader.others.close()
 
 
 __all__ = ["Reader", "read_commands", "reading"]

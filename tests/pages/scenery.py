@@ -11,7 +11,7 @@ from pathlib import Path
 
 from contstim.english import generate
 from contstim.reviews import Decision, undecided, write_review
-from contstim.stimuli import Condition, Trial, read_trials, read_triplets
+from contstim.stimuli import Condition, Trial, read_pairs, read_trials, read_triplets
 from contstim.testing.platform import PlantedAnswers, PlatformContract
 from tests.cli.running import succeed
 from tests.evaluation.acceptability.tables import ITEMS
@@ -28,21 +28,16 @@ from tests.models.tiny import TEXTS
 from tests.pages.blocks import ROOT, read_blocks, read_commands
 from tests.pages.reader import Reader
 
-CHECKPOINTS = {
-    "bert-base-cased": "bert",
-    "bert-large-cased": "bert",
-    "gpt2": "gpt2",
-    "gpt2-xl": "gpt2",
-    "meta-llama/Llama-3.1-8B": "llama",
-    "meta-llama/Llama-3.1-70B": "llama",
-    "models/bert-large-cased": "bert",
-    "models/gpt2-xl": "gpt2",
-    "Qwen/Qwen2.5-7B": "gpt2",
-    "roberta-large": "roberta",
-    "runs/bert": "bert",
-    "runs/gpt2": "gpt2",
+TRAINED = {
+    "bert": ("bert-base-cased", "bert-large-cased", "models/bert-large-cased", "runs/bert"),
+    "gpt2": ("gpt2", "gpt2-xl", "models/gpt2-xl", "runs/gpt2", "Qwen/Qwen2.5-7B"),
 }
-"""Names on pages and the tiny network in a folder of that name, which goes before the hub."""
+TINY = {
+    "llama": ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B"),
+    "roberta": ("roberta-large",),
+}
+"""Networks in folders of names that pages give, which go before the hub: such as are trained in
+seconds on the text, to which a word is a token, and tiny ones in formats that are not trained."""
 
 FEWER = {
     "--per-pair 40": "--per-pair 10",
@@ -60,8 +55,17 @@ def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
     for name, size, seed in (("corpus.txt", 4_000, 0), ("more.txt", 700, 1)):
         text = "".join(f"{sentence.text}\n" for sentence in generate(size, seed=seed))
         (folder / name).write_text(text, encoding="utf-8")
-    for name, network in CHECKPOINTS.items():
-        shutil.copytree(tiny_checkpoint(network), folder / name)
+    for network, names in TINY.items():
+        for name in names:
+            shutil.copytree(tiny_checkpoint(network), folder / name)
+    (folder / "beginning.txt").write_text(
+        "".join((folder / "corpus.txt").read_text().splitlines(keepends=True)[:600])
+    )
+    for network, names in TRAINED.items():
+        command = f"train {network} --text beginning.txt --out {names[0]} --width 16 --layers 1"
+        succeed(folder, *command.split(), *"--heads 2 --epochs 1 --device cpu".split())
+        for name in names[1:]:
+            shutil.copytree(folder / names[0], folder / name)
     reader = Reader(folder, FEWER)
     for block in read_blocks(ROOT / "docs" / "commands.md"):
         for command in read_commands(block):
@@ -80,10 +84,17 @@ def _write_other_files(folder: Path) -> None:
         "generate minimal-pairs --per-paradigm 2 --only island_effects --out some",
     ):
         succeed(folder, *command.split())
+    # what the first study leaves, as far as other pages name it
+    (folder / "results" / "models").mkdir(parents=True)
+    for path in folder.glob("*gram.arpa*"):
+        shutil.copy(path, folder / "results" / "models")
     (folder / "unwanted.txt").write_text("garden\nriver\n")
     shutil.copy(folder / "scores.csv", folder / "published.csv")
     write_reviews(folder, folder / "triplets.csv")
-    shutil.copy(folder / "review-Ann.csv", folder / "review.csv")
+    # of both kinds of stimuli, in one file
+    items = [*undecided(read_pairs(folder / "pairs.csv")), *undecided(read_triplets(folder / "triplets.csv"))]
+    keep = [replace(item, decision=Decision.KEEP) for item in items]
+    write_review(folder / "review.csv", [replace(keep[0], decision=Decision.REJECT), *keep[1:]])
     _write_judgements(folder)
     # Columns as the page names them; of the pairs' sentences both are there
     pairs = [json.loads(line) for path in (folder / "some").glob("*.jsonl") for line in path.open()]
@@ -94,7 +105,7 @@ def _write_other_files(folder: Path) -> None:
 
     with (folder / "trial-scores.csv").open(encoding="utf-8", newline="") as file:
         sentences = [row["sentence"] for row in csv.DictReader(file)]
-    for name, columns in (("tokens", ("bigram", "trigram")), ("features", ("letters",))):
+    for name, columns in (("tokens", ("kenlm:bigram.arpa", "kenlm:trigram.arpa")), ("features", ("letters",))):
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["sentence", *columns])

@@ -8,11 +8,15 @@ import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
+import torch
 
 from contstim.experiments.platforms.gorilla.columns import GorillaOptions
+from contstim.models.checkpoints import load_checkpoint
 from contstim.study.planning import plan_study
 from contstim.study.study_file import read_study
 from tests.models.server import fakes
@@ -87,11 +91,12 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--per-paradigm 1000": "--per-paradigm 2",
         "--per-paradigm 100": "--per-paradigm 5",
     },
+    "docs/responses.md": {"number=10": "number=1"},
     "docs/scoring-rules.md": {
         "--epochs 4": "--epochs 1",
-        "--sample 300": "--sample 20",
-        "--words 500": "--words 40",
-        "--words 150": "--words 40",
+        "--sample 300": "--sample 10",
+        "--words 500": "--words 10",
+        "--words 150": "--words 10",
         "--per-paradigm 60": "--per-paradigm 1",
     },
     "docs/studies.md": {
@@ -99,8 +104,13 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--per-pair 10": "--per-pair 2",
         "--floors none,.05,.1,.25,.5": "--floors none,.25",
     },
-    "docs/study.md": {"contstim run my-study": "contstim run my-study --until pairs"},
-    "docs/training.md": {"contstim train lstm ": "contstim train lstm --epochs 1 "},
+    "docs/study.md": {"contstim plan my-study": "contstim plan my-study --no-measure"},
+    "docs/training.md": {
+        "train lstm ": "train lstm --embedding 16 --hidden 32 --epochs 1 ",
+        "train gpt2 ": "train gpt2 --width 16 --layers 1 --epochs 1 ",
+        "--width 128 --layers 2": "--width 16 --layers 1 --epochs 1",
+        "hidden=256": "hidden=32",
+    },
 }
 """What is typed in place of what stands on a page: without a GPU, and with smaller numbers."""
 
@@ -165,10 +175,17 @@ def begin_another_study(folder: Path) -> None:
     (folder / "contstim.sqlite").unlink()
 
 
+def begin_without_networks(folder: Path) -> None:
+    """A short text to train on."""
+    shorten("corpus.txt", lines=400)(folder)
+    shutil.rmtree(folder / "runs")
+
+
 BEFORE: dict[str, Callable[[Path], None]] = {
     "docs/clusters.md": begin_another_study,
-    "docs/scoring-rules.md": shorten("natural.txt", lines=20),
-    "docs/training.md": shorten("corpus.txt", lines=400),
+    "docs/scoring.md": shorten("natural.txt", lines=10),
+    "docs/scoring-rules.md": shorten("natural.txt", lines=10),
+    "docs/training.md": begin_without_networks,
 }
 """What is done to the folder before a page is read."""
 
@@ -190,13 +207,46 @@ def take_part(reader: Reader) -> None:
     )
 
 
+def serve_a_model(reader: Reader) -> None:
+    """A server in the place of vLLM, which reads with the tiny checkpoint of that name."""
+    checkpoint = load_checkpoint(str(reader.folder / "Qwen" / "Qwen2.5-7B"), device="cpu")
+
+    def read(row: list[int]) -> np.ndarray:
+        with torch.no_grad():
+            logits = checkpoint.model(torch.tensor([row])).logits[0]
+        return np.asarray(logits.double().log_softmax(dim=1).numpy())
+
+    reader.others.enter_context(mock.patch.object(fakes, "MODEL", "Qwen/Qwen2.5-7B"))
+    address = reader.others.enter_context(fakes.FakeServer(read, checkpoint.tokenizer).running())
+    reader.port = str(urlsplit(address).port)
+
+
+def make_the_study_smaller(reader: Reader) -> None:
+    """Half of the stimuli, for half of the groups."""
+    path = reader.folder / "my-study" / "study.toml"
+    study = path.read_text(encoding="utf-8")
+    for key, number, fewer in (("per_pair", 12, 6), ("per_pair", 6, 3), ("groups", 6, 3)):
+        study = study.replace(f"{key} = {number}", f"{key} = {fewer}", 1)
+    path.write_text(study, encoding="utf-8")
+
+
+def receive_an_archive(reader: Reader) -> None:
+    """Somebody else has the archive alone."""
+    (reader.folder / "elsewhere").mkdir()
+    shutil.copy(reader.folder / "my-study.zip", reader.folder / "elsewhere")
+    reader.folder /= "elsewhere"
+
+
 MEANWHILE: dict[tuple[str, str], Callable[[Reader], None]] = {
     ("docs/collecting.md", "curl "): take_part,
+    ("docs/servers.md", "contstim score"): serve_a_model,
+    ("docs/study.md", "contstim plan"): make_the_study_smaller,
+    ("docs/study.md", "unzip "): receive_an_archive,
     ("docs/studies.md", "--review review-Ann.csv"): decide_on_capped_triplets,
 }
 """What others do before a command that holds a text."""
 
-EXCERPTS = {("docs/r.md", "clmm("): "analysis.R"}
+EXCERPTS = {("docs/r.md", "formula <-"): "analysis.R"}
 """Blocks that begin so stand, but for white space, in a file that the page has made."""
 
 
@@ -263,6 +313,7 @@ def test_every_block_of_a_page_runs_as_printed(
         for block in to_run(page):
             print(block)
             if block.language == "python":
+                reader.folder = folder
                 reader.execute(block)
             elif block.language == "r":
                 run_r(reader, block)
@@ -271,6 +322,7 @@ def test_every_block_of_a_page_runs_as_printed(
             elif block.text.startswith("#!"):
                 reader.submit(block)
             else:
+                reader.folder = folder  # R goes on where the commands before have led
                 for command in read_commands(block):
                     if reason_not_to(page, command.text) is None:
                         print("$", command.text)
@@ -278,3 +330,37 @@ def test_every_block_of_a_page_runs_as_printed(
                             if there == page and text in command.text:
                                 happens(reader)
                         reader.type(command)
+
+
+def test_every_block_is_run_or_printed_or_listed() -> None:
+    """So that no page, and no language, is forgotten."""
+    for page in PAGES:
+        name = page.relative_to(ROOT).as_posix()
+        for block in read_blocks(page):
+            is_directive = block.language.startswith("{") and "code-cell" not in block.language
+            is_printed = block.language in PRINTED
+            ways = [is_directive, is_printed, is_elsewhere(block) and not is_printed]
+            assert sum([*ways, block in to_run(name)]) == 1, block
+            typed = re.compile(r"^(\$ |contstim |import contstim|from contstim)", re.MULTILINE)
+            assert not (is_printed and typed.search(block.text)), f"{block}: this can be run"
+        indented = re.search(r"\n\n    +\S.*", without_blocks(page))
+        assert indented is None, f"{name}: a block without a fence: {indented and indented[0]}"
+
+
+def test_no_entry_of_the_tables_is_stale() -> None:
+    """What is excepted, replaced or prepared stands on its page."""
+    texts = {
+        name: [c.text for b in to_run(name) if b.language in COMMANDS for c in read_commands(b)]
+        for name in (page.relative_to(ROOT).as_posix() for page in PAGES)
+    }
+    for page, beginning in NOT_RUN:
+        assert any(text.startswith(beginning) for text in texts[page]), (page, beginning)
+    for page, text in MEANWHILE:
+        assert any(text in command for command in texts[page]), (page, text)
+    for page, changes in INSTEAD.items():
+        code = "\n".join([*texts[page], *(block.text for block in to_run(page))])
+        assert all(text in code for text in changes), page
+    for page in (*BEFORE, *TOML, *SLOW):
+        assert to_run(page), page
+    for page in ELSEWHERE:
+        assert any(is_elsewhere(block) for block in read_blocks(ROOT / page.split()[0])), page
