@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import run
-from tests.pages.blocks import Block, Command, read_commands
+from tests.pages.blocks import Block, Command
 
 # What a batch script finds on a cluster: a program of each name that writes down what it is asked.
 # `contstim` is written down with its words, to be run in this process.
@@ -175,6 +175,3 @@ def reading(folder: Path, instead: Mapping[str, str]) -> Iterator[Reader]:
     finally:
         reader.close()
         reader.others.close()
-
-
-__all__ = ["Reader", "read_commands", "reading"]

@@ -28,11 +28,11 @@ from tests.models.tiny import TEXTS
 from tests.pages.blocks import ROOT, read_blocks, read_commands
 from tests.pages.reader import Reader
 
-TRAINED = {
+TRAINED: dict[str, tuple[str, ...]] = {
     "bert": ("bert-base-cased", "bert-large-cased", "models/bert-large-cased", "runs/bert"),
     "gpt2": ("gpt2", "gpt2-xl", "models/gpt2-xl", "runs/gpt2", "Qwen/Qwen2.5-7B"),
 }
-TINY = {
+TINY: dict[str, tuple[str, ...]] = {
     "llama": ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B"),
     "roberta": ("roberta-large",),
 }
@@ -92,7 +92,10 @@ def _write_other_files(folder: Path) -> None:
     shutil.copy(folder / "scores.csv", folder / "published.csv")
     write_reviews(folder, folder / "triplets.csv")
     # of both kinds of stimuli, in one file
-    items = [*undecided(read_pairs(folder / "pairs.csv")), *undecided(read_triplets(folder / "triplets.csv"))]
+    items = [
+        *undecided(read_pairs(folder / "pairs.csv")),
+        *undecided(read_triplets(folder / "triplets.csv")),
+    ]
     keep = [replace(item, decision=Decision.KEEP) for item in items]
     write_review(folder / "review.csv", [replace(keep[0], decision=Decision.REJECT), *keep[1:]])
     _write_judgements(folder)
@@ -105,7 +108,10 @@ def _write_other_files(folder: Path) -> None:
 
     with (folder / "trial-scores.csv").open(encoding="utf-8", newline="") as file:
         sentences = [row["sentence"] for row in csv.DictReader(file)]
-    for name, columns in (("tokens", ("kenlm:bigram.arpa", "kenlm:trigram.arpa")), ("features", ("letters",))):
+    for name, columns in (
+        ("tokens", ("kenlm:bigram.arpa", "kenlm:trigram.arpa")),
+        ("features", ("letters",)),
+    ):
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["sentence", *columns])
