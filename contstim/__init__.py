@@ -12,6 +12,8 @@ from contstim.version import __version__
 
 TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
+    from contstim import plot
+    from contstim.cli.progress import ProgressBars
     from contstim.corpus import read_sentences
     from contstim.english import generate
     from contstim.english.minimal_pairs import generate_pairs
@@ -181,6 +183,9 @@ _HOMES = {
     "import_responses": "contstim.steps.responses",
     "simulate_people": "contstim.steps.responses",
     "analyze_responses": "contstim.steps.analysis",
+    "ProgressBars": "contstim.cli.progress",
+    # figures
+    "plot": "contstim.plot",
     # what goes wrong
     "ContstimError": "contstim.errors",
     "InputError": "contstim.errors",
@@ -207,6 +212,7 @@ __all__ = [
     "MixedSettings",
     "ModelError",
     "Pair",
+    "ProgressBars",
     "RecurrentSettings",
     "Replacements",
     "Response",
@@ -256,6 +262,7 @@ __all__ = [
     "make_design",
     "make_vocabulary",
     "plan_study",
+    "plot",
     "presentation",
     "read_responses",
     "read_reviews",
@@ -295,7 +302,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'contstim' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    return home if home.__name__ == f"contstim.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

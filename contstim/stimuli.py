@@ -28,7 +28,7 @@ from contstim.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from contstim.tables import Reader
 
@@ -110,12 +110,37 @@ class Pair:
     rank_2_model_1: float
     rank_2_model_2: float
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: two rows with their ranks."""
+        rows = (
+            (self.model_1, self.sentence_1, self.rank_1_model_1, self.rank_1_model_2),
+            (self.model_2, self.sentence_2, self.rank_2_model_1, self.rank_2_model_2),
+        )
+        return _table(
+            ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
+            [
+                (f"{model} rejects", escape(str(sentence or "")), first, second)
+                for model, sentence, first, second in rows
+            ],
+        )
+
     @property
     def controversial(self) -> bool:
         """Whether each model prefers the sentence that the other rejects."""
         return (
             self.rank_1_model_1 < self.rank_2_model_1 and self.rank_2_model_2 < self.rank_1_model_2
         )
+
+
+def _table(heads: Sequence[str], rows: Iterable[tuple[str, str, float, float]]) -> str:
+    """A table in HTML; sentences, the second of each row, are HTML already."""
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    lines = "".join(
+        f"<tr><th>{escape(label)}</th><td>{sentence}</td>"
+        f"<td>{first:.2f}</td><td>{second:.2f}</td></tr>"
+        for label, sentence, first, second in rows
+    )
+    return f"<table><tr>{head}</tr>{lines}</table>"
 
 
 def _marked(sentence: Sentence, natural: Sentence) -> str:
@@ -171,15 +196,13 @@ class Triplet:
                 self.log_prob_synthetic_2_model_2,
             ),
         )
-        heads = "".join(
-            f"<th>{escape(head)}</th>" for head in ("", "sentence", self.model_1, self.model_2)
+        return _table(
+            ("", "sentence", self.model_1, self.model_2),
+            [
+                (label, _marked(sentence, self.natural), first, second)
+                for label, sentence, first, second in rows
+            ],
         )
-        lines = "".join(
-            f"<tr><th>{escape(label)}</th><td>{_marked(sentence, self.natural)}</td>"
-            f"<td>{first:.2f}</td><td>{second:.2f}</td></tr>"
-            for label, sentence, first, second in rows
-        )
-        return f"<table><tr>{heads}</tr>{lines}</table>"
 
     @property
     def alike(self) -> str:

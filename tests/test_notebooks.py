@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 
 from contstim.reporting.report import Paragraph, Report
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.stimuli import Triplet
+from contstim.stimuli import Pair, Triplet
 
 A, B, C = (Sentence.parse(text) for text in ("We read books", "We eat books", "They read <it>"))
 
@@ -28,9 +31,39 @@ def test_sentences_of_other_lengths_have_no_marks() -> None:
     assert "<mark>" not in triplet._repr_html_()
 
 
+def test_a_pair_is_two_rows_with_ranks_and_escaped() -> None:
+    page = Pair("p", "a", "<b>", A, C, 0, 1, 0.25, 0.5, 0.75, 1.0)._repr_html_()
+    assert re.findall(r"<td>([\d.]+)</td>", page) == ["0.25", "0.50", "0.75", "1.00"]
+    assert "They read &lt;it&gt;" in page
+    assert "rank under &lt;b&gt;" in page
+
+
 def test_scores_are_shown_as_pandas_shows_their_table() -> None:
     scores = ScoreTable((A, B), ("m",), np.array([[-1.0], [-2.0]]))
     assert scores._repr_html_() == scores.to_frame()._repr_html_()
+
+
+@pytest.mark.parametrize("widgets", [True, False])
+def test_figures_and_progress_are_seen_in_a_running_notebook(widgets: bool) -> None:
+    """Witness: a kernel of Jupyter, and the kinds of output that it sends to the page."""
+    pytest.importorskip("ipywidgets" if widgets else "ipykernel")
+    hide = "" if widgets else "import sys; sys.modules['ipywidgets'] = None\n"
+    cells = [
+        f"{hide}import contstim, numpy as np\n"
+        "from contstim.testing import ToyModel\n"
+        "sentences = [contstim.Sentence.parse(t) for t in ('We read', 'They read books')]\n"
+        "watch = contstim.ProgressBars()",
+        "with watch.scoring(2) as progress:\n"
+        "    scores = contstim.score_sentences([ToyModel()], sentences, progress=progress)",
+        "table = contstim.ScoreTable(scores.sentences, ('a', 'b'), np.tile(scores.log_probs, 2))\n"
+        "first, *_ = contstim.plot.ranks(table)\n"
+        "first.set_title('changed');",
+    ]
+    book = new_notebook(cells=[new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call]
+    NotebookClient(book, kernel_name="python3", timeout=120).execute()
+    _, bars, figure = ([kind for o in c.outputs for kind in o.get("data", ())] for c in book.cells)
+    assert ("application/vnd.jupyter.widget-view+json" in bars) is widgets
+    assert "image/png" in figure
 
 
 def test_a_report_is_its_own_page_in_a_frame() -> None:

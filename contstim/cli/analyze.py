@@ -13,7 +13,7 @@ from contstim.cli.output import (
     results_table,
     terminal,
 )
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.steps.analysis import AnalysisSettings, analyze_responses
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def analyze(
     Example: `contstim analyze --trials trials.csv --responses responses.csv --scores scores.csv
     --out results`
     """
-    watch = TerminalWatcher(quiet=quiet)
+    watch = ProgressBars(quiet=quiet)
     analysis = analyze_responses(
         trials, responses, scores, out, settings=settings, seed=seed, watch=watch
     )

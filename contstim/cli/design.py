@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from contstim.cli.options import Quiet, Reviews, Seed
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.errors import InputError
 from contstim.steps.design import DesignSettings, PowerSettings, make_design
 
@@ -68,5 +68,5 @@ def design(
         power=simulation if power else None,
         seed=seed,
         review=review or (),
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
     )

@@ -11,7 +11,7 @@ from contstim.cli.commands import as_command, field_options, option, page_of, se
 from contstim.cli.options import Quiet
 from contstim.cli.output import remark
 from contstim.cli.platforms import PlatformGroup
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class _ExportGroup(PlatformGroup):
                     given["trials"],
                     given["out"],
                     settings=exporter.settings(**exporter.fixed, **chosen),
-                    watch=TerminalWatcher(quiet=given["quiet"]),
+                    watch=ProgressBars(quiet=given["quiet"]),
                 )
 
         out = typer.Option(help=exporter.out)

@@ -10,7 +10,7 @@ import typer
 from contstim.cli.commands import as_command, field_options, option, page_of, settings_from
 from contstim.cli.options import Quiet
 from contstim.cli.platforms import PlatformGroup
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class _ImportGroup(PlatformGroup):
                 settings=reader.settings(**settings_from(reader.settings, given)),
                 trials_out=given.get("trials_out"),
                 duplicates=given.get("duplicates", "all"),
-                watch=TerminalWatcher(quiet=given["quiet"]),
+                watch=ProgressBars(quiet=given["quiet"]),
             )
             print(imported.report)
 

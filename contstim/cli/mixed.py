@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from contstim.cli.options import Folder, Quiet, Responses, Trials, TrialScores
 from contstim.cli.output import names_for_tables, print_table, remark_folder, results_table
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.steps.mixed import MixedOptions, fit_ratings
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def mixed(
     Example: `contstim mixed --trials trials.csv --responses responses.csv --scores scores.csv
     --out mixed`
     """
-    watch = TerminalWatcher(quiet=quiet)
+    watch = ProgressBars(quiet=quiet)
     analysis = fit_ratings(trials, responses, scores, out, options=options, watch=watch)
     _print(analysis)
     remark_folder(out / "fits.csv", quiet=quiet)

@@ -1,4 +1,4 @@
-"""Bars on standard error while a command works; where that is not a terminal, a line a minute."""
+"""Bars while long work goes on: on standard error, or in a notebook; elsewhere a line a minute."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import sys
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from threading import Event, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ _SECONDS_PER_LINE = 60.0
 
 @contextmanager
 def progress_bars(*columns: ProgressColumn, quiet: bool, passing: bool = False) -> Iterator[Bars]:
-    """Bars on standard error; where that is not a terminal, a plain line a minute for each.
+    """Bars on standard error or in a notebook; elsewhere a plain line a minute for each.
 
     Args:
         columns: what stands beside each other; by default a name, a bar, a share and the time left.
@@ -39,8 +40,9 @@ def progress_bars(*columns: ProgressColumn, quiet: bool, passing: bool = False) 
     from rich.progress import Progress
 
     console = terminal(stderr=True)
-    # A log of a cluster, or a pipe
-    plain = not console.is_terminal and not quiet
+    # A log of a cluster, or a pipe; notebooks have bars where ipywidgets is installed
+    in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
+    plain = not (console.is_terminal or in_notebook or quiet)
     with Progress(*columns, console=console, disable=quiet or plain, transient=passing) as bars:
         if not plain:
             yield bars
@@ -192,14 +194,17 @@ def search_progress(
         yield partial(bars.console.print, highlight=False), advance
 
 
-class TerminalWatcher(Watcher):
-    """Prints what a step tells on standard error, with a bar for long work.
+class ProgressBars(Watcher):
+    """Shows what a step does, in a terminal or a notebook: its remarks, and bars for long work.
+
+    Every step takes it as `watch`: `contstim.score(..., watch=contstim.ProgressBars())`. In a
+    notebook bars need ipywidgets; without it, and in a log, a line a minute tells the same.
 
     Args:
         quiet: whether warnings alone are printed.
     """
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
 
     def remark(self, text: str) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from contstim.cli.options import Quiet
 from contstim.cli.output import remark
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.errors import InputError, WorkerError
 from contstim.steps.text_settings import ReviewSettings
 from contstim.wording import counted
@@ -93,7 +93,7 @@ def review(
         responses=responses,
         review=review or (),
         reviewer=reviewer,
-        watch=TerminalWatcher(quiet=quiet or serve),
+        watch=ProgressBars(quiet=quiet or serve),
     )
     earlier = read_reviews(review) if review else None
     if earlier is not None:

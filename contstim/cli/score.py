@@ -9,7 +9,7 @@ import typer
 
 from contstim.cli.options import Model, Quiet, Sentences, StoreBesideTable
 from contstim.cli.output import remark
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.steps.execution import ScoringExecution
 from contstim.steps.loading import Loading
 
@@ -93,7 +93,7 @@ def score(
         execution=execution,
         loading=loading,
         store=store,
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
     )
     for scored in scores:
         if scored.lower_bounds is not None and scored.log_probs is not None:

@@ -9,7 +9,7 @@ import typer
 
 from contstim.cli.commands import CommandGroup
 from contstim.cli.options import Quiet, Reviews
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.steps.pairs import PairSettings, select_pairs
 from contstim.steps.selection import SelectionSettings, choose_triplets
 
@@ -34,7 +34,7 @@ def natural(
     `contstim select natural --scores scores.csv --per-pair 10 --review review.csv
     --out pairs-2.csv`
     """
-    watch = TerminalWatcher(quiet=quiet)
+    watch = ProgressBars(quiet=quiet)
     select_pairs(scores, out, settings=settings, review=review or (), watch=watch)
 
 
@@ -62,7 +62,7 @@ def triplets(
     `contstim select triplets --triplets triplets.csv --per-pair 10 --review review.csv
     --out selected-2.csv`
     """
-    watch = TerminalWatcher(quiet=quiet)
+    watch = ProgressBars(quiet=quiet)
     choose_triplets(triplets, out, settings=settings, review=review or (), watch=watch)
 
 

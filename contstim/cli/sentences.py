@@ -10,7 +10,7 @@ import typer
 
 from contstim.cli.options import Quiet, Text
 from contstim.cli.output import INCOMPLETE, print_table, remark, results_table
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.errors import InputError
 from contstim.steps.text_settings import SentenceSettings
 
@@ -94,7 +94,7 @@ def sentences(
         vocabulary=vocabulary,
         exclude=exclude or (),
         needs=study.needs(),
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
     )
     if selection.needs is not None:
         _print_needs(selection.needs)

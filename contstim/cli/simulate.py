@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.options import Quiet, Seed
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.errors import InputError, WorkerError
 from contstim.steps.simulation_settings import SimulationSettings
 
@@ -90,7 +90,7 @@ def simulate(
         seed=seed,
         answer=answer,
         place={"server": server, "browser": browser},
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
     )
     # Only now: before the table is written, the journal is all there is.
     if journal is not None:

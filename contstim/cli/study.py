@@ -9,7 +9,7 @@ import typer
 
 from contstim.cli.options import Quiet
 from contstim.cli.output import INCOMPLETE, print_table, remark, results_table, warn
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def run(
         first=first,
         last=until,
         overwrite=overwrite,
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
         begin=begin,
         end=end,
     )
@@ -104,8 +104,11 @@ def run(
         if comparison.differing:
             print_table(table)
         print(comparison)
-    if done.incomplete:
-        warn(f"not everything was found: {', '.join(done.incomplete)}; see above.")
+    for name, warnings in done.incomplete.items():
+        if name in done.unchanged:  # said by an earlier run
+            for text in warnings:
+                warn(text)
+        warn(f"{name}: not all that was wanted could be found; what was is used.")
     if comparison is not None and comparison.tables_differ:
         raise typer.Exit(1)
     if done.incomplete:
@@ -130,7 +133,7 @@ def plan(
     from contstim.study.planning import plan_study
     from contstim.study.study_file import read_study
 
-    planned = plan_study(read_study(study), measure=measure, watch=TerminalWatcher(quiet=quiet))
+    planned = plan_study(read_study(study), measure=measure, watch=ProgressBars(quiet=quiet))
     _print_plan(planned)
     for caution in planned.cautions:
         warn(caution)
@@ -208,7 +211,7 @@ def verify(
     """
     from contstim.study.verification import grouped, summary, verify_folder
 
-    check = verify_folder(folder, watch=TerminalWatcher(quiet=quiet))
+    check = verify_folder(folder, watch=ProgressBars(quiet=quiet))
     rows = check.files if every else grouped((*check.wrong, *check.unrecorded))
     if rows:
         table = results_table("file", "state", "why", texts=3)
@@ -260,7 +263,7 @@ def archive(
         without=without or (),
         largest=largest,
         as_it_is=as_it_is,
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
     )
     manifest = written.manifest
     for doubt in manifest.as_it_is:

@@ -9,7 +9,7 @@ import typer
 
 from contstim.cli.options import Model, Quiet, Seed, Words
 from contstim.cli.output import INCOMPLETE, names_for_tables, print_table, remark, terminal
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.steps.loading import Loading
 from contstim.steps.triplets import Execution, TripletSettings, search_triplets
 from contstim.wording import counted
@@ -77,7 +77,7 @@ def triplets(
         review=review or (),
         loading=loading,
         seed=seed,
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
     )
     if not quiet:
         _print_statistics(results)
@@ -116,16 +116,13 @@ def _print_statistics(results: TripletResults) -> None:
 def _tell_failures(results: TripletResults, *, quiet: bool) -> None:
     from contstim.optimization.jobs.tasks import SEEDS
 
-    for triplet in results.unchanged:
-        models = f"{triplet.model_1} × {triplet.model_2}"
-        remark(f"unchanged: {models}, {triplet.natural.text!r}: {triplet.alike}")
+    for line in results.lacking:
+        remark(line)
     if results.unchanged:
         remark(
             f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "
             f"in the table. For others in their place raise --per-pair, or give more words."
         )
-    for job in results.failures:
-        remark(f"failed: {job.model_1} × {job.model_2}, {job.natural!r}: {job.reason}")
     if results.failures:
         remark("Run the same command with --retry-failed to try them again.")
     for pair in results.pairs:

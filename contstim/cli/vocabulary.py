@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from contstim.cli.options import OptionalText, Quiet, TrustRemoteCode
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.steps.text_settings import VocabularySettings
 
 
@@ -58,5 +58,5 @@ def vocabulary(
         published=published,
         table=table,
         trust_remote_code=trust_remote_code,
-        watch=TerminalWatcher(quiet=quiet),
+        watch=ProgressBars(quiet=quiet),
     )

@@ -34,7 +34,7 @@ from contstim.study.stages import stages_of
 from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
@@ -48,13 +48,13 @@ class StudyRun:
         done: the stages that were done now.
         unchanged: those that held, and were left.
         edited: files that were changed by hand since a stage wrote them; they are used as they are.
-        incomplete: stages that could not find all that was wanted.
+        incomplete: stages that could not find all that was wanted, with what they warned of.
     """
 
     done: tuple[str, ...]
     unchanged: tuple[str, ...]
     edited: tuple[str, ...]
-    incomplete: tuple[str, ...]
+    incomplete: Mapping[str, tuple[str, ...]]
 
 
 def run_study(
@@ -96,7 +96,7 @@ def run_study(
         done: list[str] = []
         unchanged: list[str] = []
         edited: list[str] = []
-        incomplete: list[str] = []
+        incomplete: dict[str, tuple[str, ...]] = {}
         page = LivePage(study, stages)
         for stage in chosen:
             examination = examine(stage)
@@ -115,9 +115,9 @@ def run_study(
                 end(stage, record)
                 done.append(stage.name)
             if record is not None and not record.complete:
-                incomplete.append(stage.name)
+                incomplete[stage.name] = tuple(record.warnings)
         page.close()
-    return StudyRun(tuple(done), tuple(unchanged), tuple(edited), tuple(incomplete))
+    return StudyRun(tuple(done), tuple(unchanged), tuple(edited), incomplete)
 
 
 def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
@@ -140,6 +140,8 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
     started = perf_counter()
     with recorded_as(("contstim", "run", study.path.name)):
         result = stage.step(listener)
+        for line in getattr(result, "lacking", ()):
+            listener.warn(line)
     # Texts for the user to edit are there now, if they were lacking before
     basis["reads"] |= checksums(stage.texts)
     record = StageRecord(

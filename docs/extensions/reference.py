@@ -88,7 +88,9 @@ class PublicNames(SphinxDirective):
         for name in wanted:
             code: nodes.Node = nodes.literal(text=name)
             if not only_summaries:
-                code = nodes.reference("", "", code, refuri=f"#{exported[name].module}.{name}")
+                prefix = "module-" if exported[name].kind == "automodule" else ""
+                anchor = f"#{prefix}{exported[name].module}.{name}"
+                code = nodes.reference("", "", code, refuri=anchor)
             rows.append(([code], _with_code(exported[name].summary)))
         table = _table(("name", "what it is"), rows)
         if only_summaries:
@@ -96,7 +98,7 @@ class PublicNames(SphinxDirective):
         lines = ["```{eval-rst}"]
         for name in wanted:
             lines.append(f".. {exported[name].kind}:: {exported[name].module}.{name}")
-            if exported[name].kind == "autoclass":
+            if exported[name].kind in ("autoclass", "automodule"):
                 lines.append("   :members:")
             if exported[name].kind == "autodata":
                 lines.append("   :no-value:")

@@ -10,7 +10,7 @@ import typer
 
 from contstim.cli.commands import as_command, field_options, option
 from contstim.cli.options import Device, Prose, Quiet, Text
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingPrecision,
@@ -70,7 +70,7 @@ def network_command(
             prose=given["prose"],
             device=given["device"],
             precision=given["precision"],
-            watch=TerminalWatcher(quiet=given["quiet"]),
+            watch=ProgressBars(quiet=given["quiet"]),
         )
 
     page = f"""{summary}

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from contstim.cli.options import Prose, Quiet, Text
-from contstim.cli.progress import TerminalWatcher
+from contstim.cli.progress import ProgressBars
 
 
 def ngram(
@@ -30,4 +30,4 @@ def ngram(
 
     if quiet:
         warnings.simplefilter("ignore", DiscountWarning)
-    train_ngram_model(text, out, order=order, prose=prose, watch=TerminalWatcher(quiet=quiet))
+    train_ngram_model(text, out, order=order, prose=prose, watch=ProgressBars(quiet=quiet))

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 _ACROSS = 3
 
 
+def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
+    """Both figures, by the names of their files."""
+    return {
+        "correlations": correlation_figure(evaluation),
+        "scatter": scatter_figure(evaluation),
+    }
+
+
 def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:
     """Pearson's r between the deltas of people and models, a cell each."""
     names, matrix = delta_correlations(evaluation)

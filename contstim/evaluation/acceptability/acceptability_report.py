@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.evaluation.acceptability.acceptability_figures import (
-    correlation_figure,
-    scatter_figure,
-)
+from contstim.evaluation.acceptability.acceptability_figures import acceptability_figures
 from contstim.evaluation.acceptability.results import (
     CriterionShare,
     Fit,
@@ -90,10 +87,7 @@ def write_acceptability(
             title=title,
             parts=_parts(evaluation, counts, between_models, between_criteria),
             tables=_tables(evaluation, sources, between_models, between_criteria),
-            figures={
-                "correlations": correlation_figure(evaluation),
-                "scatter": scatter_figure(evaluation),
-            },
+            figures=acceptability_figures(evaluation),
             models=sources.models,
             data=files,
             data_files=[path.name for path in files],

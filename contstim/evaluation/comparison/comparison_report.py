@@ -73,16 +73,11 @@ def write_comparison(
                 | dict(zip(table.models, table.log_probs.T, strict=True)),
                 "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
             },
-            figures={"agreement": agreement_figure(table), "ranks": ranks_figure(table)},
+            figures={"agreement": agreement_map(table), "ranks": ranks_figure(table)},
             models=models,
             data=data,
             **facts,
         )
-
-
-def agreement_figure(table: ScoreTable) -> Figure:
-    """The share of pairs of sentences that two models order alike; none for one with itself."""
-    return agreement_map(table)
 
 
 def ranks_figure(table: ScoreTable) -> Figure:

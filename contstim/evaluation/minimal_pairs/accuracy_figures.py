@@ -18,6 +18,7 @@ from contstim.reporting.canvas import (
 )
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names, shortened
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,11 +27,31 @@ if TYPE_CHECKING:
 
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
     from contstim.evaluation.minimal_pairs.curves import LearningCurve
+    from contstim.evaluation.minimal_pairs.evaluation import MinimalPairEvaluation
     from contstim.evaluation.minimal_pairs.profile import Bin
 
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
 _LINES = ("-", "--", ":")
 _ACROSS = 4  # panels of learning curves in a row
+
+
+def accuracy_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]:
+    """Every figure that the evaluation has data for, by the names of their files."""
+    full = evaluation.full
+    figures = {
+        f"phenomena-{method}": phenomena_figure(
+            accuracies, f"Accuracy (%), {method}, {counted(accuracies.pairs_of(), 'pair')}"
+        )
+        for method, accuracies in evaluation.accuracies.items()
+    }
+    # over two paradigms every correlation is 1 or -1
+    if full and len(full.columns) > 1 and len(full.paradigms) > 2:
+        figures["correlations"] = correlations_figure(full)
+    if evaluation.profile:
+        figures["profile"] = profile_figure(evaluation.profile)
+    for method, curves in evaluation.curves.items():
+        figures[f"learning-curves-{method}"] = curves_figure(curves)
+    return figures
 
 
 def phenomena_figure(accuracies: Accuracies, title: str) -> Figure:

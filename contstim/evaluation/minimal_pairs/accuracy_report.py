@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.evaluation.minimal_pairs.accuracies import OVERALL, contrasts
-from contstim.evaluation.minimal_pairs.accuracy_figures import (
-    correlations_figure,
-    curves_figure,
-    phenomena_figure,
-    profile_figure,
-)
+from contstim.evaluation.minimal_pairs.accuracy_figures import accuracy_figures
 from contstim.evaluation.minimal_pairs.accuracy_tables import accuracy_tables
 from contstim.evaluation.output_folder import finite_numbers, write_evaluation
 from contstim.reporting.canvas import styled
@@ -54,27 +49,13 @@ def write_minimal_pairs(
         InputError: a file cannot be written.
     """
     tables = accuracy_tables(evaluation)
-    full = evaluation.full
     with styled():
-        figures = {
-            f"phenomena-{method}": phenomena_figure(
-                accuracies, f"Accuracy (%), {method}, {counted(accuracies.pairs_of(), 'pair')}"
-            )
-            for method, accuracies in evaluation.accuracies.items()
-        }
-        # over two paradigms every correlation is 1 or -1
-        if full and len(full.columns) > 1 and len(full.paradigms) > 2:
-            figures["correlations"] = correlations_figure(full)
-        if evaluation.profile:
-            figures["profile"] = profile_figure(evaluation.profile)
-        for method, curves in evaluation.curves.items():
-            figures[f"learning-curves-{method}"] = curves_figure(curves)
         write_evaluation(
             folder,
             title="Minimal pairs",
             parts=_parts(evaluation),
             tables={name: table for name, table in tables.items() if table},
-            figures=figures,
+            figures=accuracy_figures(evaluation),
             models=models,
             data=data,
             ties=evaluation.ties,

@@ -11,9 +11,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from contstim.store.triplets import JobState
+from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from contstim.models.base import Convention
     from contstim.models.specifications import NamedSpecification
@@ -67,6 +68,19 @@ class TripletResults:
     def complete(self) -> bool:
         """Whether every triplet that was wanted is there."""
         return not any(pair.failed or pair.unchanged or pair.missing for pair in self.pairs)
+
+    @property
+    def lacking(self) -> Iterator[str]:
+        """A line for each triplet that was wanted and is not there: the sentence, and why."""
+        for triplet in self.unchanged:
+            models = f"{triplet.model_1} × {triplet.model_2}"
+            yield f"unchanged: {models}, {triplet.natural.text!r}: {triplet.alike}"
+        for job in self.failures:
+            yield f"failed: {job.model_1} × {job.model_2}, {job.natural!r}: {job.reason}"
+        for pair in self.pairs:
+            if pair.missing:
+                models = f"{pair.model_1} × {pair.model_2}"
+                yield f"missing: {models}, {counted(pair.missing, 'triplet')}: too few sentences"
 
 
 @dataclass(frozen=True)

@@ -132,20 +132,21 @@ def test_a_folder_of_a_comparison_is_complete(bigram: NgramModel, tmp_path: Path
 @pytest.mark.parametrize("length", [5, 45, 150])
 def test_figures_hold_long_names(length: int) -> None:
     """Outside witness: where matplotlib draws what."""
-    from contstim.evaluation.comparison.comparison_report import agreement_figure, ranks_figure
+    from contstim.evaluation.comparison.comparison_report import ranks_figure
+    from contstim.reporting.heat_map import agreement_map
 
     scores = np.random.default_rng(0).normal(size=(9, 3))
     table = ScoreTable(None, tuple("W" * length + f"{i}@pll-original" for i in range(3)), scores)
     with styled():
-        assert is_whole(agreement_figure(table))
+        assert is_whole(agreement_map(table))
         assert is_whole(ranks_figure(table))
 
 
 def test_a_model_is_not_compared_with_itself() -> None:
     """Outside witness: of three pairs of sentences one is tied and two are ordered alike."""
-    from contstim.evaluation.comparison.comparison_report import agreement_figure
+    from contstim.reporting.heat_map import agreement_map
 
     table = _table([-3, -2, -2], [-3, -2, -1])
-    texts = agreement_figure(table).axes[0].texts
+    texts = agreement_map(table).axes[0].texts
     assert [(t.get_position(), t.get_text()) for t in texts] == [((1, 0), "83"), ((0, 1), "83")]
     assert table.agreement()[1, 1] == 1

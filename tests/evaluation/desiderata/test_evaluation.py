@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contstim import plot
 from contstim.english import generate
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.desiderata.carriers import Carrier, score_words, unreadable
@@ -113,6 +114,7 @@ def test_long_names_stay_apart_and_on_the_paper(
         titles = [axes.get_title() for axes in figure.axes[:2]]
         assert titles == [f"({n}) …" + "W" * 23 for n in (1, 2)]
         assert is_whole(figure)
+    assert len(plot.desiderata(found)) == len(figure.axes)
 
 
 def test_words_that_a_model_does_not_know_are_left_out(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binned_statistic, pearsonr
 
+from contstim import plot
 from contstim.evaluation.minimal_pairs.accuracies import (
     CONTRASTS,
     Accuracies,
@@ -84,7 +85,10 @@ def test_frames_hold_what_was_computed() -> None:
     assert list(frame) == ["phenomenon", "paradigm", "pairs", "m", "n"]
     np.testing.assert_array_equal(frame[["m", "n"]], table.values)
     scoring = PairScoring((compared(),), (), ())
-    whole = evaluate_minimal_pairs(scoring).to_frame()
+    evaluation = evaluate_minimal_pairs(scoring)
+    cells, _scale = plot.minimal_pairs(evaluation, "phenomena-full-sentence")
+    assert [label.get_text() for label in cells.get_xticklabels()] == ["m", "n"]
+    whole = evaluation.to_frame()
     assert set(whole["method"]) == {"full-sentence"}
     np.testing.assert_array_equal(whole["m"], table.values[:, 0])
 

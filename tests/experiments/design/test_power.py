@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from contstim import plot
 from contstim.errors import InputError
 from contstim.experiments.analysis.ceilings import accuracy_lower
 from contstim.experiments.analysis.effects import Sampling, compare
@@ -312,6 +313,8 @@ def test_the_report_of_a_design(tmp_path: Path) -> None:
     assert "significant, 4 × 10" in page
     draw_power(power, tmp_path / "power.png")
     assert (tmp_path / "power.png").stat().st_size > 10_000
+    drawn = [axes for axes in plot.power(power) if axes.has_data()]
+    assert len(drawn) == len(power.scopes)
     again = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
     assert power_table(again) == table
     six = design_power(DESIGN.trials, scores(), simulations=2, participants=5, groups=6)

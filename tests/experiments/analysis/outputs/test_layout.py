@@ -28,6 +28,7 @@ from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure
 from contstim.frequencies import WordFrequencies
 from contstim.reporting.canvas import styled
+from contstim.reporting.heat_map import agreement_map
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition
@@ -72,7 +73,7 @@ def comparison_figures(n: int, *, long: bool) -> list[Figure]:
     table = ScoreTable(
         tuple(Sentence.parse(f"s{i}") for i in range(30)), names(n, long=long), scores
     )
-    return [comparison.agreement_figure(table), comparison.ranks_figure(table)]
+    return [agreement_map(table), comparison.ranks_figure(table)]
 
 
 def acceptability_figures(n: int, *, long: bool) -> list[Figure]:

@@ -1,0 +1,170 @@
+"""The figures of reports, as axes of matplotlib that you can change.
+
+Every function returns all axes of one figure, from the upper left; a heat map's are the map and
+its scale. Notebooks show the figure by themselves, other programs by `matplotlib.pyplot.show`;
+`axes[0].figure.savefig` writes it. Where a report has several figures, they are asked for by the
+names that their files have in its folder `figures/`:
+
+    bars, significance = contstim.plot.analysis(result, "accuracy-random-natural")
+    bars.set_title("Random pairs")
+    bars.figure.savefig("random.pdf")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
+    from contstim.evaluation.desiderata.evaluation import Desiderata
+    from contstim.evaluation.minimal_pairs.evaluation import MinimalPairEvaluation
+    from contstim.experiments.analysis.run import Analysis
+    from contstim.experiments.design.design_power import DesignPower
+    from contstim.experiments.design.summary import DesignSummary
+    from contstim.scores import ScoreTable
+
+__all__ = [
+    "acceptability",
+    "agreement",
+    "analysis",
+    "desiderata",
+    "design",
+    "minimal_pairs",
+    "power",
+    "ranks",
+]
+
+
+def agreement(scores: ScoreTable) -> list[Axes]:
+    """The share of pairs of sentences that two models order alike, a cell for each two models."""
+    from contstim.reporting.canvas import styled
+    from contstim.reporting.heat_map import agreement_map
+
+    with styled():
+        return _by_pyplot(agreement_map(scores))
+
+
+def ranks(scores: ScoreTable) -> list[Axes]:
+    """Every sentence at its ranks under two models, a panel for each two (the first twelve)."""
+    from contstim.evaluation.comparison.comparison_report import ranks_figure
+    from contstim.reporting.canvas import styled
+
+    if len(scores.models) < 2:
+        raise InputError("Ranks are drawn under two models or more; the scores are of one.")
+    with styled():
+        return _by_pyplot(ranks_figure(scores))
+
+
+def design(summary: DesignSummary) -> list[Axes]:
+    """Trials by group and condition, sentences by source, and the balance between sides.
+
+    Args:
+        summary: of `contstim.experiments.design.summary.summarise`.
+    """
+    from contstim.experiments.design.summary import summary_figure
+    from contstim.reporting.canvas import styled
+
+    with styled():
+        return _by_pyplot(summary_figure(summary))
+
+
+def power(power: DesignPower) -> list[Axes]:
+    """For each scope, the smallest difference of accuracies found, by participants."""
+    from contstim.experiments.design.power_figure import power_figure
+    from contstim.reporting.canvas import styled
+
+    with styled():
+        return _by_pyplot(power_figure(power))
+
+
+def analysis(
+    analysis: Analysis,
+    name: str = "signed-rank-cosine-overall",
+    *,
+    pair: tuple[str, str] | None = None,
+) -> list[Axes]:
+    """A figure of an analysis.
+
+    Args:
+        analysis: what `analyze` returned.
+        name: `signed-rank-cosine-overall`; `accuracy-` and another scope;
+            `agreement-random-natural`; `dominance-` and a condition; `roles-natural-synthetic`;
+            `ranks`; `reliability`.
+        pair: the two models of `ranks`; by default the two rivals most consistent with people.
+
+    Raises:
+        InputError: the analysis has no such figure, or no trial sets the pair against each other.
+    """
+    from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
+    from contstim.reporting.canvas import styled
+
+    if pair:
+        require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
+    with styled():
+        return _by_pyplot(_named(name, dict(drawings(analysis, pair))))
+
+
+def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
+    """A figure of an evaluation on minimal pairs.
+
+    Args:
+        evaluation: what `evaluate_minimal_pairs` returned.
+        name: `phenomena-` and how pairs were compared (`full` sentences, for one); `correlations`;
+            `profile`; `learning-curves-` and how pairs were compared.
+
+    Raises:
+        InputError: the evaluation has no such figure.
+    """
+    from contstim.evaluation.minimal_pairs.accuracy_figures import accuracy_figures
+    from contstim.reporting.canvas import styled
+
+    with styled():
+        return _by_pyplot(_named(name, accuracy_figures(evaluation)))
+
+
+def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") -> list[Axes]:
+    """A figure of an evaluation on judgements of acceptability.
+
+    Args:
+        evaluation: what `evaluate_acceptability` returned.
+        name: `scatter`, judgements against scores; or `correlations` of differences within pairs.
+
+    Raises:
+        InputError: there is no such figure.
+    """
+    from contstim.evaluation.acceptability.acceptability_figures import acceptability_figures
+    from contstim.reporting.canvas import styled
+
+    with styled():
+        return _by_pyplot(_named(name, acceptability_figures(evaluation)))
+
+
+def desiderata(desiderata: Desiderata) -> list[Axes]:
+    """Scores against length, frequency and, where there is one, the reference, for each model."""
+    from contstim.evaluation.desiderata.desiderata_report import desiderata_figure
+    from contstim.reporting.canvas import styled
+
+    with styled():
+        return _by_pyplot(desiderata_figure(desiderata))
+
+
+def _named(name: str, figures: Mapping[str, Figure]) -> Figure:
+    if name not in figures:
+        raise InputError(f"There is no figure {name!r} here; there are {', '.join(figures)}.")
+    return figures[name]
+
+
+def _by_pyplot(figure: Figure) -> list[Axes]:
+    """The axes of a figure that is handed to pyplot, which shows it."""
+    from matplotlib import pyplot as plt
+
+    figure.draw_without_rendering()  # ticks get the style's type only while it is in force
+    plt.figure(figure)
+    return figure.axes
