@@ -62,8 +62,8 @@ def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
         "".join((folder / "corpus.txt").read_text().splitlines(keepends=True)[:600])
     )
     for network, names in TRAINED.items():
-        command = f"train {network} --text beginning.txt --out {names[0]} --width 16 --layers 1"
-        succeed(folder, *command.split(), *"--heads 2 --epochs 1 --device cpu".split())
+        line = f"train {network} --text beginning.txt --out {names[0]} --width 16 --layers 1"
+        succeed(folder, *line.split(), *"--heads 2 --epochs 1 --device cpu".split())
         for name in names[1:]:
             shutil.copytree(folder / names[0], folder / name)
     reader = Reader(folder, FEWER)
@@ -77,13 +77,13 @@ def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
 
 def _write_other_files(folder: Path) -> None:
     """What a reader has who goes on: reviews, an exported page, further texts and benchmarks."""
-    for command in (
+    for line in (
         "train ngram --text corpus.txt --order 1 --out unigram.arpa",
         "export jspsych --trials trials.csv --out experiment",
         "generate minimal-pairs --per-paradigm 2 --out blimp",
         "generate minimal-pairs --per-paradigm 2 --only island_effects --out some",
     ):
-        succeed(folder, *command.split())
+        succeed(folder, *line.split())
     # what the first study leaves, as far as other pages name it
     (folder / "results" / "models").mkdir(parents=True)
     for path in folder.glob("*gram.arpa*"):
@@ -195,6 +195,6 @@ def _write_answers(folder: Path) -> None:
             shutil.copy(file, target / file.name if target.is_dir() else target)
     shutil.rmtree(folder / "answers")
     groups = sorted({trial.group for trial in trials})
-    people = {f"{9_000 + 2 * group + n}": group for group in groups for n in (0, 1)}
-    answers = gorilla_rows(trials, make_responses(trials, people))
+    asked = {f"{9_000 + 2 * group + n}": group for group in groups for n in (0, 1)}
+    answers = gorilla_rows(trials, make_responses(list(trials), asked))
     write_gorilla(folder / "export.csv", answers)

@@ -1,4 +1,4 @@
-"""Every block of code on every page of the documentation runs as printed, in the order of its page."""
+"""Every block of code on every page of the documentation runs as printed, page by page."""
 
 from __future__ import annotations
 
@@ -149,7 +149,11 @@ def plan_with(reader: Reader, text: str) -> None:
 
 def write_as(name: str) -> Callable[[Reader, str], None]:
     """Write a block into a file that the page's next commands name."""
-    return lambda reader, text: None if (reader.folder / name).write_text(text) else None
+
+    def write(reader: Reader, text: str) -> None:
+        (reader.folder / name).write_text(text, encoding="utf-8")
+
+    return write
 
 
 def read_options(reader: Reader, text: str) -> None:
