@@ -100,7 +100,12 @@ def _write_other_files(folder: Path) -> None:
     write_review(folder / "review.csv", [replace(keep[0], decision=Decision.REJECT), *keep[1:]])
     _write_judgements(folder)
     # Columns as the page names them; of the pairs' sentences both are there
-    pairs = [json.loads(line) for path in (folder / "some").glob("*.jsonl") for line in path.open()]
+    lines = [
+        line
+        for path in sorted((folder / "some").glob("*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    pairs = [json.loads(line) for line in lines]
     with (folder / "mine.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["ok", "not ok"])
