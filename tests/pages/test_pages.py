@@ -85,7 +85,9 @@ NOT_RUN = {
 
 _NO_GPU = {"--device cuda": "--device cpu"}
 _FEW_SEARCHES = {"--per-pair 100": "--per-pair 1 --restarts 1"}
-_RAY = {"--executor ray": "--executor local"}  # tests.jobs.test_ray starts Ray, which takes long
+_RAY = {
+    "--executor ray": "--executor processes --workers 1"
+}  # tests.jobs.test_ray starts Ray, which takes long
 INSTEAD: dict[str, dict[str, str]] = {
     "docs/acceptability.md": {
         "--restarts 20": "--restarts 2 --epochs 1 --validation 0.25",
