@@ -31,6 +31,7 @@ from best_sentence import BestSentence
 from contstim.demo.models import train
 from contstim.english import generate
 from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.restarts import SINGLE, SearchBudget
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
@@ -73,10 +74,15 @@ def naturals(folder: Path, words: Vocabulary, length: int, n: int) -> list[Sente
 
 
 def searched(
-    accept: LanguageModel, reject: LanguageModel, natural: Sentence, words: Vocabulary, recipe: str
+    accept: LanguageModel,
+    reject: LanguageModel,
+    natural: Sentence,
+    words: Vocabulary,
+    recipe: str,
+    restarts: SearchBudget | None,
 ) -> Case:
     began = process_time()
-    result = synthesize(accept, reject, natural, words, recipe=RECIPES[recipe])
+    result = synthesize(accept, reject, natural, words, recipe=RECIPES[recipe], restarts=restarts)
     return {
         "accept": accept.name,
         "reject": reject.name,
@@ -115,19 +121,22 @@ def by_bounds(solver: BestSentence, accept: LanguageModel, natural: Sentence, lo
     return {"best": min(loss, result.loss), "proven": result.proven, "nodes": result.nodes}
 
 
-def of_networks(folder: Path, text: list[Sentence], n: int, epochs: int | None) -> Iterator[Any]:
+def of_networks(
+    folder: Path, text: list[Sentence], n: int, *, quick: bool = False
+) -> Iterator[Any]:
     """Directions of pairs of networks; each natural sentence has a vocabulary of its own."""
+    few_words, epochs = (6, 1) if quick else (FEW_WORDS, None)
     pool = generated(folder, 500, seed=2, words=4)
     frequent = [word for word, _ in Counter(w for s in text for w in s.words[1:]).most_common(60)]
     rng = np.random.default_rng(0)
-    for names in NETWORKS:
+    for names in NETWORKS[:1] if quick else NETWORKS:
         pair = [train(name, text, folder, seed=0, most_epochs=epochs) for name in names]
         usable = [s for s in pool if not repeats(s.words)]
         usable = [s for s in usable if all(model.knows(s.words).all() for model in pair)]
         for accept, reject in permutations(pair):
             for natural in usable[:n]:
                 others = [w for w in frequent if w not in natural.words[1:]]
-                inner = [*natural.words[1:], *rng.permutation(others)[: FEW_WORDS - 3].tolist()]
+                inner = [*natural.words[1:], *rng.permutation(others)[: few_words - 3].tolist()]
                 words = Vocabulary((natural.words[0], "The", "He"), tuple(inner))
                 every = [
                     Sentence((first, *rest), natural.end)
@@ -226,14 +235,16 @@ def main() -> None:
         lengths = (5,) if quick else LENGTHS
         directions = chain(
             of_ngrams(folder, text, n, lengths),
-            of_networks(folder, text, of_each, 1 if quick else None) if of_each else (),
+            of_networks(folder, text, of_each, quick=quick) if of_each else (),
         )
         for kind, accept, reject, words, chosen, best in directions:
             for natural in chosen:
                 for recipe in options.recipe or ("default", "thorough"):
                     if (kind, accept.name, reject.name, natural.text, recipe) in done:
                         continue
-                    case = {"kind": kind, **searched(accept, reject, natural, words, recipe)}
+                    restarts = SINGLE if quick else None
+                    found = searched(accept, reject, natural, words, recipe, restarts)
+                    case = {"kind": kind, **found}
                     case |= best(natural, case["loss"])
                     cases.append(case)
                     with path.open("a", encoding="utf-8") as file:
