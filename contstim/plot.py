@@ -3,21 +3,22 @@
 Every function returns all axes of one figure, from the upper left; a heat map's are the map and
 its scale. Notebooks show the figure by themselves, other programs by `matplotlib.pyplot.show`;
 `axes[0].figure.savefig` writes it. Where a report has several figures, they are asked for by the
-names that their files have in its folder `figures/`:
+names that their files have in its folder `figures/`. Titles stand at the left::
 
     bars, significance = contstim.plot.analysis(result, "accuracy-random-natural")
-    bars.set_title("Random pairs")
+    bars.set_title("Random pairs", loc="left")
     bars.figure.savefig("random.pdf")
 """
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from contstim.evaluation.desiderata.evaluation import Desiderata
     from contstim.evaluation.minimal_pairs.evaluation import MinimalPairEvaluation
     from contstim.experiments.analysis.run import Analysis
+    from contstim.experiments.design.building import Design
     from contstim.experiments.design.design_power import DesignPower
-    from contstim.experiments.design.summary import DesignSummary
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
 
 __all__ = [
     "acceptability",
@@ -43,7 +45,11 @@ __all__ = [
 
 
 def agreement(scores: ScoreTable) -> list[Axes]:
-    """The share of pairs of sentences that two models order alike, a cell for each two models."""
+    """The share of pairs of sentences that two models order alike, a cell for each two models.
+
+    Args:
+        scores: what `score_sentences` returned, or `ScoreTable.read` read.
+    """
     from contstim.reporting.canvas import styled
     from contstim.reporting.heat_map import agreement_map
 
@@ -52,7 +58,14 @@ def agreement(scores: ScoreTable) -> list[Axes]:
 
 
 def ranks(scores: ScoreTable) -> list[Axes]:
-    """Every sentence at its ranks under two models, a panel for each two (the first twelve)."""
+    """Every sentence at its ranks under two models, a panel for each two (the first twelve).
+
+    Args:
+        scores: of two models or more.
+
+    Raises:
+        InputError: the scores are of a single model.
+    """
     from contstim.evaluation.comparison.comparison_report import ranks_figure
     from contstim.reporting.canvas import styled
 
@@ -62,21 +75,27 @@ def ranks(scores: ScoreTable) -> list[Axes]:
         return _by_pyplot(ranks_figure(scores))
 
 
-def design(summary: DesignSummary) -> list[Axes]:
+def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
     """Trials by group and condition, sentences by source, and the balance between sides.
 
     Args:
-        summary: of `contstim.experiments.design.summary.summarise`.
+        design: what `build_design` returned.
+        text: sentences in which word frequencies are counted, such as the training text.
     """
-    from contstim.experiments.design.summary import summary_figure
+    from contstim.experiments.design.summary import summarise, summary_figure
+    from contstim.frequencies import WordFrequencies
     from contstim.reporting.canvas import styled
 
     with styled():
-        return _by_pyplot(summary_figure(summary))
+        return _by_pyplot(summary_figure(summarise(design, WordFrequencies.of(text))))
 
 
 def power(power: DesignPower) -> list[Axes]:
-    """For each scope, the smallest difference of accuracies found, by participants."""
+    """For each scope, the smallest difference of accuracies found, by participants.
+
+    Args:
+        power: what `design_power` returned.
+    """
     from contstim.experiments.design.power_figure import power_figure
     from contstim.reporting.canvas import styled
 
@@ -90,11 +109,11 @@ def analysis(
     *,
     pair: tuple[str, str] | None = None,
 ) -> list[Axes]:
-    """A figure of an analysis.
+    """A figure of an analysis; answers of artificial participants are said to be that below it.
 
     Args:
         analysis: what `analyze` returned.
-        name: `signed-rank-cosine-overall`; `accuracy-` and another scope;
+        name: `signed-rank-cosine-overall`; `accuracy-` and any other scope than `overall`;
             `agreement-random-natural`; `dominance-` and a condition; `roles-natural-synthetic`;
             `ranks`; `reliability`.
         pair: the two models of `ranks`; by default the two rivals most consistent with people.
@@ -103,12 +122,16 @@ def analysis(
         InputError: the analysis has no such figure, or no trial sets the pair against each other.
     """
     from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
-    from contstim.reporting.canvas import styled
+    from contstim.reporting.canvas import ORANGE, SIZE, styled
 
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     with styled():
-        return _by_pyplot(_named(name, dict(drawings(analysis, pair))))
+        figure = _named(name, dict(drawings(analysis, pair)))
+        if analysis.origin.warning:
+            text = fill(analysis.origin.warning, int(12 * figure.get_figwidth()))  # signs an inch
+            figure.supxlabel(text, color=ORANGE, weight="bold", size=SIZE)
+        return _by_pyplot(figure)
 
 
 def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
@@ -147,7 +170,11 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
 
 
 def desiderata(desiderata: Desiderata) -> list[Axes]:
-    """Scores against length, frequency and, where there is one, the reference, for each model."""
+    """Scores against length, frequency and, where there is one, the reference, for each model.
+
+    Args:
+        desiderata: what `evaluate_desiderata` returned.
+    """
     from contstim.evaluation.desiderata.desiderata_report import desiderata_figure
     from contstim.reporting.canvas import styled
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -15,8 +16,6 @@ from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
 from contstim.experiments.analysis.outputs.drawings import drawings
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.summary import summarise
-from contstim.frequencies import WordFrequencies
 from contstim.reporting.canvas import SIZE
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -107,4 +106,14 @@ def test_benchmarks_and_designs_have_theirs() -> None:
     assert len(plot.acceptability(evaluation, "correlations")) == 2
     natural = stimuli.natural(36)
     design = build_design((), (), natural, groups=3, random_per_group=2, catch_per_group=2)
-    assert len(plot.design(summarise(design, WordFrequencies.of(natural)))) == 5
+    assert len(plot.design(design, natural)) == 5
+
+
+def test_answers_of_no_person_are_said_to_be_that(analysis: Analysis) -> None:
+    """Witness: the same answers, with and without the name of who made them."""
+    plot.analysis(analysis, "reliability")
+    assert plt.gcf().get_supxlabel() == ""
+    made = simulate(MODELS, groups=(3, 3), each=2)
+    responses = [replace(response, simulated=True) for response in made.responses]
+    plot.analysis(analyze(made.trials, responses, made.scores), "reliability")
+    assert "Artificial participants" in plt.gcf().get_supxlabel()

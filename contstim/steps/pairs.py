@@ -137,7 +137,8 @@ def select_pairs(
         watch.warn(
             f"in {unequal:,} of {counted(len(pairs), 'pair')} the sentences "
             "differ in their number of words, and longer ones are less likely under every model: "
-            "give --same-length to compare sentences of one length."
+            "ask for the same length (--same-length; same_length = true in a study) to compare "
+            "sentences of one length."
         )
     if agreed:
         watch.warn(

@@ -74,7 +74,7 @@ def filler_trials(
             f"{groups} groups need{beside} {2 * n_random:,} sentences for random pairs and "
             f"{n_catch:,} of two or more different words for catch trials, "
             f"{2 * n_random + n_catch:,} in all; only {len(free):,} are used nowhere else. Give "
-            f"more --sentences."
+            f"more natural sentences: a longer text, or looser rules for what is taken from it."
         )
     trials = list(standing)
     for i, group in enumerate(random_groups):

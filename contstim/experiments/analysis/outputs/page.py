@@ -21,7 +21,7 @@ from contstim.experiments.analysis.outputs.sureness import (
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import contamination_warnings
-from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table
+from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
 from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from contstim.models.contamination import Contamination
     from contstim.reporting.report import Part
 
+_FEW = 3  # comparisons that are shown unfolded
 _EXTREMES = 5  # trials that people are least, and most, sure of
 
 
@@ -149,6 +150,22 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     if notes:
         yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
     yield Paragraph(_verdict(result, str(analysis.sampling.units)))
+    pairs = [test for test in result.comparisons if test.second != CEILING]
+    if pairs:
+        lines = [
+            (
+                test.first,
+                test.second,
+                _number(test.difference),
+                _range(test.interval),
+                p_text(test.p_holm if holm else test.q_value) if test.testable else "–",
+                test.verdict,
+            )
+            for test in pairs
+        ]
+        columns = ("model", "less", "difference", level, adjusted, "verdict")
+        about = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
+        yield Details(about, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
 
 
 def _verdict(result: Result, units: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.inference import ModelContrast
+from contstim.experiments.analysis.inference import CEILING, ModelContrast
 from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import drawings
 from contstim.experiments.analysis.outputs.folder import write_analysis
@@ -126,6 +127,21 @@ def test_the_page_is_well_formed_escaped_and_stands_alone(folder: Path) -> None:
     assert "Trials whose scores contradict the roles of their models" in page
     assert "http" not in page
     assert len(re.findall("<img ", page)) == len([*(folder / "figures").glob("*.png")])
+
+
+def test_the_page_has_every_two_models_with_difference_and_verdict(folder: Path) -> None:
+    """Witness: the table of comparisons, counted for each scope of the page."""
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    rows = [
+        row
+        for row in read(folder / "tables" / "comparisons.csv")
+        if row["second"] != CEILING
+        and (row["scope"] == "overall") == (row["measure"] != "accuracy")
+    ]
+    assert page.count("Every two models: ") == len({row["scope"] for row in rows})
+    for row in rows:
+        cells = (escape(row["first"]), escape(row["second"]), f"{float(row['difference']):.3f}")
+        assert re.search(r"\s*".join(rf"<td[^>]*>{re.escape(c)}</td>" for c in cells), page), cells
 
 
 def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder: Path) -> None:
