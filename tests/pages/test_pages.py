@@ -63,7 +63,7 @@ NOT_RUN = {
     ("docs/clusters.md", "sbatch"): "a cluster's; the script itself is run",
     ("docs/collecting.md", "pip install"): _NETWORK,
     ("docs/experiment-page.md", "contstim export jspsych"): (
-        "fetches jsPsych from npm; tests.experiments.platforms runs it on a stand-in"
+        "--vendor fetches jsPsych from npm; without it the pages on collecting answers use it"
     ),
     ("docs/experiment-page.md", "python -c"): _NETWORK,
     ("docs/experiment-page.md", "CONTSTIM_JSPSYCH="): "runs other tests, in a browser",
