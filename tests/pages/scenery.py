@@ -1,0 +1,206 @@
+"""What a reader of the pages has: the files of the page of single commands, models, and answers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from contstim.english import generate
+from contstim.reviews import Decision, undecided, write_review
+from contstim.stimuli import Condition, Trial, read_pairs, read_trials, read_triplets
+from contstim.testing.platform import PlantedAnswers, PlatformContract
+from tests.cli.running import succeed
+from tests.evaluation.acceptability.tables import ITEMS
+from tests.experiments.platforms import (
+    test_gorilla,
+    test_jspsych_reading,
+    test_pcibex,
+    test_psychopy,
+    test_qualtrics,
+)
+from tests.experiments.responses.experiment import make_responses
+from tests.experiments.responses.exports import gorilla_rows, write_gorilla
+from tests.models.tiny import TEXTS
+from tests.pages.blocks import ROOT, read_blocks, read_commands
+from tests.pages.reader import Reader
+
+TRAINED: dict[str, tuple[str, ...]] = {
+    "bert": ("bert-base-cased", "bert-large-cased", "models/bert-large-cased", "runs/bert"),
+    "gpt2": ("gpt2", "gpt2-xl", "models/gpt2-xl", "runs/gpt2", "Qwen/Qwen2.5-7B"),
+}
+TINY: dict[str, tuple[str, ...]] = {
+    "llama": ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B"),
+}
+"""Networks in folders of names that pages give, which go before the hub: such as are trained in
+seconds on the text, to which a word is a token, and tiny ones in formats that are not trained."""
+
+FEWER = {
+    "--per-pair 40": "--per-pair 10",
+    "--groups 10": "--groups 5",
+    "--out responses.csv": "--participants 15 --out responses.csv",
+}
+"""What the page of single commands asks for, and what is enough here."""
+
+LATER = ("contstim synthesize", "contstim review", "contstim analyze")
+"""Commands of that page whose results no other page needs; `tests.test_readme` runs them all."""
+
+
+def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
+    """Fill a folder as a reader has it who has typed the page of single commands."""
+    for name, size, seed in (("corpus.txt", 4_000, 0), ("more.txt", 700, 1)):
+        text = "".join(f"{sentence.text}\n" for sentence in generate(size, seed=seed))
+        (folder / name).write_text(text, encoding="utf-8")
+    for network, names in TINY.items():
+        for name in names:
+            shutil.copytree(tiny_checkpoint(network), folder / name)
+    (folder / "beginning.txt").write_text(
+        "".join((folder / "corpus.txt").read_text().splitlines(keepends=True)[:600])
+    )
+    # roberta-large is another BERT here: its own tokens are too many for the chain rule
+    networks = [*TRAINED.items(), ("bert --seed 2", ("roberta-large",))]
+    for network, names in networks:
+        line = f"train {network} --text beginning.txt --out {names[0]} --width 16 --layers 1"
+        succeed(folder, *line.split(), *"--heads 2 --epochs 1 --device cpu".split())
+        for name in names[1:]:
+            shutil.copytree(folder / names[0], folder / name)
+    reader = Reader(folder, FEWER)
+    for block in read_blocks(ROOT / "docs" / "commands.md"):
+        for command in read_commands(block):
+            if not command.text.startswith(LATER):
+                reader.type(command)
+    _write_other_files(folder)
+    _write_answers(folder)
+
+
+def _write_other_files(folder: Path) -> None:
+    """What a reader has who goes on: reviews, an exported page, further texts and benchmarks."""
+    for line in (
+        "train ngram --text corpus.txt --order 1 --out unigram.arpa",
+        "export jspsych --trials trials.csv --out experiment",
+        "generate minimal-pairs --per-paradigm 2 --out blimp",
+        "generate minimal-pairs --per-paradigm 2 --only island_effects --out some",
+    ):
+        succeed(folder, *line.split())
+    # what the first study leaves, as far as other pages name it
+    (folder / "results" / "models").mkdir(parents=True)
+    for path in folder.glob("*gram.arpa*"):
+        shutil.copy(path, folder / "results" / "models")
+    (folder / "unwanted.txt").write_text("garden\nriver\n")
+    shutil.copy(folder / "scores.csv", folder / "published.csv")
+    write_reviews(folder, folder / "triplets.csv")
+    # of both kinds of stimuli, in one file
+    items = [
+        *undecided(read_pairs(folder / "pairs.csv")),
+        *undecided(read_triplets(folder / "triplets.csv")),
+    ]
+    keep = [replace(item, decision=Decision.KEEP) for item in items]
+    write_review(folder / "review.csv", [replace(keep[0], decision=Decision.REJECT), *keep[1:]])
+    _write_judgements(folder)
+    # Columns as the page names them; of the pairs' sentences both are there
+    lines = [
+        line
+        for path in sorted((folder / "some").glob("*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    pairs = [json.loads(line) for line in lines]
+    with (folder / "mine.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["ok", "not ok"])
+        writer.writerows([pair["sentence_good"], pair["sentence_bad"]] for pair in pairs)
+
+    with (folder / "trial-scores.csv").open(encoding="utf-8", newline="") as file:
+        sentences = [row["sentence"] for row in csv.DictReader(file)]
+    for name, columns in (
+        ("tokens", ("kenlm:bigram.arpa", "kenlm:trigram.arpa")),
+        ("features", ("letters",)),
+    ):
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["sentence", *columns])
+            writer.writerows(
+                [text, *(len(text) % (7 + n) for n, _ in enumerate(columns))] for text in sentences
+            )
+
+
+def write_reviews(folder: Path, table: Path) -> None:
+    """Each of two reviewers rejects a triplet and keeps all others."""
+    triplets = read_triplets(table)
+    for reviewer, rejected in (("Ann", 0), ("Bea", 1)):
+        items = [replace(item, decision=Decision.KEEP) for item in undecided(triplets, reviewer)]
+        items[rejected] = replace(items[rejected], decision=Decision.REJECT, reason="debris")
+        write_review(folder / f"review-{reviewer}.csv", items)
+
+
+def _write_judgements(folder: Path) -> None:
+    """Judged sentences in the layout of LI-Adger, which has no licence, and in that of CoLA."""
+    published = folder / "li-adger"
+    for name in ("data", "output"):
+        (published / name).mkdir(parents=True)
+    rows = list(csv.DictReader(ITEMS.splitlines()))
+    accepted = [row for row in rows if row["label"] in ("1", "ok")]
+    pairs = [(row["id"], f"{row['item']}{2 * n + 2}") for n, row in enumerate(accepted[:2])]
+    tables = {
+        "data/human_ME_results_li-adger_sentences.csv": [
+            ("id", "sentence", "judgement"),
+            *((row["id"], row["sentence"] + ".", row["judgement"]) for row in rows),
+        ],
+        "data/li-adger_min_pairs.csv": [("discard", "gramm_id", "ungramm_id")]
+        + [("", *pair) for pair in pairs],
+        "output/bert_mlm_results_li-adger_sentences.csv": [
+            ("id", "sentence", "bert-large-cased_mlm"),
+            *((row["id"], row["sentence"] + ".", -20.0 - n) for n, row in enumerate(rows)),
+        ],
+    }
+    for name, table in tables.items():
+        with (published / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(table)
+    cola = "".join(
+        f"x\t{label}\t\t{' '.join(text[:-1].split()[::step])}{text[-1]}\n"
+        for text in TEXTS
+        for label, step in ((1, 1), (0, -1))
+    )
+    for name in ("in_domain_train", "in_domain_dev", "out_of_domain_dev"):
+        (folder / f"{name}.tsv").write_text(cola, encoding="utf-8")
+
+
+class _People(PlantedAnswers):
+    """Everybody passes catch trials."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        super().__init__(trials)
+        self._catch = {trial.trial_id for trial in trials if trial.condition is Condition.CATCH}
+
+    def rate(self, trial_id: str) -> int:
+        rating = super().rate(trial_id)
+        return 1 if trial_id in self._catch else rating
+
+
+def _write_answers(folder: Path) -> None:
+    """What platforms give back: two people answered each list of an exported experiment."""
+    trials = read_trials(folder / "trials.csv")
+    contracts: dict[str, tuple[PlatformContract, str]] = {
+        "gorilla": (test_gorilla.TestContract(), "data_exp_1-v2_task-ab12.csv"),
+        "jspsych": (test_jspsych_reading.TestContract(), "data/1.json"),
+        "pcibex": (test_pcibex.TestContract(), "results.csv"),
+        "psychopy": (test_psychopy.TestContract(), "data/"),
+        "qualtrics": (test_qualtrics.TestContract(), "data.csv"),
+    }
+    (folder / "data").mkdir()
+    for name, (contract, place) in contracts.items():
+        out = folder / "answers" / name
+        succeed(folder, "export", name, "--trials", "trials.csv", "--out", f"answers/{name}/out")
+        lists = contract.lists(out / "out")
+        people = {f"{list_name}-{person}": list_name for list_name in lists for person in "ab"}
+        files = contract.data(out / "out", out, _People(trials), people)
+        for file in files:
+            target = folder / place
+            shutil.copy(file, target / file.name if target.is_dir() else target)
+    shutil.rmtree(folder / "answers")
+    groups = sorted({trial.group for trial in trials})
+    asked = {f"{9_000 + 2 * group + n}": group for group in groups for n in (0, 1)}
+    answers = gorilla_rows(trials, make_responses(list(trials), asked))
+    write_gorilla(folder / "export.csv", answers)

@@ -1,0 +1,403 @@
+"""Every block of code on every page of the documentation runs as printed, page by page."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+import torch
+
+from contstim.experiments.platforms.gorilla.columns import GorillaOptions
+from contstim.models.checkpoints import load_checkpoint
+from contstim.study.planning import plan_study
+from contstim.study.study_file import read_study
+from tests.models import tiny
+from tests.models.server import fakes
+from tests.pages.blocks import (
+    PAGES,
+    ROOT,
+    Block,
+    Command,
+    read_blocks,
+    read_commands,
+    without_blocks,
+)
+from tests.pages.reader import Reader, reading
+from tests.pages.scenery import furnish, write_reviews
+
+COMMANDS = ("console", "sh", "bash")
+
+PRINTED = ("text",)
+"""Languages of blocks with nothing to run: what is printed, drawn, computed, or in a file."""
+
+ELSEWHERE = {
+    "README.md": "tests.test_readme",
+    "docs/commands.md": "tests.test_readme, and the folder of these tests is made by it",
+    "docs/first-study.md": "tests.test_readme",
+    "docs/tutorials/published-experiment.md code-cell": "the build of the site",
+    "docs/tutorials/own-model.md code-cell": "the build of the site",
+    "docs/tutorials/text-to-report.md code-cell": "the build of the site",
+    "docs/tutorials/two-rules.md code-cell": "the build of the site",
+}
+"""Pages whose blocks, or blocks of a language, run at another place."""
+
+_NETWORK = "needs the network"
+_PUBLISHED = "needs the published data, with which tests.published does the same"
+NOT_RUN = {
+    ("CONTRIBUTING.md", "make test"): "is what runs this",
+    ("CONTRIBUTING.md", "make slow"): "takes an hour, with this among it",
+    ("CONTRIBUTING.md", "make check"): "a step of its own of every check of a change",
+    ("CONTRIBUTING.md", "make bench BENCH=--quick"): "a step of its own of every check of a change",
+    ("docs/acceptability.md", "contstim reproduce adc"): _PUBLISHED,
+    ("docs/analysis.md", "contstim reproduce golan2023"): _PUBLISHED,
+    ("docs/big-models.md", "python benchmarks/gpu.py"): "measures a GPU",
+    ("docs/clusters.md", "pip install"): _NETWORK,
+    ("docs/clusters.md", "sbatch"): "a cluster's; the script itself is run",
+    ("docs/collecting.md", "pip install"): _NETWORK,
+    ("docs/experiment-page.md", "contstim export jspsych"): (
+        "--vendor fetches jsPsych from npm; without it the pages on collecting answers use it"
+    ),
+    ("docs/experiment-page.md", "python -c"): _NETWORK,
+    ("docs/experiment-page.md", "CONTSTIM_JSPSYCH="): "runs other tests, in a browser",
+    ("docs/install.md", "python3 -m venv"): "the installation, which is checked from the package",
+    ("docs/install.md", ". .venv"): "the installation, which is checked from the package",
+    ("docs/install.md", "pip install -c constraints.txt ."): _NETWORK,
+    ("docs/install.md", "pip install -c constraints.txt torch"): _NETWORK,
+    ("docs/install.md", "contstim demo"): "takes a minute; tests.test_demo and every check run it",
+    ("docs/responses.md", "contstim import golan2023"): _PUBLISHED,
+    ("docs/servers.md", "vllm serve"): "needs a GPU; a stand-in of tests.models.server answers",
+    ("docs/study.md", "pip install"): _NETWORK,
+    ("docs/tutorials/published-experiment.md", "git clone"): _NETWORK,
+    ("docs/tutorials/published-experiment.md", "contstim reproduce"): _PUBLISHED,
+}
+"""Commands that are not run, by page and beginning, and why; those of contstim are parsed by
+`tests.test_site` all the same."""
+
+_NO_GPU = {"--device cuda": "--device cpu"}
+_FEW_SEARCHES = {"--per-pair 100": "--per-pair 1 --restarts 1"}
+_RAY = {
+    "--executor ray": "--executor processes --workers 1"
+}  # tests.jobs.test_ray starts Ray, which takes long
+INSTEAD: dict[str, dict[str, str]] = {
+    "docs/acceptability.md": {
+        "--restarts 20": "--restarts 2 --epochs 1 --validation 0.25",
+    },
+    "docs/clusters.md": {**_NO_GPU, **_FEW_SEARCHES, **_RAY, "--gpus-per-worker 0.25 ": ""},
+    "docs/design.md": {"--per-pair 40": "--per-pair 10", "--groups 10": "--groups 5"},
+    "docs/english.md": {"0_000": "0"},
+    "docs/minimal-pairs.md": {"1000,10000,100000": "500,1000", "--order 5": "--order 3"},
+    "docs/minimal-pairs-of-your-own.md": {
+        "--per-paradigm 1000": "--per-paradigm 2",
+        "--per-paradigm 100": "--per-paradigm 5",
+    },
+    "docs/responses.md": {"number=10": "number=1"},
+    "docs/scoring-rules.md": {
+        "--epochs 4": "--epochs 1",
+        "--sample 300": "--sample 10",
+        "--words 500": "--words 10",
+        "--words 150": "--words 10",
+        "--per-paradigm 60": "--per-paradigm 1",
+    },
+    "docs/studies.md": {
+        "per_pair=40": "per_pair=10",
+        "--per-pair 10": "--per-pair 2",
+        "--floors none,.05,.1,.25,.5": "--floors none,.25",
+    },
+    "docs/study.md": {"contstim plan my-study": "contstim plan my-study --no-measure"},
+    "docs/synthesis.md": {"--reject hf": "--restarts 1 --reject hf"},
+    "docs/training.md": {
+        "train lstm ": "train lstm --embedding 16 --hidden 32 --epochs 1 ",
+        "train gpt2 ": "train gpt2 --width 16 --layers 1 --epochs 1 ",
+        "--width 128 --layers 2": "--width 16 --layers 1 --epochs 1",
+        "hidden=256": "hidden=32",
+    },
+}
+"""What is typed in place of what stands on a page: without a GPU, and with smaller numbers."""
+
+NEEDS = {
+    "docs/big-models.md": ("accelerate", "bitsandbytes"),
+    "docs/collecting.md": ("curl", "sqlite3", "starlette", "uvicorn"),
+    "docs/r.md": ("Rscript",),
+    "docs/reviewing.md": ("starlette", "uvicorn"),
+    "docs/study.md": ("unzip",),
+}
+"""Programs and packages that a page names and that contstim does not bring."""
+
+SLOW = (
+    "docs/acceptability.md",
+    "docs/analysis.md",
+    "docs/clusters.md",
+    "docs/minimal-pairs.md",
+    "docs/scoring-rules.md",
+    "docs/studies.md",
+    "docs/study.md",
+    "docs/synthesis.md",
+)
+"""Pages that take long: each of them more than ten seconds of a processor or so."""
+
+
+def plan_with(reader: Reader, text: str) -> None:
+    """Put sections into the study of the page of the first study, in place of its own, and plan."""
+    (first,) = (b for b in read_blocks(ROOT / "docs/first-study.md") if b.language == "toml")
+    study = first.text
+    for section in re.findall(r"^\[(\w+)\]", text, re.MULTILINE):
+        study = re.sub(rf"^\[{section}\].*?(?=^\[|\Z)", "", study, flags=re.DOTALL | re.MULTILINE)
+    study = study.replace('simulate = "trigram"', 'simulate = "bigram"')
+    (reader.folder / "study.toml").write_text(study + text, encoding="utf-8")
+    plan = plan_study(read_study(reader.folder / "study.toml"), measure=False)
+    assert len(plan.to_frame()) > 5
+
+
+def write_as(name: str) -> Callable[[Reader, str], None]:
+    """Write a block into a file that the page's next commands name."""
+
+    def write(reader: Reader, text: str) -> None:
+        (reader.folder / name).write_text(text, encoding="utf-8")
+
+    return write
+
+
+def read_options(reader: Reader, text: str) -> None:
+    """Read the options of an import, which are of no single export."""
+    (reader.folder / "options.toml").write_text(text, encoding="utf-8")
+    options = GorillaOptions.read(reader.folder / "options.toml")
+    assert all(getattr(options, name) for name in tomllib.loads(text))
+
+
+def name_an_entry_point(reader: Reader, text: str) -> None:
+    """The object that the entry point names is one that the page's Python makes."""
+    for group in tomllib.loads(text)["project"]["entry-points"].values():
+        assert all(value.partition(":")[2] in reader.names for value in group.values())
+
+
+TOML: dict[str, Callable[[Reader, str], None]] = {
+    "docs/clusters.md": plan_with,
+    "docs/minimal-pairs-of-your-own.md": write_as("mine.toml"),
+    "docs/responses.md": read_options,
+    "docs/study.md": plan_with,
+    "docs/tutorials/own-model.md": name_an_entry_point,
+}
+"""What becomes of the TOML of a page."""
+
+
+def shorten(*files: str, lines: int = 40) -> Callable[[Path], None]:
+    """Leave the beginning of texts, so that networks read them in seconds."""
+
+    def prepare(folder: Path) -> None:
+        for file in files:
+            text = (folder / file).read_text(encoding="utf-8").splitlines(keepends=True)
+            (folder / file).write_text("".join(text[:lines]), encoding="utf-8")
+
+    return prepare
+
+
+def begin_another_study(folder: Path) -> None:
+    """Few sentences, and no store of other models."""
+    shorten("corpus.txt", "natural.txt", lines=20)(folder)
+    (folder / "contstim.sqlite").unlink()
+
+
+def begin_without_networks(folder: Path) -> None:
+    """A short text to train on."""
+    shorten("corpus.txt", lines=400)(folder)
+    shutil.rmtree(folder / "runs")
+
+
+def widen_the_network(folder: Path) -> None:
+    """Weights of four bits are rounded in blocks of 64, so that layers must be as wide."""
+    with mock.patch.object(tiny, "_WIDTH", 64):
+        wide = tiny.build("llama", folder)
+    shutil.rmtree(folder / "meta-llama" / "Llama-3.1-8B")
+    wide.rename(folder / "meta-llama" / "Llama-3.1-8B")
+
+
+BEFORE: dict[str, Callable[[Path], None]] = {
+    "docs/big-models.md": widen_the_network,
+    "docs/clusters.md": begin_another_study,
+    "docs/scoring.md": shorten("natural.txt", lines=10),
+    "docs/scoring-rules.md": shorten("natural.txt", lines=10),
+    "docs/training.md": begin_without_networks,
+}
+"""What is done to the folder before a page is read."""
+
+
+def decide_on_capped_triplets(reader: Reader) -> None:
+    """Reviewers look at the triplets that the page has made."""
+    write_reviews(reader.folder, reader.folder / "capped.csv")
+
+
+def take_part(reader: Reader) -> None:
+    """Somebody comes to the server that the page has started last."""
+    reader.type(
+        Command(
+            Block("participants", 0, "console", ""),
+            "contstim simulate --trials trials.csv --scores trial-scores.csv "
+            "--model kenlm:trigram.arpa --participants 10 --server http://127.0.0.1:8000 "
+            "--out taken-part.csv",
+        )
+    )
+
+
+def serve_a_model(reader: Reader) -> None:
+    """A server in the place of vLLM, which reads with the tiny checkpoint of that name."""
+    checkpoint = load_checkpoint(str(reader.folder / "Qwen" / "Qwen2.5-7B"), device="cpu")
+
+    def read(row: list[int]) -> np.ndarray:
+        with torch.no_grad():
+            logits = checkpoint.model(torch.tensor([row])).logits[0]
+        return np.asarray(logits.double().log_softmax(dim=1).numpy())
+
+    reader.others.enter_context(mock.patch.object(fakes, "MODEL", "Qwen/Qwen2.5-7B"))
+    address = reader.others.enter_context(fakes.FakeServer(read, checkpoint.tokenizer).running())
+    reader.port = str(urlsplit(address).port)
+
+
+def make_the_study_smaller(reader: Reader) -> None:
+    """Half of the stimuli, for half of the groups."""
+    path = reader.folder / "my-study" / "study.toml"
+    study = path.read_text(encoding="utf-8")
+    for key, number, fewer in (("per_pair", 12, 6), ("per_pair", 6, 3), ("groups", 6, 3)):
+        study = study.replace(f"{key} = {number}", f"{key} = {fewer}", 1)
+    path.write_text(study, encoding="utf-8")
+
+
+def receive_an_archive(reader: Reader) -> None:
+    """Somebody else has the archive alone."""
+    (reader.folder / "elsewhere").mkdir()
+    shutil.copy(reader.folder / "my-study.zip", reader.folder / "elsewhere")
+    reader.folder /= "elsewhere"
+
+
+MEANWHILE: dict[tuple[str, str], Callable[[Reader], None]] = {
+    ("docs/collecting.md", "curl "): take_part,
+    ("docs/servers.md", "contstim score"): serve_a_model,
+    ("docs/study.md", "contstim plan"): make_the_study_smaller,
+    ("docs/study.md", "unzip "): receive_an_archive,
+    ("docs/studies.md", "--review review-Ann.csv"): decide_on_capped_triplets,
+}
+"""What others do before a command that holds a text."""
+
+EXCERPTS = {("docs/r.md", "formula <-"): "analysis.R"}
+"""Blocks that begin so stand, but for white space, in a file that the page has made."""
+
+
+def is_elsewhere(block: Block) -> bool:
+    return (
+        block.page in ELSEWHERE
+        or f"{block.page} {block.language.strip('{').split('}')[0]}" in ELSEWHERE
+    )
+
+
+def to_run(page: str) -> list[Block]:
+    """The blocks of a page that are run here."""
+    blocks = read_blocks(ROOT / page)
+    return [
+        block
+        for block in blocks
+        if block.language in (*COMMANDS, "python", "toml", "r") and not is_elsewhere(block)
+    ]
+
+
+def run_r(reader: Reader, block: Block) -> None:
+    for (page, beginning), file in EXCERPTS.items():
+        if page == block.page and block.text.startswith(beginning):
+            script = (reader.folder / file).read_text(encoding="utf-8")
+            assert "".join(block.text.split()) in "".join(script.split()), block
+            return
+    reader.execute_r(block)
+
+
+def reason_not_to(page: str, text: str) -> tuple[str, str] | None:
+    """The entry of the table that a command is among."""
+    return next((key for key in NOT_RUN if key[0] == page and text.startswith(key[1])), None)
+
+
+@pytest.fixture(scope="module")
+def furnished(
+    tmp_path_factory: pytest.TempPathFactory, tiny_checkpoint: Callable[[str], Path]
+) -> Path:
+    """The folder from which the reader of every page begins."""
+    folder = tmp_path_factory.mktemp("furnished")
+    furnish(folder, tiny_checkpoint)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+        for name in (page.relative_to(ROOT).as_posix() for page in PAGES)
+        if to_run(name)
+    ],
+)
+def test_every_block_of_a_page_runs_as_printed(page: str, furnished: Path, tmp_path: Path) -> None:
+    for name in NEEDS.get(page, ()):
+        if shutil.which(name) is None and importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+    folder = tmp_path / "folder"
+    shutil.copytree(furnished, folder)
+    if page in BEFORE:
+        BEFORE[page](folder)
+    with reading(folder, INSTEAD.get(page, {})) as reader:
+        for block in to_run(page):
+            print(block)  # where a page fails
+            if block.language == "python":
+                reader.folder = folder
+                reader.execute(block)
+            elif block.language == "r":
+                run_r(reader, block)
+            elif block.language == "toml":
+                TOML[page](reader, block.text)
+            elif block.text.startswith("#!"):
+                reader.submit(block)
+            else:
+                reader.folder = folder  # R goes on where the commands before have led
+                for command in read_commands(block):
+                    if reason_not_to(page, command.text) is None:
+                        print("$", command.text)
+                        for (there, text), happens in MEANWHILE.items():
+                            if there == page and text in command.text:
+                                happens(reader)
+                        reader.type(command)
+
+
+def test_every_block_is_run_or_printed_or_listed() -> None:
+    """So that no page, and no language, is forgotten."""
+    for page in PAGES:
+        name = page.relative_to(ROOT).as_posix()
+        for block in read_blocks(page):
+            is_directive = block.language.startswith("{") and "code-cell" not in block.language
+            is_printed = block.language in PRINTED
+            ways = [is_directive, is_printed, is_elsewhere(block) and not is_printed]
+            assert sum([*ways, block in to_run(name)]) == 1, block
+            typed = re.compile(r"^(\$ |contstim |import contstim|from contstim)", re.MULTILINE)
+            assert not (is_printed and typed.search(block.text)), f"{block}: this can be run"
+        indented = re.search(r"\n\n    +\S.*", without_blocks(page))
+        assert indented is None, f"{name}: a block without a fence: {indented and indented[0]}"
+
+
+def test_no_entry_of_the_tables_is_stale() -> None:
+    """What is excepted, replaced or prepared stands on its page."""
+    texts = {
+        name: [c.text for b in to_run(name) if b.language in COMMANDS for c in read_commands(b)]
+        for name in (page.relative_to(ROOT).as_posix() for page in PAGES)
+    }
+    for page, beginning in NOT_RUN:
+        assert any(text.startswith(beginning) for text in texts[page]), (page, beginning)
+    for page, text in MEANWHILE:
+        assert any(text in command for command in texts[page]), (page, text)
+    for page, changes in INSTEAD.items():
+        code = "\n".join([*texts[page], *(block.text for block in to_run(page))])
+        assert all(text in code for text in changes), page
+    for page in (*BEFORE, *NEEDS, *TOML, *SLOW):
+        assert to_run(page), page
+    for page in ELSEWHERE:
+        assert any(is_elsewhere(block) for block in read_blocks(ROOT / page.split()[0])), page
