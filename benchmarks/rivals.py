@@ -206,7 +206,8 @@ def draw(runs: list[Run], path: Path) -> None:
         panel.set_xlabel("share of the published recipe's passes")
     for panel in panels[:, 0]:
         panel.set_ylabel("mean drop (nats)")
-    panels[0, 0].legend(fontsize="small")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(RIVALS), frameon=False)
     figure.savefig(path, dpi=120)
 
 

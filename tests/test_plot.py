@@ -29,6 +29,7 @@ MODELS = ("a", "b", "c")
 @pytest.fixture(autouse=True)
 def _no_window() -> Iterator[None]:
     mpl.use("Agg")
+    plt.close("all")  # other tests of the process may have left figures open
     yield
     plt.close("all")
 
