@@ -139,8 +139,8 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
 
     Args:
         evaluation: what `evaluate_minimal_pairs` returned.
-        name: `phenomena-` and how pairs were compared (`full` sentences, for one); `correlations`;
-            `profile`; `learning-curves-` and how pairs were compared.
+        name: `phenomena-full-sentence`, or another way to compare pairs than by full sentences;
+            `correlations`; `profile`; `learning-curves-full-sentence`, or another way.
 
     Raises:
         InputError: the evaluation has no such figure.
