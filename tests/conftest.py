@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,12 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 pytest.register_assert_rewrite("contstim.testing.contract")
 settings.register_profile("untimed", deadline=None)  # a slow machine is no defect
 settings.load_profile("untimed")
+
+
+def pytest_runtest_teardown() -> None:
+    """Close the figures that a test has shown, so that none is left to the next one."""
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture(scope="session")
