@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import matplotlib as mpl
@@ -27,11 +26,8 @@ MODELS = ("a", "b", "c")
 
 
 @pytest.fixture(autouse=True)
-def _no_window() -> Iterator[None]:
+def _no_window() -> None:
     mpl.use("Agg")
-    plt.close("all")  # other tests of the process may have left figures open
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

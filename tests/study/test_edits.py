@@ -183,15 +183,16 @@ def test_a_removed_model_leaves_the_others_as_they_were(study: Path) -> None:
     assert [path.read_bytes() for path in tables] == before
 
 
-def test_a_file_changed_by_hand_is_named_and_not_overwritten(study: Path) -> None:
+@pytest.mark.parametrize("last", ["sentences", pytest.param(None, marks=pytest.mark.slow)])
+def test_a_file_changed_by_hand_is_named_and_not_overwritten(study: Path, last: str | None) -> None:
     _drop_a_word(study)
-    assert run(study, last="sentences").edited == ("results/vocabulary.txt",)
+    assert run(study, last=last).edited == ("results/vocabulary.txt",)
     change(study, ("min_count = 4", "min_count = 5"))
     with pytest.raises(InputError, match=r"results/vocabulary\.txt: changed by hand since") as why:
         run(study)
     assert "min count: 4 → 5" in str(why.value)
-    assert "vocabulary" in run(study, overwrite=True, last="sentences").done
-    assert run(study, last="sentences").edited == ()
+    assert "vocabulary" in run(study, overwrite=True, last=last).done
+    assert run(study, last=last).edited == ()
 
 
 def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:

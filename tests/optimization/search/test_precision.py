@@ -57,10 +57,11 @@ def make(tiny_checkpoint: Callable[[str], Path]) -> Make:
 
 @pytest.mark.parametrize("pair", [("gpt2", "pythia"), ("roberta", "gpt2")])
 @pytest.mark.parametrize(
-    ("recipe", "seed"),
+    "recipe",
     # The thorough search takes many times longer, by the same evaluator
-    [*itertools.product(("default", "golan2023"), range(3)), ("thorough", 0)],
+    [pytest.param(name, marks=pytest.mark.slow if name == "thorough" else ()) for name in RECIPES],
 )
+@pytest.mark.parametrize("seed", range(3))
 def test_searches_in_bfloat16_end_with_what_holds_in_float32(
     make: Make, pair: tuple[str, str], recipe: str, seed: int
 ) -> None:
