@@ -12,10 +12,10 @@ names that their files have in its folder `figures/`. Titles stand at the left::
 
 from __future__ import annotations
 
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.reporting.canvas import ORANGE, SIZE, styled, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,7 +50,6 @@ def agreement(scores: ScoreTable) -> list[Axes]:
     Args:
         scores: what `score_sentences` returned, or `ScoreTable.read` read.
     """
-    from contstim.reporting.canvas import styled
     from contstim.reporting.heat_map import agreement_map
 
     with styled():
@@ -67,7 +66,6 @@ def ranks(scores: ScoreTable) -> list[Axes]:
         InputError: the scores are of a single model.
     """
     from contstim.evaluation.comparison.comparison_report import ranks_figure
-    from contstim.reporting.canvas import styled
 
     if len(scores.models) < 2:
         raise InputError("Ranks are drawn under two models or more; the scores are of one.")
@@ -84,7 +82,6 @@ def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
     """
     from contstim.experiments.design.summary import summarise, summary_figure
     from contstim.frequencies import WordFrequencies
-    from contstim.reporting.canvas import styled
 
     with styled():
         return _by_pyplot(summary_figure(summarise(design, WordFrequencies.of(text))))
@@ -97,7 +94,6 @@ def power(power: DesignPower) -> list[Axes]:
         power: what `design_power` returned.
     """
     from contstim.experiments.design.power_figure import power_figure
-    from contstim.reporting.canvas import styled
 
     with styled():
         return _by_pyplot(power_figure(power))
@@ -122,14 +118,13 @@ def analysis(
         InputError: the analysis has no such figure, or no trial sets the pair against each other.
     """
     from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
-    from contstim.reporting.canvas import ORANGE, SIZE, styled
 
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     with styled():
         figure = _named(name, dict(drawings(analysis, pair)))
         if analysis.origin.warning:
-            text = fill(analysis.origin.warning, int(12 * figure.get_figwidth()))  # signs an inch
+            text = wrapped(analysis.origin.warning, figure.get_figwidth())
             figure.supxlabel(text, color=ORANGE, weight="bold", size=SIZE)
         return _by_pyplot(figure)
 
@@ -146,7 +141,6 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
         InputError: the evaluation has no such figure.
     """
     from contstim.evaluation.minimal_pairs.accuracy_figures import accuracy_figures
-    from contstim.reporting.canvas import styled
 
     with styled():
         return _by_pyplot(_named(name, accuracy_figures(evaluation)))
@@ -163,7 +157,6 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
         InputError: there is no such figure.
     """
     from contstim.evaluation.acceptability.acceptability_figures import acceptability_figures
-    from contstim.reporting.canvas import styled
 
     with styled():
         return _by_pyplot(_named(name, acceptability_figures(evaluation)))
@@ -176,7 +169,6 @@ def desiderata(desiderata: Desiderata) -> list[Axes]:
         desiderata: what `evaluate_desiderata` returned.
     """
     from contstim.evaluation.desiderata.desiderata_report import desiderata_figure
-    from contstim.reporting.canvas import styled
 
     with styled():
         return _by_pyplot(desiderata_figure(desiderata))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from contstim.english import generate
+from tests.pages.blocks import read_blocks
 
 README = Path(__file__).parents[1] / "README.md"
 DOCS = README.parent / "docs"
@@ -18,7 +19,8 @@ COMMANDS = DOCS / "commands.md"
 
 
 def blocks(language: str, page: Path = README) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    """The texts of a page's blocks in a language."""
+    return [block.text for block in read_blocks(page) if block.language == language]
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,12 @@ import typer
 
 import contstim
 from contstim.cli.program import app
+from tests.pages.blocks import PAGES, read_blocks, read_commands
 
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS / "extensions"))
 descriptions: Any = importlib.import_module("descriptions")
 links: Any = importlib.import_module("links")
-
-PAGES = [DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 
 def directives(name: str) -> list[tuple[Path, str]]:
@@ -80,11 +79,9 @@ def test_every_key_of_a_study_file_is_explained() -> None:
 
 def commands_on(page: Path) -> list[str]:
     """The commands of contstim in the code of a page, each in one line."""
-    text = page.read_text(encoding="utf-8")
-    fenced = re.findall(r"^```(?:sh|console|bash)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    indented = re.findall(r"(?:^|\n)\n((?:    .*\n)+)", text)
-    lines = "\n".join([*fenced, *indented]).replace("\\\n", " ").split("\n")
-    return [re.sub(r"^[\s$]+", "", line) for line in lines if re.match(r"[\s$]*contstim ", line)]
+    blocks = [block for block in read_blocks(page) if block.language in ("sh", "console", "bash")]
+    commands = (command.text for block in blocks for command in read_commands(block))
+    return [text for text in commands if text.startswith("contstim ")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS.parent)))
@@ -109,12 +106,11 @@ def test_commands_on_pages_have_the_options_that_there_are(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS.parent)))
 def test_python_and_toml_on_pages_say_what_there_is(page: Path) -> None:
     """Imports of contstim succeed, and names of `contstim.` are public; TOML can be read."""
-    text = page.read_text(encoding="utf-8")
-    for code in re.findall(r"^```toml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        tomllib.loads(code)
-    for code in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        tree = ast.parse(code)
-        for node in ast.walk(tree):
+    blocks = read_blocks(page)
+    for block in (block for block in blocks if block.language == "toml"):
+        tomllib.loads(block.text)
+    for block in (block for block in blocks if block.language == "python"):
+        for node in ast.walk(ast.parse(block.text)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("contstim"):
                 module = importlib.import_module(str(node.module))
                 assert all(hasattr(module, name.name) for name in node.names), ast.unparse(node)

@@ -109,6 +109,11 @@ def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     return image
 
 
+def wrapped(warning: str, width: float) -> str:
+    """A warning in lines of bold type that fit a width in inches."""
+    return textwrap.fill(warning, max(_NARROWEST, int(width * _SIGNS_PER_INCH)))
+
+
 def _strip(figure: Figure, warning: str) -> Bbox | None:
     """What to save, in inches: the figure with a warning above it; None for the figure alone."""
     if not warning:
@@ -116,7 +121,7 @@ def _strip(figure: Figure, warning: str) -> Bbox | None:
     from matplotlib.transforms import Bbox
 
     width, height = figure.get_size_inches()
-    text = textwrap.fill(warning, max(_NARROWEST, int(width * _SIGNS_PER_INCH)))
+    text = wrapped(warning, width)
     strip = (text.count("\n") + 2) * SIZE * 1.2 / _POINTS
     figure.text(
         *(0.5, 1 + 0.4 * SIZE / _POINTS / height, text),
