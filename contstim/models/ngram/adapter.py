@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from contstim.vocabulary import Vocabulary
 
 _NATS = math.log(10.0)
+_SENTENCES = 4_096  # whose words' ids are remembered
 
 
 class NgramModel(LanguageModel):
@@ -148,13 +149,20 @@ class NgramModel(LanguageModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        ids = (BEGIN, *self.tables.ids(sentence.words).tolist(), END)
+        ids = self._ids(sentence.words)
         # <s> stands at index 0, so a word at `position` has the index position + 1
         of_vocabulary = self._with_each_word(ids, position + 1)
         # (n_words of the model,) -> (n_words asked about,)
         asked = words if isinstance(words, tuple) else tuple(words)
         scores: FloatArray = of_vocabulary[self._candidate_ids(asked)] * _NATS
         return scores
+
+    @cached_property
+    def _ids(self) -> Callable[[tuple[str, ...]], tuple[int, ...]]:
+        """Ids of a sentence's words between those of <s> and </s>, cached as above."""
+        assert self.tables is not None
+        tables = self.tables
+        return lru_cache(_SENTENCES)(lambda words: (BEGIN, *tables.ids(words).tolist(), END))
 
     @cached_property
     def _with_each_word(self) -> ReplacementScores:

@@ -76,7 +76,7 @@ class ReplacementScores:
     def __init__(self, tables: NgramTables) -> None:
         self._tables = tables
         self._log10_prob = lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, tables))
-        self._changed = SizedCache(self._around, lambda probs: probs.nbytes, _CACHED_BYTES)
+        self._changed = SizedCache(self._between, lambda probs: probs.nbytes, _CACHED_BYTES)
 
     def __call__(self, ids: tuple[int, ...], place: int) -> FloatArray:
         """Log10 probabilities, (n_words,).
@@ -86,24 +86,27 @@ class ReplacementScores:
             place: index into `ids` of the word to replace, 1 or more.
         """
         order = self._tables.order
-        before, after = ids[max(0, place + 1 - order) : place], ids[place + 1 : place + order]
-        changed = self._changed(before, after)
-        # Terms are added from left to right, as KenLM's are
-        total = np.zeros(len(self._tables.words))
-        for target in range(1, len(ids)):
-            if place <= target < place + order:
-                total += changed[target - place]
-            else:
-                total += self._log10_prob(ids[max(0, target + 1 - order) : target + 1])
+        # Terms are added from left to right, as KenLM's are: first those of the words before, which
+        # are the same for every word
+        same = 0.0
+        for target in range(1, place):
+            same += float(self._log10_prob(ids[max(0, target + 1 - order) : target + 1]))
+        total = np.full(len(self._tables.words), same)
+        for target in range(place, min(place + order, len(ids))):
+            # The words that the target's probability depends on, on either side of the place
+            before = ids[max(0, target + 1 - order) : place]
+            total += self._changed(before, ids[place + 1 : target + 1])
+        for target in range(place + order, len(ids)):
+            total += float(self._log10_prob(ids[target + 1 - order : target + 1]))
         return total
 
-    def _around(self, before: tuple[int, ...], after: tuple[int, ...]) -> Float32Array:
-        """Log10 probabilities of each word between others, and of those after it.
+    def _between(self, before: tuple[int, ...], after: tuple[int, ...]) -> Float32Array:
+        """Log10 probabilities, (n_words,), of the last of the words after each word.
 
-        (1 + len(after), n_words): a row for the word itself, and for each word after it.
+        Without words after it, of the word itself.
         """
         neighbourhood = _Neighbourhood(self._tables, np.array([*before, 0, *after]), len(before))
-        return np.stack([neighbourhood.log10_prob(right) for right in range(len(after) + 1)])
+        return neighbourhood.log10_prob(len(after))
 
 
 def _log10_prob(tables: NgramTables, ids: Sequence[int] | IntArray) -> np.float32:

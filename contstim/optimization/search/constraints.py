@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,11 +55,10 @@ class NoRepeats(Constraint):
         """See `Constraint.allowed`."""
         del natural
         places = _by_lower_case(words)
+        others = {w.lower() for w in sentence.words[:position] + sentence.words[position + 1 :]}
+        repeated = [places[word] for word in others - self.repeatable if word in places]
         allowed = np.ones(len(words), np.bool_)
-        for other, word in enumerate(sentence.words):
-            lowered = word.lower()
-            if other != position and lowered not in self.repeatable:
-                allowed[places.get(lowered, [])] = False
+        allowed[list(chain.from_iterable(repeated))] = False
         return allowed
 
     def broken(self, natural: Sentence, sentence: Sentence) -> str:
