@@ -95,11 +95,9 @@ class PositionEstimates:
             loss: to improve on.
             min_expected_improvement: nats, which all of them exceed.
         """
-        columns = np.flatnonzero(among)
-        mean, spread = self.mean.take(columns, axis=1), self.spread.take(columns, axis=1)
-        best = most_improving(self._objective, loss, mean, spread, limit, min_expected_improvement)
-        chosen: IntArray = columns[best]
-        return chosen
+        return most_improving(
+            self._objective, loss, self.mean, self.spread, among, limit, min_expected_improvement
+        )
 
     def next_batch(
         self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
