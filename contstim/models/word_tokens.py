@@ -20,7 +20,7 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.words import Encoding
 
     Tokens: TypeAlias = tuple[int, ...]
@@ -98,8 +98,14 @@ class WordTokens:
 
     @cached_property
     def firsts(self) -> IntArray:
-        """The first token of each word that has any, in order."""
-        return np.array([tokens[0] for tokens in self.tokens if tokens], np.int64)
+        """The first token of each word, (n_words,); 0 for a word without tokens."""
+        return np.array([tokens[0] if tokens else 0 for tokens in self.tokens], np.int64)
+
+    @cached_property
+    def n_later(self) -> FloatArray:
+        """How many tokens follow the first one of each word, (n_words,)."""
+        later: FloatArray = np.maximum(self.lengths - 1.0, 0.0)
+        return later
 
     def followed_by(self, rest: Tokens) -> BoolArray:
         """Which words are followed by exactly these tokens, (n_words,)."""

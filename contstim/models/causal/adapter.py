@@ -271,16 +271,23 @@ class CausalModel(LanguageModel):
             special_tokens=False,
             end_apart=self._rule == "chain" if end_apart is None else end_apart,
         )
-        window = self._checkpoint.window
-        if window is not None:
-            for sentence, encoding in zip(sentences, encodings, strict=True):
-                needed = len(self._context) + len(encoding) - 1  # nothing follows the last token
-                if needed > window:
-                    raise ModelError(
-                        f"{sentence.text[:60]!r} needs {needed:,} tokens; {self.name} reads at "
-                        f"most {window:,}. Leave the sentence out or use another model."
-                    )
+        for sentence, encoding in zip(sentences, encodings, strict=True):
+            if not self._fits(len(encoding)):
+                raise self._does_not_fit(sentence, len(encoding))
         return encodings
+
+    def _fits(self, n_tokens: int) -> bool:
+        """Whether the network can read the context and so many tokens."""
+        window = self._checkpoint.window
+        # Nothing follows the last token
+        return window is None or len(self._context) + n_tokens - 1 <= window
+
+    def _does_not_fit(self, sentence: Sentence, n_tokens: int) -> ModelError:
+        return ModelError(
+            f"{sentence.text[:60]!r} needs {len(self._context) + n_tokens - 1:,} tokens; "
+            f"{self.name} reads at most {self._checkpoint.window:,}. Leave the sentence out or use "
+            f"another model."
+        )
 
     def _terms(self, encodings: Sequence[Encoding]) -> FloatArray:
         """(n_sentences, longest) log p of each token, nats; zero beyond a sentence's end."""
@@ -294,18 +301,18 @@ class CausalModel(LanguageModel):
         If words are cut independently, only those of the replaced word differ and, at the last
         position, those of the end mark.
         """
-        rewritten = [sentence.replace(position, word) for word in words]
         if not self._candidates.independent:
+            rewritten = [sentence.replace(position, word) for word in words]
             return [encoding.ids for encoding in self._encode(rewritten)]
         cut = self._candidates(sentence, position, words, before)
-        if words:
-            longest = max(range(len(words)), key=lambda i: len(cut.tokens[i]))
-            self._encode([rewritten[longest]])  # refuses what does not fit the window
-        if position == len(sentence) - 1:
-            pairs = zip(cut.tokens, cut.rest, strict=True)
-            return [(*before, *tokens, *rest) for tokens, rest in pairs]
         _, after = word_and_rest(self._encoded(sentence), position)
-        return [(*before, *tokens, *after) for tokens in cut.tokens]
+        rests = cut.rest if position == len(sentence) - 1 else (after,) * len(cut)
+        pairs = zip(cut.tokens, rests, strict=True)
+        rows = [(*before, *tokens, *rest) for tokens, rest in pairs]
+        for word, row in zip(words, rows, strict=True):
+            if not self._fits(len(row)):
+                raise self._does_not_fit(sentence.replace(position, word), len(row))
+        return rows
 
     def _before(self, sentence: Sentence, position: int) -> Tokens:
         """The tokens of the words before a position."""

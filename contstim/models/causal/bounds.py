@@ -48,8 +48,9 @@ def bounds(
         window: how many tokens the network reads, the prefix included; None for any number.
     """
     lengths = candidates.lengths  # (n_words,)
-    upper = np.zeros(len(candidates))
-    upper[lengths > 0] = prefix.log_prob + prefix.next_log_probs[candidates.firsts]
+    upper = prefix.next_log_probs.take(candidates.firsts)
+    upper += prefix.log_prob
+    upper[lengths == 0] = 0.0
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
     # Of the words of several tokens that fit the window, those with the highest bounds
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
@@ -58,12 +59,13 @@ def bounds(
         longer = longer[highest >= np.partition(highest, -read)[-read]]
     longer = longer[np.argsort(-upper[longer], kind="stable")]
     chosen = longer[np.cumsum(lengths[longer] - 1) <= read]
-    terms = network.continuations(prefix, [candidates.tokens[number] for number in chosen])
+    terms = network.continuations(prefix, [candidates.tokens[number] for number in chosen.tolist()])
     rests = terms[:, 1:].sum(axis=1)  # (n_chosen,): all tokens of a word but the first
     finite = np.isfinite(rests)
     counts = lengths[chosen] - 1
     mean = float(rests[finite].sum() / counts[finite].sum()) if finite.any() else 0.0
-    estimate = upper + np.maximum(lengths - 1, 0) * mean
+    estimate = candidates.n_later * mean
+    estimate += upper
     upper[chosen] += rests
     estimate[chosen] = upper[chosen]
     return Replacements(np.full(len(candidates), np.nan), estimate, upper, prefix.log_prob)

@@ -77,7 +77,7 @@ class Checkpoint:
             return fingerprint_of_tokenizer(self.tokenizer)
         return fingerprint(self.model, self.tokenizer)
 
-    @property
+    @cached_property
     def window(self) -> int | None:
         """How many tokens the network can read; None where it sets no limit."""
         return window_of(self.model)

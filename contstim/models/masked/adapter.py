@@ -158,7 +158,8 @@ class MaskedModel(LanguageModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        scores = (plan.score(answers) for _, plan, answers in self._answers(sentences))
+        encodings = self._encode(sentences)
+        scores = (plan.score(answers) for _, plan, answers in self._answers(encodings))
         return np.fromiter(scores, np.float64, len(sentences))
 
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -168,14 +169,16 @@ class MaskedModel(LanguageModel):
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.standard_errors`; costs as many passes as the scores."""
-        errors = (plan.standard_error(answers) for _, plan, answers in self._answers(sentences))
+        encodings = self._encode(sentences)
+        errors = (plan.standard_error(answers) for _, plan, answers in self._answers(encodings))
         return np.fromiter(errors, np.float64, len(sentences))
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """See `LanguageModel.lower_bounds`; costs as many passes as the scores."""
         if not self.rule.mixture:
             return None
-        means = (plan.mean(answers) for _, plan, answers in self._answers(sentences))
+        encodings = self._encode(sentences)
+        means = (plan.mean(answers) for _, plan, answers in self._answers(encodings))
         return np.fromiter(means, np.float64, len(sentences))
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -187,7 +190,7 @@ class MaskedModel(LanguageModel):
         """
         return [
             self._token_scores(encoding, plan.by_token(answers))
-            for encoding, plan, answers in self._answers(sentences)
+            for encoding, plan, answers in self._answers(self._encode(sentences))
         ]
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -203,6 +206,15 @@ class MaskedModel(LanguageModel):
             estimate=estimates.shared_terms,
             upper_bound=estimates.upper_bound,
         )
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """See `LanguageModel.replacement_log_probs`."""
+        sentence.check_position(position)
+        encodings = self._rewritten(sentence, position, words)
+        scores = (plan.score(answers) for _, plan, answers in self._answers(encodings))
+        return np.fromiter(scores, np.float64, len(words))
 
     def estimates(self, sentence: Sentence, position: int, words: Sequence[str]) -> Estimates:
         """Two estimates and an upper bound, from passes that hide the word.
@@ -289,8 +301,30 @@ class MaskedModel(LanguageModel):
             return draft_plan(pattern, self.seed, self._covers)
         return self.rule.plan(pattern, self.seed, self.pass_budget)
 
+    def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
+        """The sentence with each word in place, as tokens.
+
+        If words are cut independently, only the tokens of the replaced word differ, except at the
+        last position, where the end mark may join them.
+        """
+        if not self._words_are_independent or position == len(sentence) - 1:
+            return self._encode([sentence.replace(position, word) for word in words])
+        encoding = self._encoded(sentence)
+        start = encoding.word_of.index(position)
+        stop = start + encoding.word_of.count(position)
+        rewritten = []
+        cut = self._in_places(words, PlaceKind.of(sentence, position))
+        for word, tokens in zip(words, cut.tokens, strict=True):
+            ids = (*encoding.ids[:start], *tokens, *encoding.ids[stop:])
+            places = (position,) * len(tokens)
+            word_of = (*encoding.word_of[:start], *places, *encoding.word_of[stop:])
+            if len(ids) > self._window:
+                self._check_window(len(ids), sentence.replace(position, word))
+            rewritten.append(Encoding(ids, word_of))
+        return rewritten
+
     def _answers(
-        self, sentences: Sequence[Sentence]
+        self, encodings: Sequence[Encoding]
     ) -> Iterator[tuple[Encoding, Plan, FloatArray]]:
         """Each sentence's tokens, its plan, and the answers to the plan's questions, nats.
 
@@ -298,7 +332,7 @@ class MaskedModel(LanguageModel):
         """
         waiting: list[tuple[Encoding, Plan]] = []
         n_rows = 0
-        for encoding in self._encode(sentences):
+        for encoding in encodings:
             plan = self._plan(encoding.word_of)
             waiting.append((encoding, plan))
             n_rows += len(plan.hidden)

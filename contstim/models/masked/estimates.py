@@ -138,7 +138,10 @@ def estimate(
         position: of the word to replace.
         words: the candidates as tokens.
     """
-    estimates = Estimates(*np.full((4, len(words)), np.nan))
+    # Every word is in one group, so that all but `exact` are filled in
+    one_context, shared_terms, upper_bound = np.empty((3, len(words)))
+    exact = np.full(len(words), np.nan)
+    estimates = Estimates(one_context, shared_terms, upper_bound, exact)
     mask, groups = passes.network.mask, words.by_length
     frames = [_frame(mask, plan_of, context, sentence, position, length) for length in groups]
     if any(frame.plan.mixture is not None for frame in frames):
@@ -256,7 +259,9 @@ def _fill(estimates: Estimates, words: IntArray, frame: _Frame, sums: _Sums) -> 
     word_terms, alone = sums.of_word, sums.one_context
     # A token's weights add up to 1 over the whole plan, here to a share of it
     share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap][:, None]  # (k, 1)
-    filled = np.where(share > 0, word_terms / np.where(share > 0, share, 1), alone)
+    filled = word_terms / np.where(share > 0, share, 1)
+    missing = share[:, 0] == 0
+    filled[missing] = alone[missing]
     estimates.one_context[words] = alone.sum(axis=0)
     estimates.shared_terms[words] = sums.others + filled.sum(axis=0)
     estimates.upper_bound[words] = sums.others + word_terms.sum(axis=0)

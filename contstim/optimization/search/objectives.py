@@ -75,8 +75,10 @@ class Objective(ABC):
             loss: to fall below.
         """
         # The best that scores not known can be: their bound if accepting, nothing if rejecting.
-        best = np.where(np.array(self.accepting)[:, None], upper_bounds, -np.inf)
-        best = np.where(np.isnan(log_probs), best, log_probs)
+        best = log_probs.copy()
+        bounds = np.broadcast_to(upper_bounds, best.shape)
+        for row, (accepting, bound) in enumerate(zip(self.accepting, bounds, strict=True)):
+            np.copyto(best[row], bound if accepting else -np.inf, where=np.isnan(best[row]))
         promising: BoolArray = np.logical_and(self.feasible(best), self.loss(best) < loss)
         return promising
 

@@ -128,7 +128,10 @@ class SlackPerturbation(Perturbation):
         # A word is to keep the constraint even where accepting models err by one spread.
         cautious = mean - np.array(objective.accepting)[:, None] * spread
         feasible = objective.feasible(cautious)
-        columns, mean = columns[feasible], mean[:, feasible]
-        order = np.argsort(-objective.slack(mean), kind="stable")
+        columns, slack = columns[feasible], objective.slack(mean[:, feasible])
+        if len(slack) > self.max_drafts:  # few remain to be sorted
+            high = slack >= np.partition(slack, -self.max_drafts)[-self.max_drafts]
+            columns, slack = columns[high], slack[high]
+        order = np.argsort(-slack, kind="stable")
         slackest: IntArray = columns[order[: self.max_drafts]]
         return slackest

@@ -73,10 +73,11 @@ class PositionEstimates:
             # A word is expected to differ from the one that stands there as their estimates do, but
             # to be no better than its bound.
             differences = screening.estimate - screening.estimate[here]
-            self._expect(number, np.arange(len(position.words)), differences, Stage.SCREEN)
+            self._expect(number, slice(None), differences, Stage.SCREEN)
+            mean = self.mean[number]
+            np.minimum(mean, screening.upper_bound, out=mean)
             is_exact = ~np.isnan(screening.exact)
-            bounded = np.minimum(self.mean[number], screening.upper_bound)
-            self.mean[number] = np.where(is_exact, screening.exact, bounded)
+            mean[is_exact] = screening.exact[is_exact]
             self.spread[number, is_exact] = 0
             self.refined[number] = is_exact
         # So early, only what a model told exactly counts as refined.
@@ -95,11 +96,9 @@ class PositionEstimates:
             loss: to improve on.
             min_expected_improvement: nats, which all of them exceed.
         """
-        columns = np.flatnonzero(among)
-        mean, spread = self.mean.take(columns, axis=1), self.spread.take(columns, axis=1)
-        best = most_improving(self._objective, loss, mean, spread, limit, min_expected_improvement)
-        chosen: IntArray = columns[best]
-        return chosen
+        return most_improving(
+            self._objective, loss, self.mean, self.spread, among, limit, min_expected_improvement
+        )
 
     def next_batch(
         self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
@@ -182,13 +181,15 @@ class PositionEstimates:
             self._compare(number, columns, differences, Stage.DRAFT)
 
     def _expect(
-        self, number: int, columns: IntArray, differences: FloatArray, stage: Stage
+        self, number: int, columns: IntArray | slice, differences: FloatArray, stage: Stage
     ) -> None:
         # All estimates count as differences from the word that stands there, whose exact score is
         # known: what they get wrong about the rest of the sentence cancels.
         calibration = self._state.calibration(number, stage)
         current = self._position.current.log_probs[number]
-        self.mean[number, columns] = current + calibration.predict(differences)
+        expected = calibration.predict(differences)
+        expected += current
+        self.mean[number, columns] = expected
         self.spread[number, columns] = calibration.spread
         self._differences[stage][number, columns] = differences
 
@@ -277,7 +278,8 @@ class Calibration:
     def predict(self, x: FloatArray) -> FloatArray:
         """What is expected of estimated differences, (n,), nats."""
         offset, slope = np.linalg.solve(self._moments, self._products)
-        expected: FloatArray = offset + slope * x
+        expected: FloatArray = slope * x
+        expected += offset
         return expected
 
     @property

@@ -107,6 +107,32 @@ def test_a_sentence_beyond_the_window_is_refused(masked: Callable[..., MaskedMod
             model.log_probs([Sentence.parse("a " * 63)])
 
 
+def test_a_word_that_makes_a_sentence_too_long_is_refused(
+    masked: Callable[..., MaskedModel],
+) -> None:
+    for kind in KINDS:
+        model = masked(kind, rule="pll-original")
+        sentence = Sentence.parse("a " * 60)
+        assert np.isfinite(model.replacement_log_probs(sentence, 3, ("b",))).all()
+        with pytest.raises(ModelError, match="reads at most 64"):
+            model.replacement_log_probs(sentence, 3, ("b", "xq" * 15))
+
+
+def test_words_in_place_have_the_scores_of_the_sentences_read_anew(
+    masked: Callable[..., MaskedModel],
+) -> None:
+    """Witness: the sentences with each word, tokenised as texts; the same to the last digit."""
+    sentence = Sentence.parse("The old dog sleeps here.")
+    words = ("cat", "Gardeners", "unbelievably", "don't", "xq")
+    for kind in KINDS:
+        for rule in ("pll-original", "pll-whole-word", "chain"):
+            model = masked(kind, rule=rule)
+            for position in range(len(sentence)):
+                rewritten = [sentence.replace(position, word) for word in words]
+                scores = model.replacement_log_probs(sentence, position, words)
+                np.testing.assert_array_equal(scores, model.log_probs(rewritten))
+
+
 def test_the_whole_window_can_be_used(masked: Callable[..., MaskedModel]) -> None:
     for kind in KINDS:
         model = masked(kind, rule="pll-sentence-l2r")

@@ -78,6 +78,7 @@ OBJECTIVES: list[Objective] = [
     n_words=st.sampled_from([0, 1, 100, 2_500, 6_000]),
     scale=st.sampled_from([0.01, 1.0, 5.0]),
     share_refined=st.sampled_from([0.0, 0.1]),
+    share_among=st.sampled_from([0.01, 0.6, 1.0]),
     ties=st.booleans(),
     limit=st.sampled_from([1, 8, 40]),
     least=st.sampled_from([0.0, 0.5]),
@@ -88,6 +89,7 @@ def test_the_best_words_are_those_of_all_words_sorted(
     n_words: int,
     scale: float,
     share_refined: float,
+    share_among: float,
     ties: bool,
     limit: int,
     least: float,
@@ -102,8 +104,10 @@ def test_the_best_words_are_those_of_all_words_sorted(
         mean = np.round(mean, 1)
     spread = np.where(rng.random(shape) < share_refined, rng.random(shape), 2.0)
     spread[:, rng.random(n_words) < share_refined] = 0.0  # words with exact scores
+    among = rng.random(n_words) < share_among
     improvement = expected_improvement(objective, -18.0, mean, spread)
-    order = np.argsort(-improvement, kind="stable")[:limit]
+    columns = np.flatnonzero(among)
+    order = columns[np.argsort(-improvement[columns], kind="stable")][:limit]
     expected = order[improvement[order] > least]
-    chosen = most_improving(objective, -18.0, mean, spread, limit, least)
+    chosen = most_improving(objective, -18.0, mean, spread, among, limit, least)
     np.testing.assert_array_equal(chosen, expected)
