@@ -246,7 +246,6 @@ def cycles(contest: Contest, rng: np.random.Generator) -> Iterator[int]:
 RIVALS: dict[str, Search] = {
     "golan2023": by_recipe("golan2023", once=True),
     "default": by_recipe("default"),
-    "thorough": by_recipe("thorough"),
     "random greedy": greedy,
     "gradients": gradient_guided,
     "beam": beam,

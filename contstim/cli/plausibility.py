@@ -42,9 +42,7 @@ def plausibility(
     per_pair: Annotated[
         int, typer.Option(help="Natural sentences for each pair of models at each floor.")
     ] = 10,
-    recipe: Annotated[
-        str, typer.Option(help="How to search: default, thorough or golan2023.")
-    ] = "default",
+    recipe: Annotated[str, typer.Option(help="How to search: default or golan2023.")] = "default",
     allow_unknown: AllowUnknown = False,
     word_settings: WordSettings,
     executor: Annotated[

@@ -61,7 +61,7 @@ def synthesize(
     vocabulary: Words = None,
     allow_unknown: AllowUnknown = False,
     recipe: Annotated[
-        str, typer.Option(help="How to search: default, thorough, or golan2023, the published one.")
+        str, typer.Option(help="How to search: default, or golan2023, the published way.")
     ] = "default",
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
@@ -101,7 +101,7 @@ def synthesize(
     # A fluency model is the last of the models, where there is one.
     judges, floor = ([], 0.0) if fluency is None else read_fluency(fluency)
     way = recipe_named(recipe)  # an unknown recipe is refused before models are loaded
-    budget = way.restarts
+    budget = None
     if restarts is not None or seconds is not None:
         budget = SearchBudget(restarts, seconds)
     models = loading.language_models([*accept, *reject, *judges])

@@ -279,6 +279,12 @@ class LanguageModel(Scorer):
     * After `forget_prefixes`, equal calls cost equally many passes.
     """
 
+    has_network: bool = True
+    """Whether scores take work that a search should save; not so of n-gram models.
+
+    Between models without networks, a search scores all words of a position exactly at every visit.
+    """
+
     reports_passes: bool = False
     """Whether `models.costs` is told of all its passes, so that few of them mean little work.
 

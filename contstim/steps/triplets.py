@@ -40,7 +40,7 @@ class SearchSize:
     """How many searches, of which kind."""
 
     per_pair: Annotated[int, Help("Triplets for each pair of models; may be raised later.")] = 100
-    recipe: Annotated[str, Help("How to search: default, thorough or golan2023.")] = "default"
+    recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
     allow_unknown: AllowUnknown = False
 
 

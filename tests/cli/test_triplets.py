@@ -176,7 +176,7 @@ def test_a_store_in_use_is_refused(folder: Path) -> None:
     [
         (("--per-pair", "30"), "Too few natural sentences.*Give at least 10 more"),
         (("--per-pair", "0"), "1 or more, not 0"),
-        (("--recipe", "soup"), "there are default, thorough, golan2023"),
+        (("--recipe", "soup"), "there are default, golan2023"),
         (("--workers", "2"), "--executor local has one worker"),
         (("--gpus-per-worker", "1"), "are for --executor ray"),
         (("--executor", "processes", "--workers", "0"), "1 worker or more"),

@@ -49,6 +49,7 @@ class NgramModel(LanguageModel):
             kenlm package is not installed.
     """
 
+    has_network = False
     reports_passes = True
 
     def __init__(self, path: Path | str, name: str | None = None) -> None:

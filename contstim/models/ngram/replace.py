@@ -41,8 +41,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.models.caching import SizedCache
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -76,7 +74,8 @@ class ReplacementScores:
     def __init__(self, tables: NgramTables) -> None:
         self._tables = tables
         self._log10_prob = lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, tables))
-        self._changed = SizedCache(self._between, lambda probs: probs.nbytes, _CACHED_BYTES)
+        n_results = max(1, _CACHED_BYTES // tables.orders[0].log10_prob.nbytes)
+        self._changed = lru_cache(n_results)(self._between)
 
     def __call__(self, ids: tuple[int, ...], place: int) -> FloatArray:
         """Log10 probabilities, (n_words,).

@@ -118,7 +118,7 @@ def search_speed(
     Raises:
         ContstimError: no natural sentence can be searched from; the last reason.
     """
-    recipe = recipe_named(plan.recipe)
+    recipe = recipe_named(plan.recipe).between(models)
     budget = plan.restarts or recipe.restarts
     began = perf_counter()
     timed = _TimedProposer(recipe.proposer, began + seconds)

@@ -37,14 +37,14 @@ From what the rest of the package uses to what it rests on, in the order in whic
 
 synthesize    one direction, or a triplet; begin here
 symmetric     a pair of sentences at once
-recipes       ways to search under a name: ours (`default`, `thorough`), and the published one
+recipes       ways to search under a name: ours (`default`), and the published one
               (`golan2023`)
 climb         the one loop
 proposers     how a better word is looked for: screen, draft, score exactly
 screening     what is expected of each word at a position, and the state: what a search has learned
 regression    a better word in the published way, by lines fitted to a few exact scores
 perturbation  new starts for the loop
-oscillation   new starts from below the floor, which `thorough` makes
+oscillation   new starts from below the floor, between models without networks
 restarts      how often and how long a sentence is searched, and the best of all searches
 evaluator     exact scores under the models, their cache, their costs, and the log
 objectives    what to minimise and to keep

@@ -1,15 +1,16 @@
-"""New starts from below the floor: the floor gets a price that rises until it holds again.
+"""New starts from below the floor, between models without networks (strategic oscillation).
 
 Replacing one word at a time, a climb cannot cross a sentence that misses the floor, and a settled
 sentence has few others next to it that keep it. So for a while the floor is not kept but paid for:
-what a climb minimises is
+what is minimised is
 
     loss + price * shortfall          in nats; the shortfall is 0 at the floor and above
 
-With a low price it goes where the reject model finds sentences unlikely, far below the floor; with
-each higher price it comes back a little, until at the last it pays to keep the floor. Where all
-models tell exact scores, two words next to each other are replaced at once besides: to an n-gram
-model most words are good or bad only beside their neighbours.
+First a few words are replaced at random. With a low price it goes where the reject model finds
+sentences unlikely, far below the floor; with each higher price it comes back a little, until at the
+last it pays to keep the floor (Glover 1977, *Heuristics for integer programming using surrogate
+constraints*). Where no single word lowers that, two words next to each other are replaced at once:
+to an n-gram model most words are good or bad only beside their neighbours.
 
 An example, with a floor of -20 nats. `The dog sleeps` has a loss of -18 and stands at the floor.
 The prices 0.5, 1 and 2 lead to
@@ -25,72 +26,50 @@ which is 4 nats better than where it began, though both words had to change.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.optimization.search.climb import climb
-from contstim.optimization.search.objectives import Objective, ScoredSentence
 from contstim.optimization.search.perturbation import Perturbation
 
 if TYPE_CHECKING:
     from contstim.arrays import FloatArray
-    from contstim.optimization.search.constraints import Candidates, Position
+    from contstim.optimization.search.constraints import Candidates
     from contstim.optimization.search.evaluator import Evaluator
-    from contstim.optimization.search.proposers import Proposer
+    from contstim.optimization.search.objectives import Objective, ScoredSentence
     from contstim.optimization.search.screening import SearchState
+    from contstim.sentence import Sentence
 
-_ROUNDING = 1e-9  # nats; what two words gain at least, so that rounding is no gain
-
-
-class Priced(Objective):
-    """An objective whose constraint may be missed at a price.
-
-    Args:
-        objective: whose loss and constraint these are.
-        price: nats for each nat by which a sentence misses the constraint.
-    """
-
-    def __init__(self, objective: Objective, price: float) -> None:
-        self.models, self.accepting = objective.models, objective.accepting
-        self._objective, self._price = objective, price
-
-    def loss(self, log_probs: FloatArray) -> FloatArray:
-        """The loss and the price of what is missed, (n_sentences,), nats."""
-        shortfall = self._objective.shortfall(log_probs)
-        with np.errstate(invalid="ignore"):  # -inf + inf: impossible under both models
-            priced = self._objective.loss(log_probs) + self._price * shortfall
-        return np.where(np.isnan(priced) & ~np.isnan(log_probs).any(axis=0), np.inf, priced)
-
-    def shortfall(self, log_probs: FloatArray) -> FloatArray:
-        """Nothing, (n_sentences,); nan for a sentence with a score that is nan."""
-        shortfall: FloatArray = np.where(np.isnan(log_probs).any(axis=0), np.nan, 0.0)
-        return shortfall
+_ROUNDING = 1e-9  # nats; a gain is more than that, so that rounding is none
+_CACHED_BYTES = 2**26
 
 
 @dataclass(frozen=True)
 class Oscillation(Perturbation):
-    """Climb from the best sentence at a low price for the floor, then at higher ones.
+    """Go below the floor at a low price, and back at higher ones.
+
+    All words of a position are scored exactly, which is cheap only without networks.
 
     Attributes:
-        proposer: how a better word is looked for at each price.
-        otherwise: makes the start where prices lead back to the best sentence, or nowhere.
-        lowest: the price of a round is drawn between this and the next, nats for each nat.
+        otherwise: makes the start where prices lead back to the best sentence, or to none that
+            keeps the floor.
+        random_words: how many are replaced at random to begin with.
+        lowest: the first price is drawn between this and the next, nats for each nat.
         highest: see `lowest`.
-        rises: by what the price is multiplied, from climb to climb.
-        first_words: so many of the best words at a position are tried with every word after
-            them, where all models tell exact scores without a pass.
+        rises: by what the first price is multiplied, one after the other.
+        first_words: so many of the best words at a position are tried with every word after them.
         patience: see `Perturbation`.
-        tries: rounds that may end below the floor, or where they began.
+        tries: how often prices may lead back, or to no sentence that keeps the floor.
     """
 
-    proposer: Proposer
     otherwise: Perturbation
-    lowest: float = 0.2
-    highest: float = 1.0
+    random_words: int = 3
+    lowest: float = 0.5
+    highest: float = 1.5
     rises: tuple[float, ...] = (1.0, 2.0, 4.0, 16.0)
-    first_words: int = 8
-    patience: int = 8
+    first_words: int = 3
+    patience: int = 6
     tries: int = 2
 
     def perturb(
@@ -103,72 +82,133 @@ class Oscillation(Perturbation):
         rng: np.random.Generator,
     ) -> ScoredSentence | None:
         """See `Perturbation.perturb`."""
-        free = all(model.reports_passes for model in evaluator.models)
-        free = free and not any(evaluator.exact_passes)
+        position_losses = PositionLosses(candidates, objective, evaluator)
         for _ in range(self.tries):
-            price = rng.uniform(self.lowest, self.highest)
-            current: ScoredSentence | None = best
+            sentence = best.sentence
+            for index in rng.permutation(candidates.positions)[: self.random_words].tolist():
+                words = np.flatnonzero(candidates.allowed(sentence, index))
+                if len(words):
+                    sentence = position_losses.replace(sentence, index, int(rng.choice(words)))
+            first_price = rng.uniform(self.lowest, self.highest)
             for rise in self.rises:
-                priced = Priced(objective, price * rise)
-                # Single words until none is better, then two at once, then single words again
-                while current is not None:
-                    settled = climb(
-                        current.sentence,
-                        candidates,
-                        priced,
-                        evaluator,
-                        self.proposer,
-                        rng=rng,
-                        state=state,
-                    )
-                    start = priced.assess(settled.sentence, settled.log_probs)
-                    current = (
-                        self._pair(start, candidates, priced, evaluator, rng) if free else None
-                    )
-                current = start
-            if current is None or current.sentence == best.sentence:
-                continue
-            if objective.feasible(current.log_probs[:, None])[0]:
-                return objective.assess(current.sentence, current.log_probs)
+                price = first_price * rise
+                log_probs = evaluator.log_probs(sentence)[:, None]
+                priced = objective.loss(log_probs) + price * objective.shortfall(log_probs)
+                losses = Priced(position_losses, price)
+                sentence = self._settle(sentence, float(priced[0]), losses, rng)
+            log_probs = evaluator.log_probs(sentence)
+            if sentence != best.sentence and objective.feasible(log_probs[:, None])[0]:
+                return objective.assess(sentence, log_probs)
         return self.otherwise.perturb(best, candidates, objective, evaluator, state, rng)
 
-    def _pair(
-        self,
-        current: ScoredSentence,
-        candidates: Candidates,
-        objective: Objective,
-        evaluator: Evaluator,
-        rng: np.random.Generator,
-    ) -> ScoredSentence | None:
-        """The sentence with two neighbours replaced by a better pair; None where none was found."""
-        for index in rng.permutation(candidates.positions).tolist():
-            if index + 1 not in candidates.positions:
+    def _settle(
+        self, sentence: Sentence, loss: float, losses: Priced, rng: np.random.Generator
+    ) -> Sentence:
+        """Replace words until neither one nor two next to each other lower the loss, nats."""
+        while True:
+            # Single words, at positions in random cycles, until none is better anywhere
+            cycle: list[int] = []
+            failures_in_a_row = 0
+            while failures_in_a_row < len(losses.positions):
+                cycle = cycle or rng.permutation(losses.positions).tolist()
+                index = cycle.pop()
+                of_words = losses.of_words(sentence, index)
+                column = int(of_words.argmin())
+                if of_words[column] < loss - _ROUNDING:
+                    sentence = losses.replace(sentence, index, column)
+                    loss, failures_in_a_row = float(of_words[column]), 0
+                else:
+                    failures_in_a_row += 1
+            better = self._replace_two(sentence, loss, losses, rng)
+            if better is None:
+                return sentence
+            sentence, loss = better
+
+    def _replace_two(
+        self, sentence: Sentence, loss: float, losses: Priced, rng: np.random.Generator
+    ) -> tuple[Sentence, float] | None:
+        """The sentence with two neighbours replaced by a better pair, and its loss; None if none.
+
+        The pair is the best at the first position, in random order, where there is a better one.
+        """
+        for index in rng.permutation(losses.positions).tolist():
+            if index + 1 not in losses.positions:
                 continue
-            firsts = candidates.at(current, index)
-            losses, log_probs = _ranked(firsts, objective, evaluator)
-            some = np.argsort(losses, kind="stable")[: self.first_words]
-            best: ScoredSentence | None = None
-            lowest = current.loss - _ROUNDING
-            for column in some[np.isfinite(losses[some])].tolist():
-                sentence = firsts.replace(firsts.words[column])
-                first = ScoredSentence(sentence, log_probs[:, column], float(losses[column]))
-                seconds = candidates.at(first, index + 1)
-                of_pairs, scores = _ranked(seconds, objective, evaluator)
-                second = int(np.argmin(of_pairs))
-                if of_pairs[second] < lowest:
-                    lowest = float(of_pairs[second])
-                    both = seconds.replace(seconds.words[second])
-                    best = ScoredSentence(both, scores[:, second], lowest)
+            of_first_words = losses.of_words(sentence, index)
+            n_firsts = min(self.first_words, len(of_first_words))
+            firsts = np.argpartition(of_first_words, n_firsts - 1)[:n_firsts]
+            best, lowest = None, loss - _ROUNDING
+            for first in firsts[np.isfinite(of_first_words[firsts])].tolist():
+                with_first = losses.replace(sentence, index, first)
+                of_second_words = losses.of_words(with_first, index + 1)
+                second = int(of_second_words.argmin())
+                if of_second_words[second] < lowest:
+                    lowest = float(of_second_words[second])
+                    best = losses.replace(with_first, index + 1, second)
             if best is not None:
-                return best
+                return best, lowest
         return None
 
 
-def _ranked(
-    position: Position, objective: Objective, evaluator: Evaluator
-) -> tuple[FloatArray, FloatArray]:
-    """Losses, (n_words,), inf where not allowed, and exact scores, (n_models, n_words), nats."""
-    numbers = range(len(evaluator.models))
-    log_probs = np.stack([evaluator.screen(number, position).exact for number in numbers])
-    losses = objective.loss(log_probs)
-    return np.where(position.allowed & ~np.isnan(losses), losses, np.inf), log_probs
+class PositionLosses:
+    """Loss and shortfall of sentences with every word at a position, computed once each.
+
+    Args:
+        candidates: the words that may stand at each position.
+        objective: whose loss and shortfall these are.
+        evaluator: its models score.
+    """
+
+    def __init__(self, candidates: Candidates, objective: Objective, evaluator: Evaluator) -> None:
+        self.candidates = candidates
+        self._objective, self._evaluator = objective, evaluator
+        # Two float64 numbers a word
+        n_words = max(len(candidates.vocabulary.at(index)) for index in (0, 1))
+        self.of_words = lru_cache(max(1, _CACHED_BYTES // (16 * n_words)))(self._of_words)
+
+    def replace(self, sentence: Sentence, index: int, column: int) -> Sentence:
+        """The sentence with the word of a column at a position."""
+        return sentence.replace(index, self.candidates.vocabulary.at(index)[column])
+
+    def _of_words(self, sentence: Sentence, index: int) -> tuple[FloatArray, FloatArray]:
+        """Losses and shortfalls, (n_words,) each, nats.
+
+        The loss is infinite, and the shortfall 0, where a word is not allowed or makes a sentence
+        that cannot come back to the floor at any price.
+        """
+        words = self.candidates.vocabulary.at(index)
+        log_probs = np.empty((len(self._evaluator.models), len(words)))
+        for number, model in enumerate(self._evaluator.models):  # without networks: no passes
+            log_probs[number] = model.replacement_log_probs(sentence, index, words)
+        losses = self._objective.loss(log_probs)
+        shortfalls = self._objective.shortfall(log_probs)
+        keeps = self.candidates.allowed(sentence, index) & np.isfinite(shortfalls)
+        return np.where(keeps, losses, np.inf), np.where(keeps, shortfalls, 0.0)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Losses of sentences where what misses the floor is paid for.
+
+    Attributes:
+        position_losses: losses and shortfalls.
+        price: nats for each nat below the floor.
+    """
+
+    position_losses: PositionLosses
+    price: float
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The 0-based positions at which words may be replaced."""
+        return self.position_losses.candidates.positions
+
+    def of_words(self, sentence: Sentence, index: int) -> FloatArray:
+        """Loss + price * shortfall with each word at a position, (n_words,), nats."""
+        losses, shortfalls = self.position_losses.of_words(sentence, index)
+        priced: FloatArray = losses + self.price * shortfalls
+        return priced
+
+    def replace(self, sentence: Sentence, index: int, column: int) -> Sentence:
+        """See `PositionLosses.replace`."""
+        return self.position_losses.replace(sentence, index, column)

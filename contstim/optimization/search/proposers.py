@@ -108,7 +108,7 @@ class ScreeningProposer(Proposer):
     """
 
     draft_share: float = 0.25
-    min_draft_passes: int = 32
+    min_draft_passes: int = 16
     draft_covers: int = 1
     min_expected_improvement: float = 0.5
     patience: int = 5

@@ -148,8 +148,9 @@ def synthesize(
 
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
-    search = partial(_search, accepts, rejects, fluency, candidates, recipe, on_step)
     models = (*accepts, *rejects, *judges)
+    recipe = recipe.between(models)
+    search = partial(_search, accepts, rejects, fluency, candidates, recipe, on_step)
     return best_of(search, models, seed, restarts or recipe.restarts, on_restart)
 
 

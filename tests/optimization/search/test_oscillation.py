@@ -1,43 +1,58 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from best_sentence import BestSentence
-from hypothesis import given
-from hypothesis import strategies as st
 
 from contstim.models.ngram.adapter import NgramModel
+from contstim.optimization.search.constraints import Candidates, NoRepeats
+from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import AcceptReject
-from contstim.optimization.search.oscillation import Oscillation, Priced
+from contstim.optimization.search.oscillation import Oscillation, PositionLosses, Priced
 from contstim.optimization.search.perturbation import SlackPerturbation
 from contstim.optimization.search.proposers import ScreeningProposer
-from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.recipes import DEFAULT, GOLAN2023
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel, search_for
 
-SCORES = st.lists(st.floats(-50, 0), min_size=2, max_size=2)
+
+@pytest.mark.parametrize("price", [0.0, 0.5, 3.0])
+def test_losses_of_words_are_those_of_whole_sentences_with_the_price_of_what_they_miss(
+    price: float,
+) -> None:
+    """Witness: every sentence scored as a whole, and the formula written out."""
+    accept, reject = TableModel(0, "exact"), TableModel(1, "exact")
+    search = search_for(accept, reject)
+    objective = AcceptReject((accept, reject), accept.score(NATURAL))
+    losses = Priced(PositionLosses(search.candidates, objective, search.evaluator), price)
+    for index in losses.positions:
+        allowed = search.candidates.allowed(NATURAL, index)
+        for column, loss in enumerate(losses.of_words(NATURAL, index).tolist()):
+            sentence = losses.replace(NATURAL, index, column)
+            missed = max(0.0, objective.floor - accept.score(sentence))
+            expected = reject.score(sentence) + price * missed if allowed[column] else np.inf
+            assert loss == pytest.approx(expected, abs=1e-9)
 
 
-@given(scores=SCORES, price=st.floats(0, 10))
-def test_a_price_changes_nothing_at_the_floor_and_above(scores: list[float], price: float) -> None:
-    """Property: loss + price * shortfall, and nothing is left to keep."""
-    objective = AcceptReject((TableModel(0), TableModel(1)), floor=-20.0)
-    log_probs = np.array(scores)[:, None]
-    priced = Priced(objective, price)
-    expected = scores[1] + price * max(0.0, -20.0 - scores[0])
-    assert priced.loss(log_probs)[0] == pytest.approx(expected)
-    assert priced.feasible(log_probs)[0]
+class Impossible(TableModel):
+    """Finds every sentence but the natural one impossible."""
+
+    def score(self, sentence: Sentence, stop: int | None = None) -> float:
+        return super().score(sentence, stop) if sentence == NATURAL else -np.inf
 
 
-def test_an_impossible_sentence_is_the_worst_and_an_unknown_score_stays_unknown() -> None:
-    priced = Priced(AcceptReject((TableModel(0), TableModel(1)), floor=-20.0), 1.0)
-    assert priced.loss(np.array([[-np.inf], [-np.inf]]))[0] == np.inf
-    assert not priced.feasible(np.array([[np.nan], [-5.0]]))[0]
+def test_a_word_that_no_price_brings_back_to_the_floor_is_never_taken() -> None:
+    accept, reject = Impossible(0, "exact"), Impossible(1, "exact")
+    candidates = Candidates(WORDS, NATURAL, (NoRepeats(WORDS.repeatable),))
+    objective = AcceptReject((accept, reject), accept.score(NATURAL))
+    every = PositionLosses(candidates, objective, Evaluator((accept, reject)))
+    assert all((Priced(every, 1.0).of_words(NATURAL, i) == np.inf).all() for i in range(3))
 
 
 def test_new_starts_keep_the_floor_and_the_constraints() -> None:
@@ -48,9 +63,8 @@ def test_new_starts_keep_the_floor_and_the_constraints() -> None:
         search = search_for(accept, reject)
         best = search.at(0).current
         rng = np.random.default_rng(seed)
-        proposer = ScreeningProposer()
-        state = proposer.start(search.evaluator, rng.spawn(1)[0])
-        start = Oscillation(proposer, SlackPerturbation()).perturb(
+        state = ScreeningProposer().start(search.evaluator, rng.spawn(1)[0])
+        start = Oscillation(SlackPerturbation()).perturb(
             best, search.candidates, search.objective, search.evaluator, state, rng
         )
         if start is not None:
@@ -62,19 +76,27 @@ def test_new_starts_keep_the_floor_and_the_constraints() -> None:
     assert started > 3
 
 
-def test_between_ngram_models_thorough_comes_nearer_to_the_best_sentence_than_default(
+def test_between_ngram_models_prices_lead_nearer_to_the_best_sentence(
     bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
     """Witness: the best of all sentences by branch and bound, see `test_best_sentence`."""
     words = Vocabulary.from_sentences(english[:8])
     naturals = [s for s in english[:8] if len(s) <= 8 and not repeats(s.words, words.repeatable)]
     solver = BestSentence(trigram, bigram, words)
-    gaps = {"default": 0.0, "thorough": 0.0}
+    recipes = {"default": DEFAULT, "without prices": replace(DEFAULT, without_networks=None)}
+    gaps = dict.fromkeys(recipes, 0.0)
     for natural in naturals[:2]:
         best = solver.find(float(trigram.log_probs([natural])[0]), len(natural)).loss
-        for name in gaps:
-            recipe = RECIPES[name]
+        for name, recipe in recipes.items():
             found = synthesize(trigram, bigram, natural, words, recipe=recipe, restarts=SINGLE)
             assert found.log_probs[1] >= best - 1e-9
             gaps[name] += found.log_probs[1] - best
-    assert gaps["thorough"] < gaps["default"]
+    assert gaps["default"] < gaps["without prices"]
+
+
+def test_prices_are_for_models_without_networks_only(bigram: NgramModel) -> None:
+    network = TableModel(0)
+    assert DEFAULT.between([bigram, network]) is DEFAULT
+    assert isinstance(DEFAULT.between([bigram, bigram]).perturbation, Oscillation)
+    assert DEFAULT.between([bigram, bigram]).restarts == SINGLE
+    assert GOLAN2023.between([bigram, bigram]) is GOLAN2023

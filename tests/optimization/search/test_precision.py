@@ -56,11 +56,7 @@ def make(tiny_checkpoint: Callable[[str], Path]) -> Make:
 
 
 @pytest.mark.parametrize("pair", [("gpt2", "pythia"), ("roberta", "gpt2")])
-@pytest.mark.parametrize(
-    "recipe",
-    # The thorough search takes many times longer, by the same evaluator
-    [pytest.param(name, marks=pytest.mark.slow if name == "thorough" else ()) for name in RECIPES],
-)
+@pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_searches_in_bfloat16_end_with_what_holds_in_float32(
     make: Make, pair: tuple[str, str], recipe: str, seed: int

@@ -164,13 +164,7 @@ def fourgram(trained: Path) -> NgramModel:
     return NgramModel(trained / "4gram.arpa", name="4-gram")
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        pytest.param(recipe, id=name, marks=pytest.mark.slow if name == "thorough" else ())
-        for name, recipe in RECIPES.items()
-    ],
-)
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_one_model_against_many(
     bigram: NgramModel,
     trigram: NgramModel,
