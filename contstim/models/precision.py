@@ -16,6 +16,7 @@ import torch
 from contstim.errors import ModelError
 from contstim.models.base import ROUNDING
 from contstim.models.batching import out_of_memory
+from contstim.models.merging import alone
 from contstim.models.spread import has_parts_elsewhere
 from contstim.sentence import Sentence
 
@@ -114,7 +115,8 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
             layer.compute_dtype = torch.float32
         for tensor, _ in coarse:
             tensor.data = tensor.data.to(torch.float32)
-        yield
+        with alone():  # searches that run beside this one have the same weights
+            yield
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
