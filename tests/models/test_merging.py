@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import torch
 
 from contstim.models.batching import Budget, SmallerBatches
+from contstim.models.causal.network import CausalCall, CausalNetwork, Prefix
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Tally, counting, timed
 from contstim.models.masked.network import MaskedCall, MaskedNetwork
@@ -164,3 +166,75 @@ def test_masked_networks_compute_together_what_they_compute_alone(
             whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
         expected = whole.flatten(0, 1)[call.places]
         torch.testing.assert_close(result.value, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama"])
+def test_causal_networks_compute_together_what_they_compute_alone(
+    tiny_checkpoint: Callable[[str], Path], kind: str
+) -> None:
+    """Witness: the plain network, row by row, with nothing padded and nothing remembered."""
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    network = CausalNetwork(checkpoint, by_words=False)
+    assert network.merges
+    context = network.begin((5,))
+    generator = torch.Generator().manual_seed(1)
+    calls = []
+    for n_before, n_rows, length, padded in (
+        (0, 1, 4, 0),
+        (3, 2, 3, 1),
+        (0, 1, 2, 0),
+        (6, 4, 1, 0),
+    ):
+        ids = torch.randint(10, 40, (n_rows, length), generator=generator)
+        before = tuple(torch.randint(10, 40, (n_before,), generator=generator).tolist())
+        prefix = network.extend(context, before) if before else context
+        attention = torch.ones_like(ids)
+        attention[-1, length - padded :] = 0
+        calls.append(
+            CausalCall(
+                network, prefix, ids, attention if padded else None, not before, Budget(1_000)
+            )
+        )
+    assert all(call.merges for call in calls)
+    for call, result in zip(calls, compute_all(calls), strict=True):
+        logits, cache = result.value
+        assert logits.shape[:2] == call.ids.shape
+        for row, ids in enumerate(call.ids):
+            n_tokens = len(ids) if call.attention is None else int(call.attention[row].sum())
+            whole = torch.tensor([[*call.prefix.ids, *ids[:n_tokens].tolist()]])
+            with torch.inference_mode():
+                expected = checkpoint.model(input_ids=whole).logits[0, len(call.prefix.ids) :]
+            torch.testing.assert_close(logits[row, :n_tokens], expected, rtol=1e-4, atol=1e-4)
+        if call.keeps:
+            read = Prefix((*call.prefix.ids, *call.ids[0].tolist()), 0.0, np.empty(0), cache)
+            row_after = torch.tensor([[*read.ids, 12]])
+            with torch.inference_mode():
+                after, _ = network._forward(read, torch.tensor([[12]]))
+                expected = checkpoint.model(input_ids=row_after).logits[:, -1:]
+            torch.testing.assert_close(after, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Path]) -> None:
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    network = CausalNetwork(checkpoint, by_words=False)
+    prefix = network.begin((5,))
+    few, many = (torch.full((n_rows, 3), 7) for n_rows in (2, 4))
+    assert CausalCall(network, prefix, few, None, False, Budget(64)).merges
+    assert not CausalCall(network, prefix, many, None, False, Budget(64)).merges
+
+
+def test_a_causal_network_that_mixes_rows_is_not_merged(
+    tiny_checkpoint: Callable[[str], Path],
+) -> None:
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    network = CausalNetwork(checkpoint, by_words=False)
+
+    def mix(_network: Any, _inputs: Any, output: Any) -> Any:
+        output.logits = output.logits * len(output.logits)
+        return output
+
+    hook = checkpoint.model.register_forward_hook(mix)
+    try:
+        assert not network.merges
+    finally:
+        hook.remove()
