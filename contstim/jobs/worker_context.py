@@ -115,7 +115,10 @@ class WorkerContext:
             ModelError: a model cannot be loaded.
         """
         if self._lender is not None:
-            return [scorer.for_another_search() for scorer in self._lender.scorers(names)]
+            lent = self._lender.scorers(names)
+            for scorer in lent:
+                _ = scorer.convention  # costs passes in coarse precision, and is remembered
+            return [scorer.for_another_search() for scorer in lent]
         for name in names:
             if name not in self._models:
                 self._make_room(for_models=names)

@@ -10,7 +10,8 @@ process each wait where they need a network, until what all of them need is comp
 A call is a `NetworkCall`. `answer` is given one where a network is needed: it computes the call at
 once, unless the code runs under a `runner` and within `merged`, which leave it to the runner. Only
 searches are within `merged`: what is stored and compared, such as the score of a sentence by
-itself, is computed `alone`, so that it does not depend on who runs beside.
+itself, is computed `alone`, so that it does not depend on who runs beside. So is what another
+search would wait for while this one waits, such as a property that holds a lock.
 """
 
 from __future__ import annotations
@@ -142,29 +143,25 @@ def answer(call: NetworkCall) -> Any:
 
 
 def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
-    """Answer calls, those of each network in as few batches as its budget allows.
+    """Answer calls of one kind and network, in as few batches as its budget allows.
 
     A batch that fails is computed again, call by call, so that each has its own result or error;
     where memory runs out, in halves, and the budget is lowered as `forward_in_batches` does.
     """
     answers: dict[int, Answer] = {}
-    groups: dict[tuple[int, type], list[int]] = {}  # calls by number, in the order given
-    for number, call in enumerate(calls):
-        groups.setdefault((id(call.network), type(call)), []).append(number)
-    for group in groups.values():
-        # Rows of a batch are padded to the longest, so that calls of like lengths go together
-        group.sort(key=lambda number: -calls[number].shape[1])
-        while group:
-            n_rows, length = calls[group[0]].shape
-            size = 1
-            for number in group[1:]:
-                n_rows += calls[number].shape[0]
-                if n_rows * length > calls[group[0]].budget.tokens:
-                    break
-                size += 1
-            batch, group = group[:size], group[size:]
-            results = _compute([calls[number] for number in batch])
-            answers.update(zip(batch, results, strict=True))
+    # Rows of a batch are padded to the longest, so that calls of like lengths go together
+    waiting = sorted(range(len(calls)), key=lambda number: -calls[number].shape[1])
+    while waiting:
+        n_rows, length = calls[waiting[0]].shape
+        size = 1
+        for number in waiting[1:]:
+            n_rows += calls[number].shape[0]
+            if n_rows * length > calls[number].budget.tokens:
+                break
+            size += 1
+        batch, waiting = waiting[:size], waiting[size:]
+        results = _compute([calls[number] for number in batch])
+        answers.update(zip(batch, results, strict=True))
     return [answers[number] for number in range(len(calls))]
 
 

@@ -77,9 +77,10 @@ def tolerance_of(
     if not coarse and not quantization_of(network):
         return ROUNDING
     # a sentence alone and in a batch: the network rounds sums in another order
-    together = log_probs(_PROBES)
-    alone = np.array([log_probs([sentence])[0] for sentence in _PROBES])
-    scatter = float(np.max(np.abs(alone - together) / np.abs(together)))
+    with alone():  # nor in a batch with those of searches that run beside
+        together = log_probs(_PROBES)
+        each = np.array([log_probs([sentence])[0] for sentence in _PROBES])
+    scatter = float(np.max(np.abs(each - together) / np.abs(together)))
     return max(_MARGIN * scatter, torch.finfo(_coarsest(network)).eps if coarse else ROUNDING)
 
 

@@ -10,11 +10,13 @@ import pytest
 import torch
 
 from contstim.models.batching import Budget, SmallerBatches
+from contstim.models.catalog import load_model
 from contstim.models.causal.network import CausalCall, CausalNetwork, Prefix
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Tally, counting, timed
 from contstim.models.masked.network import MaskedCall, MaskedNetwork
 from contstim.models.merging import Answer, NetworkCall, alone, answer, compute_all, merged, runner
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,16 +77,16 @@ def doubled(number: float) -> list[float]:
 
 
 def test_calls_of_a_network_share_batches_within_its_budget() -> None:
-    one, other = torch.nn.Identity(), torch.nn.Identity()
+    module = torch.nn.Identity()
     sizes: list[int] = []
     budget = Budget(12)
     calls = [
         Doubling(number * rows(2, length), module, budget, sizes)
-        for number, (length, module) in enumerate([(2, one), (3, one), (1, other), (2, one)])
+        for number, length in enumerate([2, 3, 1, 2])
     ]
     results = compute_all(calls)
-    # The rows of three in a batch with two of two, padded; the others for want of room or company
-    assert sizes == [12, 4, 2]
+    # The rows of three with two of two, padded; then the others, for which there was no room
+    assert sizes == [12, 8]
     for call, result in zip(calls, results, strict=True):
         assert torch.equal(result.value, 2 * call.numbers)
 
@@ -238,3 +240,17 @@ def test_a_causal_network_that_mixes_rows_is_not_merged(
         assert not network.merges
     finally:
         hook.remove()
+
+
+def test_what_a_model_is_asks_nobody_beside(tiny_checkpoint: Callable[[str], Path]) -> None:
+    """A tolerance is scored once for all searches; two that waited for each other would hang."""
+    model = load_model(f"hf:{tiny_checkpoint('bert')}", device="cpu", dtype="bfloat16")
+
+    def refuse(_call: NetworkCall) -> Answer:
+        raise AssertionError("asked")
+
+    with merged(), runner(refuse):
+        assert model.convention.tolerance > 1e-3
+        with pytest.raises(AssertionError, match="asked"):
+            model.log_probs([Sentence.parse("She sleeps.")])
+        model.float32_log_probs([Sentence.parse("She sleeps.")])

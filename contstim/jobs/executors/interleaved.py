@@ -27,8 +27,9 @@ class InterleavedExecutor(Executor):
     """Workers are threads of this process, of which one runs at a time, for one GPU.
 
     A worker runs until it needs a network or has done its task; then the next one does, in the
-    order of their numbers. When all that have a task need a network, what they need is computed in
-    common batches, see `contstim.models.merging`. Nothing of this depends on how long anything
+    order of their numbers. When all that have a task need a network, the one that most of them need
+    computes their calls in common batches, see `contstim.models.merging`; the others wait on, and
+    have more company next time. Nothing of this depends on how long anything
     takes, so that equal jobs give equal results; against another number of workers, or another
     executor, scores within a search may be rounded otherwise, as they are between batch sizes.
 
@@ -77,8 +78,12 @@ class InterleavedExecutor(Executor):
                 if reply is not None:
                     return Answered(number, reply)
                 continue
-            waiting = [w for _, w in sorted(self._workers.items()) if w.call is not None]
-            assert waiting, "no worker has a task"
+            groups: dict[int, list[_Worker]] = {}
+            for _, worker in sorted(self._workers.items()):
+                if worker.call is not None:
+                    groups.setdefault(id(worker.call.network), []).append(worker)
+            assert groups, "no worker has a task"
+            waiting = max(groups.values(), key=len)
             answers = compute_all([w.call for w in waiting if w.call is not None])
             for worker, answer in zip(waiting, answers, strict=True):
                 worker.message = answer
