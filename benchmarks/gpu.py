@@ -13,6 +13,9 @@ Printed are
 * sentences a second for each rule, precision and size of batch, the share of the time in which the
   GPU computes (PyTorch's profiler), and the memory that was needed at most;
 * seconds a visit of a position, and the share of the networks, in searches between the two;
+* visits a second of one search after the other and of 4 and 8 that take turns and share batches;
+* whether `torch.compile`, which nothing here uses, would pay: rows a second of a search's batch and
+  of a full one, and by how much logits differ;
 * what a study of the published size would take at that speed: 36 pairs of models, 100 triplets a
   pair, two directions, 200 visits each, and 230,000 sentences scored under nine models.
 
@@ -26,6 +29,7 @@ import argparse
 import sys
 import warnings
 from copy import deepcopy
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +38,14 @@ import torch
 import transformers
 
 from contstim.english import generate
+from contstim.jobs.executors import InterleavedExecutor
+from contstim.jobs.queue import WorkerTask
+from contstim.jobs.worker_context import WorkerContext
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.costs import Tally, counting
 from contstim.models.masked.adapter import MaskedModel
+from contstim.models.merging import merged
 from contstim.models.onednn import use_onednn
 from contstim.models.training.tokenizers import train_tokenizer
 from contstim.models.vocabularies import shared_vocabulary
@@ -58,6 +66,8 @@ LIMITS = {"float32": 2e-5, "bfloat16": 0.05}
 STUDY_VISITS = 36 * 100 * 2 * 200
 STUDY_SENTENCES = 230_000 * 9
 RULES = ("pll-original", "chain")
+BATCHES = {"a search's 48 rows": 48, "a full batch": 16_384 // 12}
+COMPILE_BY = 420  # seconds after which nothing is compiled any more, which takes minutes
 
 
 class Enough(Exception):  # noqa: N818
@@ -123,6 +133,21 @@ def main() -> None:
             each = searching(f"{kind_of(accept)} / {kind_of(reject)}, {precision}", accept, reject,
                              english, 2 * seconds, tiny=tiny)  # fmt: skip
             slowest = max(slowest, each)
+    print("\nsearches at a time                 visits/s")
+    for precision, checkpoints in (("float32", precise), ("bfloat16", coarse)):
+        accept = models(checkpoints["causal"])["log-likelihood"]
+        reject = models(checkpoints["masked"])["pll-original"]
+        for at_a_time in (1, 2) if tiny else (1, 4, 8):
+            visits = interleaving(accept, reject, english, seconds, at_a_time, tiny=tiny)
+            print(f"{f'{at_a_time}, {precision}':35}{visits:8.2f}", flush=True)
+    print("\ntorch.compile, bfloat16             rows/s   compiled   largest difference of logits")
+    for kind, checkpoint in coarse.items():
+        if tiny:
+            print(f"{kind}: not tried on the CPU, where it needs a compiler of C++")
+        elif perf_counter() - start > COMPILE_BY:
+            print(f"{kind}: left out, for want of time")
+        else:
+            compiling(kind, checkpoint)
     if not tiny:
         hours = STUDY_VISITS * slowest / 3600
         scored = STUDY_SENTENCES / min(speed.values()) / 3600
@@ -285,15 +310,7 @@ def searching(
     tiny: bool,
 ) -> float:
     """Print how long a search's visits take; seconds a visit."""
-    words, _ = shared_vocabulary([accept, reject], Vocabulary.from_sentences(english))
-    length = 4 if tiny else 8
-    natural = next(s for s in english if len(s.words) == len(set(s.words)) == length)
-    if tiny:
-        first, *rest = natural.words
-        initial = dict.fromkeys((first, *words.initial[:20]))
-        words = Vocabulary(
-            tuple(initial), tuple(dict.fromkeys((*rest, *words.inner[:60]))), words.repeatable
-        )
+    (natural, words), *_ = beginnings(accept, reject, english, 1, tiny=tiny)
     proposer: Any = type(DEFAULT.proposer)
     propose, made, start = proposer.propose, 0, perf_counter()
 
@@ -318,6 +335,107 @@ def searching(
         flush=True,
     )
     return elapsed / made
+
+
+def beginnings(
+    accept: Any, reject: Any, english: list[Sentence], n: int, *, tiny: bool
+) -> list[tuple[Sentence, Vocabulary]]:
+    """Natural sentences to search from, and the words of each search."""
+    words, _ = shared_vocabulary([accept, reject], Vocabulary.from_sentences(english))
+    length = 4 if tiny else 8
+    naturals = [s for s in english if len(s.words) == len(set(s.words)) == length][:n]
+    if not tiny:
+        return [(natural, words) for natural in naturals]
+    few = []
+    for natural in naturals:
+        first, *rest = natural.words
+        initial = dict.fromkeys((first, *words.initial[:20]))
+        inner = dict.fromkeys((*rest, *words.inner[:60]))
+        few.append((natural, Vocabulary(tuple(initial), tuple(inner), words.repeatable)))
+    return few
+
+
+@dataclass(frozen=True, eq=False)
+class Search(WorkerTask[WorkerContext]):
+    """Searches with one seed after the other, until there is no more time."""
+
+    accept: Any
+    reject: Any
+    natural: Sentence
+    words: Vocabulary
+
+    def perform(self, context: WorkerContext) -> None:
+        """See `WorkerTask.perform`."""
+        del context
+        seed = 0
+        with merged():
+            while True:
+                synthesize(
+                    self.accept.for_another_search(),
+                    self.reject.for_another_search(),
+                    self.natural,
+                    self.words,
+                    recipe=DEFAULT,
+                    seed=seed,
+                )
+                seed += 1
+
+
+def interleaving(
+    accept: Any, reject: Any, english: list[Sentence], seconds: float, at_a_time: int, *, tiny: bool
+) -> float:
+    """Visits a second of several searches that share batches."""
+    proposer: Any = type(DEFAULT.proposer)
+    propose, made, start = proposer.propose, 0, perf_counter()
+
+    def timed(*arguments: Any) -> Any:
+        nonlocal made
+        if made >= at_a_time and perf_counter() - start > seconds:
+            raise Enough
+        made += 1
+        return propose(*arguments)
+
+    proposer.propose = timed
+    try:
+        with InterleavedExecutor(at_a_time) as executor:
+            executor.start(WorkerContext())
+            for _ in range(at_a_time):
+                executor.receive()
+            searches = beginnings(accept, reject, english, at_a_time, tiny=tiny)
+            start = perf_counter()
+            for worker, (natural, words) in enumerate(searches):
+                executor.send(worker, Search(accept, reject, natural, words))
+            for _ in searches:
+                event: Any = executor.receive()
+                if "Enough" not in event.reply.detail:
+                    sys.exit(f"error: a search failed: {event.reply.error}\n{event.reply.detail}")
+    finally:
+        proposer.propose = propose
+    return made / (perf_counter() - start)
+
+
+@torch.inference_mode()
+def compiling(kind: str, checkpoint: Checkpoint) -> None:
+    """Print how fast a network is as it is and compiled, and how far apart the logits are."""
+    network: Any = checkpoint.model
+    compiled: Any = torch.compile(network, dynamic=True)
+    for what, n_rows in BATCHES.items():
+        ids = torch.randint(100, 5_000, (n_rows, 12), device=checkpoint.device)
+        speeds, logits = [], []
+        for run in (network, compiled):
+            try:
+                logits.append(run(input_ids=ids).logits.float())  # compiles
+            except Exception as error:  # of many kinds, and no fault of the product's
+                print(f"{kind}, {what}: cannot be compiled: {type(error).__name__}")
+                return
+            n, start = 0, perf_counter()
+            while perf_counter() - start < 3:
+                run(input_ids=ids)
+                torch.cuda.synchronize()
+                n += n_rows
+            speeds.append(n / (perf_counter() - start))
+        difference = float((logits[0] - logits[1]).abs().max())
+        print(f"{f'{kind}, {what}':35}{speeds[0]:8,.0f}{speeds[1]:11,.0f}{difference:17.2g}")
 
 
 if __name__ == "__main__":

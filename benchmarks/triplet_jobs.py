@@ -23,6 +23,7 @@ from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.jobs.executors import (
     Executor,
+    InterleavedExecutor,
     LocalExecutor,
     ProcessExecutor,
     RayExecutor,
@@ -113,6 +114,7 @@ def main() -> None:
     text, words, natural = materials()
     executors: dict[str, Callable[[], Executor]] = {
         "local": LocalExecutor,
+        "interleaved": lambda: InterleavedExecutor(2),
         "processes": lambda: ProcessExecutor(2),
     }
     if find_spec("ray"):

@@ -68,21 +68,37 @@ class WorkerContext:
     loads: int = field(default=0, init=False)
     # In order of use, the least recently used first.
     _models: dict[str, Scorer] = field(default_factory=dict, init=False)
+    _lender: WorkerContext | None = field(default=None, init=False, repr=False)
 
     def fresh(self) -> Self:
         """A copy with the same options and nothing loaded."""
         return replace(self)
 
+    def borrower(self) -> Self:
+        """A copy for one of several workers of this process, which share this context's models.
+
+        Weights are in memory once, and `capacity` holds for all of them together. What a search
+        changes in a model is each task's own.
+        """
+        worker = self.fresh()
+        worker._lender = self
+        return worker
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The models that are loaded, the least recently used first."""
+        return tuple((self._lender or self)._models)
+
     def answer(self, task: WorkerTask[Any]) -> Reply:
         """Do a task; the reply tells whatever goes wrong."""
         try:
-            return Reply(task.perform(self), None, "", tuple(self._models))
+            return Reply(task.perform(self), None, "", self.loaded)
         except ContstimError as error:
-            return Reply(None, error, "", tuple(self._models))
+            return Reply(None, error, "", self.loaded)
         # The detail tells the scheduler that nobody foresaw this, and the worker is replaced.
         except Exception as error:
             unforeseen = ContstimError(f"{type(error).__name__}: {error}")
-            return Reply(None, unforeseen, traceback.format_exc(), tuple(self._models))
+            return Reply(None, unforeseen, traceback.format_exc(), self.loaded)
 
     def models(self, names: tuple[str, ...]) -> list[LanguageModel]:
         """The language models of these specifications, loaded if need be.
@@ -98,6 +114,11 @@ class WorkerContext:
         Raises:
             ModelError: a model cannot be loaded.
         """
+        if self._lender is not None:
+            lent = self._lender.scorers(names)
+            for scorer in lent:
+                _ = scorer.convention  # costs passes in coarse precision, and is remembered
+            return [scorer.for_another_search() for scorer in lent]
         for name in names:
             if name not in self._models:
                 self._make_room(for_models=names)

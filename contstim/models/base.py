@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -200,6 +201,13 @@ class Scorer(ABC):
         Raises:
             ModelError: a sentence cannot be scored, for instance because it is too long.
         """
+
+    def for_another_search(self) -> Self:
+        """The same scorer with nothing read, for a search beside others in this process.
+
+        It shares what searches do not change: weights, and what has been found out about words.
+        """
+        return copy(self)
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """Why each sentence cannot be scored, (n_sentences,); None where it can.

@@ -49,6 +49,27 @@ class Budget:
         """A budget that suits the device."""
         return cls(1024 if torch.device(device).type == "cpu" else 16_384)
 
+    def lower(
+        self, n_rows: int, length: int, device: torch.device | str, *, width: int = 1
+    ) -> None:
+        """Halve what was tried, which may be less than the budget allowed: memory ran out.
+
+        Args:
+            n_rows: rows of the batch that was tried.
+            length: tokens of its longest row.
+            device: where it was tried.
+            width: see `forward_in_batches`.
+        """
+        self.tokens = n_rows * width * max(1, length) // 2
+        if not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"The memory of {device} does not hold {n_rows:,} inputs of {length} "
+                f"tokens at once: the batches are made smaller, and the scores stay the same.",
+                SmallerBatches,
+                stacklevel=3,
+            )
+
 
 def forward_in_batches(
     rows: Sequence[Row],
@@ -113,16 +134,7 @@ def forward_in_batches(
         elif len(chosen) == 1:
             raise does_not_fit(longest, device)
         else:
-            # From what was tried, not from the budget, which short rows may not have filled
-            budget.tokens = len(chosen) * tokens_a_row // 2
-            if not budget.warned:
-                budget.warned = True
-                warnings.warn(
-                    f"The memory of {device} does not hold {len(chosen):,} inputs of {longest} "
-                    f"tokens at once: the batches are made smaller, and the scores stay the same.",
-                    SmallerBatches,
-                    stacklevel=2,
-                )
+            budget.lower(len(chosen), longest, device, width=width)
 
 
 def writes_at_once(device: torch.device | str) -> int:
@@ -183,8 +195,8 @@ def out_of_memory(error: Exception) -> bool:
 
 
 @contextmanager
-def computing() -> Iterator[None]:
-    """Within a `with` statement networks are not trained, float32 means float32, and time counts.
+def float32_products() -> Iterator[None]:
+    """Within a `with` statement, float32 means float32 in this process.
 
     GPUs would round float32 products to TF32's ten bits: those of recurrent layers unless told
     otherwise, those of others where a program has asked for it.
@@ -193,10 +205,19 @@ def computing() -> Iterator[None]:
     before = cudnn.allow_tf32, matmul.allow_tf32
     cudnn.allow_tf32 = matmul.allow_tf32 = False
     try:
-        with torch.inference_mode(), timed():
-            yield
+        yield
     finally:
         cudnn.allow_tf32, matmul.allow_tf32 = before
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """Within a `with` statement networks are not trained, float32 means float32, and time counts.
+
+    See `float32_products`.
+    """
+    with float32_products(), torch.inference_mode(), timed():
+        yield
 
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:

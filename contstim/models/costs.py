@@ -41,12 +41,15 @@ class Tally:
 
     Attributes:
         total: what networks computed.
-        seconds: how long they took, from their inputs to log-probabilities.
+        seconds: how long they took, from their inputs to log-probabilities; of a batch that several
+            searches share, each one's share.
+        others_seconds: how long other searches of this process ran meanwhile; see `merging`.
     """
 
     def __init__(self) -> None:
         self.total = Cost()
         self.seconds = 0.0
+        self.others_seconds = 0.0
 
 
 # A context variable, so that jobs in several threads do not count into each other's tallies
@@ -84,3 +87,10 @@ def timed() -> Iterator[None]:
         seconds = perf_counter() - start
         for tally in _ACTIVE.get():
             tally.seconds += seconds
+
+
+def waited(others: float) -> None:
+    """Report seconds, within a `timed` statement, in which other searches ran instead."""
+    for tally in _ACTIVE.get():
+        tally.seconds -= others
+        tally.others_seconds += others

@@ -16,6 +16,7 @@ import torch
 from contstim.errors import ModelError
 from contstim.models.base import ROUNDING
 from contstim.models.batching import out_of_memory
+from contstim.models.merging import alone
 from contstim.models.spread import has_parts_elsewhere
 from contstim.sentence import Sentence
 
@@ -76,9 +77,10 @@ def tolerance_of(
     if not coarse and not quantization_of(network):
         return ROUNDING
     # a sentence alone and in a batch: the network rounds sums in another order
-    together = log_probs(_PROBES)
-    alone = np.array([log_probs([sentence])[0] for sentence in _PROBES])
-    scatter = float(np.max(np.abs(alone - together) / np.abs(together)))
+    with alone():  # nor in a batch with those of searches that run beside
+        together = log_probs(_PROBES)
+        each = np.array([log_probs([sentence])[0] for sentence in _PROBES])
+    scatter = float(np.max(np.abs(each - together) / np.abs(together)))
     return max(_MARGIN * scatter, torch.finfo(_coarsest(network)).eps if coarse else ROUNDING)
 
 
@@ -114,7 +116,8 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
             layer.compute_dtype = torch.float32
         for tensor, _ in coarse:
             tensor.data = tensor.data.to(torch.float32)
-        yield
+        with alone():  # searches that run beside this one have the same weights
+            yield
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise

@@ -22,12 +22,18 @@ class WorkerSettings:
     """Where work runs, and in how many processes."""
 
     executor: Annotated[
-        Literal["local", "processes", "ray"],
-        Help("Work in this process, in several, or on a Ray cluster."),
+        Literal["local", "interleaved", "processes", "ray"],
+        Help(
+            "Work in this process, one search after the other (local) or several in turns that "
+            "share one GPU's batches (interleaved); in several processes, or on a Ray cluster."
+        ),
     ] = "local"
     workers: Annotated[
         int | None,
-        Help("How many processes; by default one for each GPU, else one for each processor."),
+        Help(
+            "How many processes; by default one for each GPU, else one for each processor. With "
+            "interleaved: how many searches at a time; by default 8."
+        ),
     ] = None
     task_timeout: Annotated[
         float | None,
@@ -50,7 +56,12 @@ class WorkerSettings:
         Raises:
             InputError: a setting is for another executor.
         """
-        from contstim.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
+        from contstim.jobs.executors import (
+            InterleavedExecutor,
+            LocalExecutor,
+            ProcessExecutor,
+            RayExecutor,
+        )
 
         # An option that would change nothing is a mistake of the user's, so it is refused.
         if self.executor == "ray":
@@ -60,10 +71,12 @@ class WorkerSettings:
             raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
         if self.executor == "processes":
             return ProcessExecutor(self.workers)
+        if self.executor == "interleaved":
+            return InterleavedExecutor(self.workers)
         if self.workers not in (None, 1):
-            raise InputError("--executor local has one worker; use processes or ray for more.")
+            raise InputError("--executor local has one worker; use another for more.")
         if self.task_timeout is not None:
-            raise InputError("--task-timeout is for --executor processes and ray.")
+            raise InputError("--task-timeout is for other executors than local.")
         return LocalExecutor()
 
 
@@ -71,6 +84,15 @@ class WorkerSettings:
 class ScoringExecution(WorkerSettings):
     """Where sentences are scored, and in how many processes."""
 
+    # Batches of sentences are full anyway, so that nothing is gained by sharing them
+    executor: Annotated[
+        Literal["local", "processes", "ray"],
+        Help("Work in this process, in several, or on a Ray cluster."),
+    ] = "local"
+    workers: Annotated[
+        int | None,
+        Help("How many processes; by default one for each GPU, else one for each processor."),
+    ] = None
     models_in_memory: Annotated[
         int,
         Help("With processes and ray: how many models each worker keeps loaded.", at_least=1),

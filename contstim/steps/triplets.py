@@ -79,7 +79,8 @@ class Execution(WorkerSettings):
     """Where the searches run, and in how many processes."""
 
     models_in_memory: Annotated[
-        int, Help("How many models each worker keeps loaded.", at_least=2)
+        int,
+        Help("How many models each worker, or all that are interleaved, keep loaded.", at_least=2),
     ] = 2
     retry_failed: Annotated[
         bool, Help("Try those again that failed in an earlier run.", flag="--retry-failed")

@@ -131,8 +131,12 @@ def _searching(study: Study, numbers: StudyNumbers, speeds: Speeds) -> tuple[flo
 
 
 def workers_of(section: WorkerSettings) -> int:
-    """How many tasks are done at a time; on a Ray cluster one, unless their number is given."""
-    if section.executor == "local":
+    """How many tasks are done at a time; on a Ray cluster one, unless their number is given.
+
+    Interleaved searches count as one: what they gain depends on the GPU, and on processors it is
+    nothing.
+    """
+    if section.executor in ("local", "interleaved"):
         return 1
     if section.workers or section.executor == "ray":
         return section.workers or 1

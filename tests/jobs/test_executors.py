@@ -2,23 +2,76 @@ from __future__ import annotations
 
 import builtins
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contstim.errors import InputError, WorkerError
-from contstim.jobs.executors import Executor, LocalExecutor, ProcessExecutor, RayExecutor
+from contstim.jobs.executors import (
+    Answered,
+    Executor,
+    InterleavedExecutor,
+    LocalExecutor,
+    ProcessExecutor,
+    RayExecutor,
+    Ready,
+)
 from contstim.jobs.executors.processes import usable_processors, visible_gpus
 from contstim.jobs.worker_context import WorkerContext
 from tests.jobs.contract import SILENCE, ExecutorContract, SeparateWorkersContract
-from tests.jobs.toy_tasks import Compute, Environment
+from tests.jobs.toy_tasks import CallNetwork, Compute, Environment, Exit, Interrupt, Repeat
 
 
 class TestLocal(ExecutorContract):
     @pytest.fixture
     def executor(self) -> LocalExecutor:
         return LocalExecutor()
+
+
+class TestInterleaved(ExecutorContract):
+    @pytest.fixture
+    def executor(self) -> InterleavedExecutor:
+        return InterleavedExecutor(3)
+
+    def test_a_worker_that_waits_for_a_network_can_be_replaced(self, started: Executor) -> None:
+        """Its task ends where it waits; the others' calls are computed without it."""
+        tried: list[str] = []
+        waits, other = CallNetwork(tried), CallNetwork([])
+        started.send(0, waits)
+        started.send(1, Repeat("at once"))
+        event = started.receive()
+        assert isinstance(event, Answered)
+        assert event.worker == 1
+        assert tried == ["began"]
+        started.replace(0)
+        assert tried == ["began", "ended"]
+        assert isinstance(started.receive(), Ready)
+        assert self.ask(started, other, worker=2).reply.result == [2.0]
+
+    def test_a_limit_of_time_is_asked_between_turns(self, started: Executor) -> None:
+        started.send(0, CallNetwork([]))
+        assert started.receive(0.0) is None
+        event = started.receive(60.0)
+        assert isinstance(event, Answered)
+
+    def test_an_interrupt_reaches_the_main_thread_and_ends_all(self, started: Executor) -> None:
+        threads = threading.active_count()
+        tried: list[str] = []
+        started.send(0, CallNetwork(tried))
+        started.send(1, Interrupt())
+        with pytest.raises(KeyboardInterrupt):
+            started.receive()
+        started.close()
+        assert tried == ["began", "ended"]
+        assert threading.active_count() == threads - started.size
+
+    def test_what_ends_a_thread_ends_the_program(self, started: Executor) -> None:
+        """A worker that left without a word would be waited for without end."""
+        started.send(0, Exit())
+        with pytest.raises(SystemExit):
+            started.receive()
 
 
 class TestProcesses(SeparateWorkersContract):
@@ -33,6 +86,8 @@ class TestProcesses(SeparateWorkersContract):
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(InputError, match="1 worker or more, not 0"):
         ProcessExecutor(0)
+    with pytest.raises(InputError, match="1 worker or more, not 0"):
+        InterleavedExecutor(0)
     with pytest.raises(InputError, match="1 worker or more, not 0"):
         RayExecutor(0)
     with pytest.raises(InputError, match="0 or more, not -1"):

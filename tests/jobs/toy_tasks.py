@@ -100,3 +100,37 @@ class Compute(WorkerTask[WorkerContext]):
             pass
         sys.setswitchinterval(0.005)
         return "done"
+
+
+@dataclass(frozen=True)
+class Interrupt(WorkerTask[WorkerContext]):
+    """What Ctrl-C does, while a worker is busy."""
+
+    def perform(self, context: WorkerContext) -> None:
+        del context
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+
+
+@dataclass(frozen=True)
+class Exit(WorkerTask[WorkerContext]):
+    def perform(self, context: WorkerContext) -> None:
+        del context
+        sys.exit(3)
+
+
+@dataclass(frozen=True)
+class CallNetwork(WorkerTask[WorkerContext]):
+    """Double a number by a network; what becomes of it is written down in this process."""
+
+    tried: list[str]
+
+    def perform(self, context: WorkerContext) -> list[float]:
+        del context
+        from tests.models.test_merging import doubled
+
+        self.tried.append("began")
+        try:
+            return doubled(1.0)
+        finally:
+            self.tried.append("ended")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from contstim.errors import InputError
 from contstim.experiments.responses import write_responses
 from contstim.optimization.jobs.allotment import read_allotment
 from contstim.sentence import Sentence
@@ -79,6 +80,14 @@ def test_triplets_are_searched(
 
 def test_defaults_are_those_of_one_process() -> None:
     assert type(Execution().new_executor()).__name__ == "LocalExecutor"
+
+
+def test_searches_can_be_interleaved() -> None:
+    for workers, size in ((None, 8), (3, 3)):
+        executor = Execution(executor="interleaved", workers=workers).new_executor()
+        assert (type(executor).__name__, executor.size) == ("InterleavedExecutor", size)
+    with pytest.raises(InputError, match="for --executor ray"):
+        Execution(executor="interleaved", gpus_per_worker=1).new_executor()
 
 
 def test_responses_are_analyzed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,9 @@ class Executor(ABC):
     size: int
     """How many workers there are, numbered from 0; known once started."""
 
+    shares_models: bool = False
+    """Whether workers share loaded models, and gain by working with the same ones."""
+
     @abstractmethod
     def start(self, context: WorkerContext) -> None:
         """Start the workers, each with a copy of the context.

@@ -6,7 +6,7 @@ import hashlib
 import json
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -137,8 +137,7 @@ class CausalModel(LanguageModel):
 
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.float32_log_probs`."""
-        twin = copy(self)
-        twin._after = lru_cache(maxsize=1)(twin._read)  # prefixes in the cache are less precise
+        twin = self.for_another_search()  # prefixes in the cache are less precise
         with in_float32(self._checkpoint.model):
             return twin.log_probs(sentences)
 
@@ -244,6 +243,12 @@ class CausalModel(LanguageModel):
             rests = [rows[number][n_read:] for number in np.flatnonzero(chosen)]
             scores[chosen] = start.log_prob + self._network.continuations(start, rests).sum(axis=1)
         return scores
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        twin = copy(self)
+        twin._after = lru_cache(maxsize=8)(twin._read)
+        return twin
 
     def forget_prefixes(self) -> None:
         """See `LanguageModel.forget_prefixes`; the context is read anew as well."""

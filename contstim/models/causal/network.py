@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from torch.nn.functional import pad
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from contstim.models.batching import (
@@ -33,6 +34,7 @@ from contstim.models.batching import (
 )
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
+from contstim.models.merging import NetworkCall, answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 _TRIAL = "the old house was not good for people but the small dog had water"
 _TRIAL_LENGTH = 12  # tokens by which it is tried out whether a network can go on from its cache
+_MERGED_SHARE = 8  # of the calls of several searches, those of an eighth of a batch are merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,9 @@ class Prefix:
     cache: Any
 
 
+_NOTHING = Prefix((), 0.0, np.empty(0), None)
+
+
 class CausalNetwork:
     """A causal network and how its distributions are normalised.
 
@@ -82,16 +88,17 @@ class CausalNetwork:
         size = int(self._model.config.get_text_config().vocab_size)
         classes = token_classes(checkpoint.tokenizer, size) if by_words else None
         self._normaliser = Normaliser(classes, self._device)
+        ids = checkpoint.tokenizer(_TRIAL, add_special_tokens=False)["input_ids"]
+        self._trial: list[int] = ids[: min(_TRIAL_LENGTH, checkpoint.window or len(ids))]
         self._keeps_prefixes = True
-        self._keeps_prefixes = self._continues_its_cache(checkpoint)
+        self._keeps_prefixes = self._continues_its_cache()
 
     def begin(self, context: Tokens) -> Prefix:
         """Read a context of at least one token; its log-probability is 0."""
-        empty = Prefix((), 0.0, np.empty(0), None)
         with computing(), single_input(len(context), self._device):
             row = torch.tensor([context], device=self._device)
             count(1, len(context))
-            logits, cache = self._forward(empty, row, places=1)
+            logits, cache = self._forward(_NOTHING, row, places=1)
             next_log_probs = self._next_log_probs(logits[0, -1])
         return Prefix(context, 0.0, next_log_probs, cache)
 
@@ -99,7 +106,8 @@ class CausalNetwork:
         """Read one more token or several, and add their log-probability."""
         with computing(), single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
-            logits, cache = self._forward(prefix, torch.tensor([ids], device=self._device))
+            row = torch.tensor([ids], device=self._device)
+            logits, cache = self._read(prefix, row, keeps=self._keeps_prefixes)
             next_log_probs = self._next_log_probs(logits[0, -1])
             inner = self._normaliser.log_probs(
                 logits[0], np.arange(len(ids) - 1), np.array(ids[1:], np.int64)
@@ -132,7 +140,7 @@ class CausalNetwork:
 
         def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
             whole = all(len(paths[path]) == ids.shape[1] for path in batch)
-            logits, _ = self._forward(prefix, ids, None if whole else attention)  # (b, l, V)
+            logits, _ = self._read(prefix, ids, None if whole else attention)  # (b, l, V)
             # The m rows that the b paths serve, and the path, counted in the batch, of each
             served = np.concatenate([members[path] for path in batch])
             path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
@@ -171,7 +179,7 @@ class CausalNetwork:
         chosen = to_device(np.flatnonzero(tokens), self._device)
 
         def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
-            logits, _ = self._forward(prefix, ids, attention)  # (b, l, V)
+            logits, _ = self._read(prefix, ids, attention)  # (b, l, V)
             of_paths = torch.logsumexp(log_softmax32(logits)[..., chosen], dim=-1)  # (b, l)
             return partial(write, batch, of_paths.double())
 
@@ -184,6 +192,25 @@ class CausalNetwork:
 
         forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
         return masses
+
+    def _read(
+        self,
+        prefix: Prefix,
+        ids: torch.Tensor,
+        attention: torch.Tensor | None = None,
+        *,
+        keeps: bool = False,
+    ) -> tuple[torch.Tensor, Any]:
+        """What `_forward` gives, in a batch with the calls of other searches if there are any.
+
+        The cache counts only where it is to be kept. The cost is that of the call by itself.
+        """
+        if prefix.cache is None:
+            count(0, len(ids) * len(prefix.ids), calls=0)  # read anew for each row
+        result: tuple[torch.Tensor, Any] = answer(
+            CausalCall(self, prefix, ids, attention, keeps, self._budget)
+        )
+        return result
 
     def _forward(
         self,
@@ -206,7 +233,6 @@ class CausalNetwork:
             attention = torch.cat([attention.new_ones(len(ids), n_before), attention], dim=1)
         shared = prefix.cache is not None
         if not shared:
-            count(0, len(ids) * n_before, calls=0)  # read anew for each row
             before = to_device(np.array(prefix.ids, np.int64), ids.device)
             ids = torch.cat([before.expand(len(ids), -1), ids], dim=1)
         output = self._model(
@@ -220,34 +246,173 @@ class CausalNetwork:
         cache = getattr(output, "past_key_values", None)
         return logits, cache if self._keeps_prefixes and _can_be_shared(cache) else None
 
-    def _continues_its_cache(self, checkpoint: Checkpoint) -> bool:
+    def _continues_its_cache(self) -> bool:
         """Whether a row read in two pieces, the second after the cache of the first, is one row.
 
         Where it is not (Moshi's cache forgets what its attention still reads), rows after a prefix
         are read with the prefix anew.
         """
-        ids = checkpoint.tokenizer(_TRIAL, add_special_tokens=False)["input_ids"]
-        length = min(_TRIAL_LENGTH, len(ids), checkpoint.window or len(ids))
-        if length < 3:
+        if len(self._trial) < 3:
             return False
-        row = torch.tensor([ids[:length]], device=self._device)
-        half = 2 * length // 3
-        empty = Prefix((), 0.0, np.empty(0), None)
+        row = torch.tensor([self._trial], device=self._device)
+        half = 2 * len(self._trial) // 3
         with computing():
-            whole, _ = self._forward(empty, row)
-            _, cache = self._forward(empty, row[:, :half])
+            whole, _ = self._forward(_NOTHING, row)
+            _, cache = self._forward(_NOTHING, row[:, :half])
             if cache is None:
                 return False
-            prefix = Prefix(tuple(ids[:half]), 0.0, np.empty(0), cache)
+            prefix = Prefix(tuple(self._trial[:half]), 0.0, np.empty(0), cache)
             rest, _ = self._forward(prefix, row[:, half:])
-            difference = float((rest - whole[:, half:]).nan_to_num(0.0).abs().max())
-            # Beside stand-ins for infinity, which tokens without a use may have
-            size = float(whole.abs().float().median())
-        return difference <= max(1e-4, 32 * torch.finfo(whole.dtype).eps) * size
+        return _agree(rest, whole[:, half:], whole)
+
+    @cached_property
+    def merges(self) -> bool:
+        """Whether calls after different prefixes can be computed in one batch, as tried out once.
+
+        There rows are read with their prefixes anew, padded on the right.
+        """
+        if len(self._trial) < 6:
+            return False
+        row = torch.tensor([self._trial], device=self._device)
+        half = len(self._trial) // 2
+        with computing():
+            try:
+                whole, _ = self._forward(_NOTHING, row)
+                _, first = self._forward(_NOTHING, row[:, :1])
+                _, cache = self._forward(_NOTHING, row[:, :half])
+                beginning = Prefix(tuple(self._trial[:1]), 0.0, np.empty(0), first)
+                middle = Prefix(tuple(self._trial[:half]), 0.0, np.empty(0), cache)
+                keeps = self._keeps_prefixes and _is_plain(first)
+                calls = [
+                    CausalCall(self, beginning, row[:, 1:half], None, keeps, self._budget),
+                    CausalCall(
+                        self, middle, row[:, half:].expand(2, -1), None, False, self._budget
+                    ),
+                ]
+                (inner, kept), (rest, _) = CausalCall.compute_together(calls)
+                parts = [(inner, whole[:, 1:half]), (rest, whole[:, half:].expand(2, -1, -1))]
+                if keeps:
+                    again = Prefix(middle.ids, 0.0, np.empty(0), kept)
+                    after, _ = self._forward(again, row[:, half:])
+                    parts.append((after, whole[:, half:]))
+            except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
+                return False
+        return all(_agree(part, expected, whole) for part, expected in parts)
 
     def _next_log_probs(self, logits: torch.Tensor) -> FloatArray:
         log_probs: FloatArray = self._normaliser.log_softmax(logits).double().cpu().numpy()
         return log_probs
+
+
+@dataclass(frozen=True, eq=False)
+class CausalCall(NetworkCall):
+    """Logits of rows after a prefix, and the cache of both.
+
+    Attributes:
+        causal: the network.
+        prefix: what comes before each row.
+        ids: (b, l)
+        attention: (b, l), or None where nothing is padded.
+        keeps: whether the cache is wanted; then there is one row.
+        budget: how many tokens pass through the network at once.
+    """
+
+    causal: CausalNetwork
+    prefix: Prefix
+    ids: torch.Tensor
+    attention: torch.Tensor | None
+    keeps: bool
+    budget: Budget
+
+    @property
+    def network(self) -> torch.nn.Module:
+        """See `NetworkCall.network`."""
+        network: torch.nn.Module = self.causal._model
+        return network
+
+    @property
+    def device(self) -> torch.device:
+        """See `NetworkCall.device`."""
+        return self.causal._device
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """See `NetworkCall.shape`: the prefix is read anew for each row."""
+        return self.ids.shape[0], len(self.prefix.ids) + self.ids.shape[1]
+
+    @property
+    def merges(self) -> bool:
+        """See `NetworkCall.merges`.
+
+        Not so for large calls, which fill a GPU by themselves and gain from the prefix's cache; nor
+        where a cache is wanted that cannot be cut in pieces.
+        """
+        n_rows, length = self.shape
+        if n_rows * length > self.budget.tokens // _MERGED_SHARE:
+            return False
+        return (not self.keeps or _is_plain(self.prefix.cache)) and self.causal.merges
+
+    def compute(self) -> tuple[torch.Tensor, Any]:
+        """See `NetworkCall.compute`."""
+        return self.causal._forward(self.prefix, self.ids, self.attention)
+
+    @classmethod
+    def compute_together(cls, calls: Sequence[CausalCall]) -> list[tuple[torch.Tensor, Any]]:
+        """See `NetworkCall.compute_together`: rows with their prefixes, padded to the longest."""
+        causal = calls[0].causal
+        longest = max(call.shape[1] for call in calls)
+        fewest = min(len(call.prefix.ids) for call in calls)
+        ids, attention = [], []
+        for call in calls:
+            n_rows, length = call.shape
+            before = to_device(np.array(call.prefix.ids, np.int64), call.device).expand(n_rows, -1)
+            mask = torch.ones_like(call.ids) if call.attention is None else call.attention
+            padding = (0, longest - length)  # on the right
+            ids.append(pad(torch.cat([before, call.ids], dim=1), padding))
+            attention.append(pad(torch.cat([torch.ones_like(before), mask], dim=1), padding))
+        whole = all(call.attention is None and call.shape[1] == longest for call in calls)
+        places = longest - fewest  # of the vocabulary head: what is in all prefixes has none
+        output = causal._model(
+            input_ids=torch.cat(ids),
+            attention_mask=None if whole else torch.cat(attention),
+            use_cache=any(call.keeps for call in calls),
+            **({"logits_to_keep": places} if causal._chooses_places else {}),
+        )
+        logits = output.logits[:, -places:]
+        results: list[tuple[torch.Tensor, Any]] = []
+        row = 0
+        for call in calls:
+            n_rows, length = call.shape
+            first = len(call.prefix.ids) - fewest
+            own = logits[row : row + n_rows, first : length - fewest]
+            cache = _of_row(output.past_key_values, row, length) if call.keeps else None
+            results.append((own, cache))
+            row += n_rows
+        return results
+
+
+def _agree(ours: torch.Tensor, theirs: torch.Tensor, whole: torch.Tensor) -> bool:
+    """Whether logits are equal up to rounding."""
+    difference = float((ours - theirs).nan_to_num(0.0).abs().max())
+    # Beside stand-ins for infinity, which tokens without a use may have
+    size = float(whole.abs().float().median())
+    return difference <= max(1e-4, 32 * torch.finfo(whole.dtype).eps) * size
+
+
+def _is_plain(cache: Any) -> bool:
+    """Whether all layers keep the keys and values of all tokens, so that a row can be cut out."""
+    layers = getattr(cache, "layers", ())
+    return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
+
+
+def _of_row(cache: Any, row: int, length: int) -> Any:
+    """The cache of a row of a batch, without its padding on the right."""
+    single = copy.copy(cache)
+    single.layers = [copy.copy(layer) for layer in cache.layers]
+    for layer in single.layers:
+        layer.keys = layer.keys[row : row + 1, :, :length]
+        layer.values = layer.values[row : row + 1, :, :length]
+    return single
 
 
 def _can_be_shared(cache: Any) -> bool:

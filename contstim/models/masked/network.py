@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.nn.functional import pad
 
 from contstim.errors import ModelError
 from contstim.models.batching import single_input
+from contstim.models.merging import NetworkCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from contstim.models.batching import Budget
     from contstim.models.checkpoints import Checkpoint
 
 
@@ -103,6 +107,66 @@ class MaskedNetwork:
         return narrow.shape == whole.shape and torch.allclose(
             narrow, whole, rtol=close, atol=close * float(whole.abs().max())
         )
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedCall(NetworkCall):
+    """Logits at some places of a batch; see `MaskedNetwork.logits` for shapes.
+
+    Attributes:
+        masked: the network and its tokens.
+        ids: (b, l)
+        attention: (b, l), or None where nothing is padded.
+        places: (k,)
+        budget: how many tokens pass through the network at once.
+    """
+
+    masked: MaskedNetwork
+    ids: torch.Tensor
+    attention: torch.Tensor | None
+    places: torch.Tensor
+    budget: Budget
+
+    @property
+    def network(self) -> torch.nn.Module:
+        """See `NetworkCall.network`."""
+        return self.masked.model
+
+    @property
+    def device(self) -> torch.device:
+        """See `NetworkCall.device`."""
+        return self.masked.device
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """See `NetworkCall.shape`."""
+        return self.ids.shape[0], self.ids.shape[1]
+
+    def compute(self) -> torch.Tensor:
+        """See `NetworkCall.compute`."""
+        return self.masked.logits(self.ids, self.attention, self.places)
+
+    @classmethod
+    def compute_together(cls, calls: Sequence[MaskedCall]) -> list[torch.Tensor]:
+        """See `NetworkCall.compute_together`: all rows are padded to the longest."""
+        longest = max(call.shape[1] for call in calls)
+        ids, attention, places = [], [], []
+        n_rows = 0
+        for call in calls:
+            length = call.shape[1]
+            padding = (0, longest - length)  # on the right
+            mask = torch.ones_like(call.ids) if call.attention is None else call.attention
+            ids.append(pad(call.ids, padding, value=call.masked.pad))
+            attention.append(pad(mask, padding))
+            # row * length + column, of longer rows that stand further down
+            rows, columns = call.places // length, call.places % length
+            places.append((rows + n_rows) * longest + columns)
+            n_rows += call.shape[0]
+        whole = all(call.attention is None and call.shape[1] == longest for call in calls)
+        logits = calls[0].masked.logits(
+            torch.cat(ids), None if whole else torch.cat(attention), torch.cat(places)
+        )
+        return list(torch.split_with_sizes(logits, [len(call.places) for call in calls]))
 
 
 @contextmanager

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.models.batching import forward_in_batches, to_device, unique_rows
+from contstim.models.masked.network import MaskedCall
+from contstim.models.merging import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,9 +105,14 @@ class Passes:
             of_batch, places = spots.within(batch, ids.shape[1])
             questions, local_spots = spots.questions(of_batch)
             whole = all(len(distinct[row]) == ids.shape[1] for row in batch)  # nothing is padded
-            logits = self.network.logits(
-                ids, None if whole else attention, to_device(places, ids.device)
+            call = MaskedCall(
+                self.network,
+                ids,
+                None if whole else attention,
+                to_device(places, ids.device),
+                self.budget,
             )
+            logits: torch.Tensor = answer(call)
             return use(logits, questions, local_spots)
 
         forward_in_batches(

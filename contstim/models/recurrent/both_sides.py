@@ -16,8 +16,9 @@ the score.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import torch
 
@@ -56,6 +57,12 @@ class BothSidesModel(RecurrentModel):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._side = lru_cache(maxsize=16)(self._read)
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        twin = copy(self)
+        twin._side = lru_cache(maxsize=16)(twin._read)
+        return twin
 
     def forget_prefixes(self) -> None:
         """See `LanguageModel.forget_prefixes`; what follows a position is forgotten as well."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -38,6 +39,12 @@ class LeftToRightModel(RecurrentModel):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._after = lru_cache(maxsize=8)(self._read)
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        twin = copy(self)
+        twin._after = lru_cache(maxsize=8)(twin._read)
+        return twin
 
     def forget_prefixes(self) -> None:
         """See `LanguageModel.forget_prefixes`."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from copy import copy
 from functools import cached_property
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -166,6 +167,13 @@ class ServerModel(LanguageModel):
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
         """The local model that the address names, or None."""
         return self._draft
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`: of the draft."""
+        twin = copy(self)
+        if self._draft is not None:
+            twin._draft = self._draft.for_another_search()
+        return twin
 
     def forget_prefixes(self) -> None:
         """See `LanguageModel.forget_prefixes`: those of the draft."""

@@ -219,6 +219,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         wanted: triplets for each pair by now; None for as many as the plan wants.
         excluded: words, in lower case, that the search of a pair and place may not put in either.
         save_assigned: told of sentences that the allocator assigns further, as it says of a round.
+        together: whether workers gain by searching between the same models at the same time.
 
     Attributes:
         pairs: each pair's searches.
@@ -240,7 +241,9 @@ class TripletQueue(TaskQueue[TripletTask]):
             frozenset()
         ),
         save_assigned: Callable[[Sequence[tuple[int, int, Sentence]]], None] = lambda _added: None,
+        together: bool = False,
     ) -> None:
+        self._together = together
         self._floors, self._unsuitable, self._excluded = floors or {}, unsuitable, excluded
         self._plan, self._profiles, self._allocator = plan, profiles, allocator
         self._save, self._progress, self._save_assigned = save, progress, save_assigned
@@ -293,14 +296,16 @@ class TripletQueue(TaskQueue[TripletTask]):
     def take(self, loaded: Sequence[str]) -> TripletTask | None:
         """See `TaskQueue.take`.
 
-        Of the pairs for which fewest models must be loaded, one at which fewest workers are; of
-        these the first in an order in which consecutive pairs share a model.
+        Of the pairs for which fewest models must be loaded, one at which fewest workers are, or
+        most if they are to be together; of these the first in an order in which consecutive pairs
+        share a model.
         """
         # Of equals, `min` takes the first.
         open_pairs = [pair for pair in self._order if pair.waiting]
         if not open_pairs:
             return None
-        chosen = min(open_pairs, key=lambda p: (len({*p.pair} - {*loaded}), p.running))
+        sign = -1 if self._together else 1
+        chosen = min(open_pairs, key=lambda p: (len({*p.pair} - {*loaded}), sign * p.running))
         chosen.running += 1
         return self._task(chosen.pair, chosen.waiting.popleft())
 

@@ -13,6 +13,7 @@ from contstim.errors import ContstimError, ModelError
 from contstim.jobs.queue import WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
+from contstim.models.merging import merged
 from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.search.constraints import (
     NO_LIMITS,
@@ -209,7 +210,7 @@ class TripletTask(WorkerTask[SearchContext]):
             fluency = (judge_model, self.judge.floor)
         began = perf_counter()
         try:
-            with counting(Tally()) as tally:
+            with counting(Tally()) as tally, merged():
                 triplet, *syntheses = synthesize_triplet(
                     models[0],
                     models[1],
@@ -233,7 +234,7 @@ class TripletTask(WorkerTask[SearchContext]):
             triplet.alike,
             triplet,
             tuple(map(_trail, syntheses)),
-            wall_seconds=perf_counter() - began,
+            wall_seconds=perf_counter() - began - tally.others_seconds,
             network_seconds=tally.seconds,
         )
 

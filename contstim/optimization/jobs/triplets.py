@@ -201,6 +201,7 @@ def find_triplets(
                 save_assigned=lambda added: store.assign(
                     (*plan.pairs[pair], place, sentence.text) for pair, place, sentence in added
                 ),
+                together=executor.shares_models,
             )
             scheduler.work_off(queue)
             if waves is None or not waves.decide():

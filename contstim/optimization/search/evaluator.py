@@ -13,6 +13,7 @@ import numpy as np
 
 from contstim.models.base import Replacements
 from contstim.models.costs import Cost, Tally, counting
+from contstim.models.merging import alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -94,7 +95,8 @@ class Evaluator:
         scores = self._scores[number]
         if sentence not in scores:
             passes = self.tallies[number].total.rows
-            with self.counted(number) as model:
+            # The same whatever other searches run beside this one
+            with self.counted(number) as model, alone():
                 scores[sentence] = float(model.log_probs([sentence])[0])
             passes = self.tallies[number].total.rows - passes
             # The first sentence tells; later ones are as long.

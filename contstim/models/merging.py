@@ -1,0 +1,200 @@
+"""Calls of a network by several searches, answered in common batches.
+
+On a GPU a small batch takes as long as a larger one. So searches that run beside each other in one
+process each wait where they need a network, until what all of them need is computed at once.
+
+    search 0    Python  call .                 Python  call .
+    search 1                   Python  call .                 Python  call .
+    networks                                 batch                         batch
+
+A call is a `NetworkCall`. `answer` is given one where a network is needed: it computes the call at
+once, unless the code runs under a `runner` and within `merged`, which leave it to the runner. Only
+searches are within `merged`: what is stored and compared, such as the score of a sentence by
+itself, is computed `alone`, so that it does not depend on who runs beside. So is what another
+search would wait for while this one waits, such as a property that holds a lock.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from contstim.models.costs import waited
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import torch
+
+    from contstim.models.batching import Budget
+
+
+class NetworkCall(ABC):
+    """A batch of rows for a network.
+
+    Attributes:
+        budget: how many tokens pass through the network at once, in merged batches too.
+    """
+
+    budget: Budget
+
+    @property
+    @abstractmethod
+    def network(self) -> torch.nn.Module:
+        """Calls of one kind and one network can be merged."""
+
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Where the network reads its input."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """How many rows, and how many tokens each of them has at most in a merged batch."""
+
+    @property
+    def merges(self) -> bool:
+        """Whether the call may be merged with others."""
+        return True
+
+    @abstractmethod
+    def compute(self) -> Any:
+        """Compute this call by itself."""
+
+    @classmethod
+    @abstractmethod
+    def compute_together(cls, calls: Sequence[Any]) -> list[Any]:
+        """Compute several calls of this kind and one network in one batch.
+
+        The result of each is that of `compute`, up to rounding.
+        """
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call came to.
+
+    Attributes:
+        value: its result; None where it failed.
+        error: why it failed.
+        seconds: its share of the time of the batch, by rows.
+    """
+
+    value: Any
+    error: Exception | None
+    seconds: float
+
+
+_RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner", default=None)
+_MERGED: ContextVar[bool] = ContextVar("merged", default=False)
+
+
+@contextmanager
+def runner(run: Callable[[NetworkCall], Answer]) -> Iterator[None]:
+    """Within a `with` statement, this function answers the calls that are made within `merged`."""
+    token = _RUNNER.set(run)
+    try:
+        yield
+    finally:
+        _RUNNER.reset(token)
+
+
+@contextmanager
+def merged() -> Iterator[None]:
+    """Within a `with` statement, network calls may be answered in batches with those of others."""
+    token = _MERGED.set(True)
+    try:
+        yield
+    finally:
+        _MERGED.reset(token)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Within a `with` statement, network calls are computed at once and by themselves."""
+    token = _MERGED.set(False)
+    try:
+        yield
+    finally:
+        _MERGED.reset(token)
+
+
+def answer(call: NetworkCall) -> Any:
+    """The result of a call, computed at once or in a batch with others.
+
+    Raises:
+        Exception: whatever the network raises.
+    """
+    run = _RUNNER.get() if _MERGED.get() else None
+    if run is None or not call.merges:
+        return call.compute()
+    start = perf_counter()
+    answered = run(call)
+    # The clock went on while others ran, whose work is not this one's
+    waited(perf_counter() - start - answered.seconds)
+    if answered.error is not None:
+        raise answered.error
+    return answered.value
+
+
+def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
+    """Answer calls of one kind and network, in as few batches as its budget allows.
+
+    A batch that fails is computed again, call by call, so that each has its own result or error;
+    where memory runs out, in halves, and the budget is lowered as `forward_in_batches` does.
+    """
+    answers: dict[int, Answer] = {}
+    # Rows of a batch are padded to the longest, so that calls of like lengths go together
+    waiting = sorted(range(len(calls)), key=lambda number: -calls[number].shape[1])
+    while waiting:
+        n_rows, length = calls[waiting[0]].shape
+        size = 1
+        for number in waiting[1:]:
+            n_rows += calls[number].shape[0]
+            if n_rows * length > calls[number].budget.tokens:
+                break
+            size += 1
+        batch, waiting = waiting[:size], waiting[size:]
+        results = _compute([calls[number] for number in batch])
+        answers.update(zip(batch, results, strict=True))
+    return [answers[number] for number in range(len(calls))]
+
+
+def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
+    """Answer calls of one kind and network."""
+    import torch
+
+    from contstim.models.batching import computing, out_of_memory
+
+    failure: Exception | None = None
+    start = perf_counter()
+    try:
+        with computing():
+            values = (
+                [call.compute() for call in calls]
+                if len(calls) == 1
+                else calls[0].compute_together(calls)
+            )
+    except Exception as error:
+        failure = error
+    seconds = perf_counter() - start
+    n_rows = sum(call.shape[0] for call in calls)
+    shares = [seconds * call.shape[0] / n_rows for call in calls]
+    if failure is None:
+        return [Answer(value, None, share) for value, share in zip(values, shares, strict=True)]
+    if len(calls) == 1:
+        return [Answer(None, failure, seconds)]
+    if not out_of_memory(failure):
+        return [answered for call in calls for answered in _compute([call])]
+    del failure  # whose trace holds the tensors of the failed pass
+    device = calls[0].device
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    calls[0].budget.lower(n_rows, max(call.shape[1] for call in calls), device)
+    half = len(calls) // 2
+    return [*_compute(calls[:half]), *_compute(calls[half:])]

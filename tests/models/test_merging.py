@@ -1,0 +1,256 @@
+"""Calls of several searches in common batches: the results of each by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+from contstim.models.batching import Budget, SmallerBatches
+from contstim.models.catalog import load_model
+from contstim.models.causal.network import CausalCall, CausalNetwork, Prefix
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.costs import Tally, counting, timed
+from contstim.models.masked.network import MaskedCall, MaskedNetwork
+from contstim.models.merging import Answer, NetworkCall, alone, answer, compute_all, merged, runner
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+CPU = torch.device("cpu")
+
+
+@dataclass(eq=False)
+class Doubling(NetworkCall):
+    """Twice a row of numbers; some fail."""
+
+    numbers: torch.Tensor
+    module: torch.nn.Module
+    budget: Budget
+    sizes: list[int]
+    fits: int = 10**6
+
+    @property
+    def network(self) -> torch.nn.Module:
+        return self.module
+
+    @property
+    def device(self) -> torch.device:
+        return CPU
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.numbers.shape[0], self.numbers.shape[1]
+
+    def compute(self) -> torch.Tensor:
+        (result,) = self.compute_together([self])
+        return result
+
+    @classmethod
+    def compute_together(cls, calls: Sequence[Doubling]) -> list[torch.Tensor]:
+        assert torch.is_inference_mode_enabled()
+        longest = max(call.shape[1] for call in calls)
+        size = longest * sum(call.shape[0] for call in calls)
+        if size > calls[0].fits:
+            raise torch.OutOfMemoryError("no room")
+        if any((call.numbers < 0).any() for call in calls):
+            raise ValueError("a negative number")
+        calls[0].sizes.append(size)
+        return [2 * call.numbers for call in calls]
+
+
+def rows(*shape: int) -> torch.Tensor:
+    return torch.ones(shape)
+
+
+def doubled(number: float) -> list[float]:
+    """By a call that may be merged; for tests of executors."""
+    call = Doubling(number * rows(1, 1), torch.nn.Identity(), Budget(10), [])
+    with merged():
+        result: list[float] = answer(call).flatten().tolist()
+    return result
+
+
+def test_calls_of_a_network_share_batches_within_its_budget() -> None:
+    module = torch.nn.Identity()
+    sizes: list[int] = []
+    budget = Budget(12)
+    calls = [
+        Doubling(number * rows(2, length), module, budget, sizes)
+        for number, length in enumerate([2, 3, 1, 2])
+    ]
+    results = compute_all(calls)
+    # The rows of three with two of two, padded; then the others, for which there was no room
+    assert sizes == [12, 8]
+    for call, result in zip(calls, results, strict=True):
+        assert torch.equal(result.value, 2 * call.numbers)
+
+
+def test_the_error_of_a_call_is_its_own() -> None:
+    module, sizes = torch.nn.Identity(), list[int]()
+    calls = [Doubling(sign * rows(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
+    first, second, third = compute_all(calls)
+    assert isinstance(second.error, ValueError)
+    assert first.error is third.error is None
+    assert torch.equal(first.value, third.value)
+
+
+def test_where_memory_runs_out_batches_are_halved_for_good() -> None:
+    module, sizes, budget = torch.nn.Identity(), list[int](), Budget(100)
+    calls = [Doubling(rows(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
+    with pytest.warns(SmallerBatches, match="does not hold 4 inputs of 2 tokens"):
+        results = compute_all(calls)
+    assert [result.error for result in results] == [None] * 4
+    assert (sizes, budget.tokens) == ([4, 4], 4)
+    # A call that does not fit by itself makes its own batches smaller, see `forward_in_batches`
+    (alone_too_large,) = compute_all([Doubling(rows(3, 2), module, budget, sizes, fits=4)])
+    assert isinstance(alone_too_large.error, torch.OutOfMemoryError)
+
+
+def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
+    call = Doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
+    asked: list[NetworkCall] = []
+
+    def run(call: NetworkCall) -> Answer:
+        asked.append(call)
+        return Answer("merged", None, 0.0)
+
+    with torch.inference_mode():
+        assert answer(call) == 2
+        with merged():
+            assert answer(call) == 2  # nobody runs beside
+        with runner(run):
+            assert answer(call) == 2
+            with merged():
+                assert answer(call) == "merged"
+                with alone():
+                    assert answer(call) == 2
+    assert asked == [call]
+
+
+def test_the_time_of_others_is_not_counted() -> None:
+    """Witness: an answer that says that nothing of the time was its own."""
+    call = Doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
+
+    def run(_call: NetworkCall) -> Answer:
+        torch.randn(200, 200).matrix_power(50)  # takes a while
+        return Answer(None, None, 0.0)
+
+    with counting(Tally()) as tally, timed(), merged(), runner(run):
+        answer(call)
+    assert tally.others_seconds > 0
+    assert tally.seconds < tally.others_seconds
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm", "modernbert"])
+def test_masked_networks_compute_together_what_they_compute_alone(
+    tiny_checkpoint: Callable[[str], Path], kind: str
+) -> None:
+    """Witness: the plain network, call by call, with the attention mask that padding has."""
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    network = MaskedNetwork(checkpoint)
+    generator = torch.Generator().manual_seed(1)
+    calls = []
+    for n_rows, length, padded in ((3, 6, 0), (2, 9, 2), (1, 4, 0), (4, 9, 0)):
+        ids = torch.randint(10, 40, (n_rows, length), generator=generator)
+        attention = torch.ones_like(ids)
+        attention[-1, length - padded :] = 0
+        ids[attention == 0] = network.pad
+        places = torch.randperm(n_rows * length - padded, generator=generator)[:5]
+        calls.append(MaskedCall(network, ids, attention if padded else None, places, Budget(1_000)))
+    for call, result in zip(calls, compute_all(calls), strict=True):
+        with torch.inference_mode():
+            whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
+        expected = whole.flatten(0, 1)[call.places]
+        torch.testing.assert_close(result.value, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama"])
+def test_causal_networks_compute_together_what_they_compute_alone(
+    tiny_checkpoint: Callable[[str], Path], kind: str
+) -> None:
+    """Witness: the plain network, row by row, with nothing padded and nothing remembered."""
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    network = CausalNetwork(checkpoint, by_words=False)
+    assert network.merges
+    context = network.begin((5,))
+    generator = torch.Generator().manual_seed(1)
+    calls = []
+    for n_before, n_rows, length, padded in (
+        (0, 1, 4, 0),
+        (3, 2, 3, 1),
+        (0, 1, 2, 0),
+        (6, 4, 1, 0),
+    ):
+        ids = torch.randint(10, 40, (n_rows, length), generator=generator)
+        before = tuple(torch.randint(10, 40, (n_before,), generator=generator).tolist())
+        prefix = network.extend(context, before) if before else context
+        attention = torch.ones_like(ids)
+        attention[-1, length - padded :] = 0
+        calls.append(
+            CausalCall(
+                network, prefix, ids, attention if padded else None, not before, Budget(1_000)
+            )
+        )
+    assert all(call.merges for call in calls)
+    for call, result in zip(calls, compute_all(calls), strict=True):
+        logits, cache = result.value
+        assert logits.shape[:2] == call.ids.shape
+        for row, ids in enumerate(call.ids):
+            n_tokens = len(ids) if call.attention is None else int(call.attention[row].sum())
+            whole = torch.tensor([[*call.prefix.ids, *ids[:n_tokens].tolist()]])
+            with torch.inference_mode():
+                expected = checkpoint.model(input_ids=whole).logits[0, len(call.prefix.ids) :]
+            torch.testing.assert_close(logits[row, :n_tokens], expected, rtol=1e-4, atol=1e-4)
+        if call.keeps:
+            read = Prefix((*call.prefix.ids, *call.ids[0].tolist()), 0.0, np.empty(0), cache)
+            row_after = torch.tensor([[*read.ids, 12]])
+            with torch.inference_mode():
+                after, _ = network._forward(read, torch.tensor([[12]]))
+                expected = checkpoint.model(input_ids=row_after).logits[:, -1:]
+            torch.testing.assert_close(after, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Path]) -> None:
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    network = CausalNetwork(checkpoint, by_words=False)
+    prefix = network.begin((5,))
+    few, many = (torch.full((n_rows, 3), 7) for n_rows in (2, 4))
+    assert CausalCall(network, prefix, few, None, False, Budget(64)).merges
+    assert not CausalCall(network, prefix, many, None, False, Budget(64)).merges
+
+
+def test_a_causal_network_that_mixes_rows_is_not_merged(
+    tiny_checkpoint: Callable[[str], Path],
+) -> None:
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    network = CausalNetwork(checkpoint, by_words=False)
+
+    def mix(_network: Any, _inputs: Any, output: Any) -> Any:
+        output.logits = output.logits * len(output.logits)
+        return output
+
+    hook = checkpoint.model.register_forward_hook(mix)
+    try:
+        assert not network.merges
+    finally:
+        hook.remove()
+
+
+def test_what_a_model_is_asks_nobody_beside(tiny_checkpoint: Callable[[str], Path]) -> None:
+    """A tolerance is scored once for all searches; two that waited for each other would hang."""
+    model = load_model(f"hf:{tiny_checkpoint('bert')}", device="cpu", dtype="bfloat16")
+
+    def refuse(_call: NetworkCall) -> Answer:
+        raise AssertionError("asked")
+
+    with merged(), runner(refuse):
+        assert model.convention.tolerance > 1e-3
+        with pytest.raises(AssertionError, match="asked"):
+            model.log_probs([Sentence.parse("She sleeps.")])
+        model.float32_log_probs([Sentence.parse("She sleeps.")])

@@ -1,0 +1,127 @@
+"""Searches that take turns in one process: the same results, in fewer calls of the networks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from contstim.jobs.executors import InterleavedExecutor, LocalExecutor
+from contstim.models.batching import Budget
+from contstim.models.checkpoints import load_checkpoint
+from contstim.optimization.jobs.plan import SynthesisPlan
+from contstim.optimization.jobs.search_context import SearchContext
+from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.search.restarts import SINGLE
+from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.sentence import Sentence
+from contstim.store import Store, TripletStore
+from contstim.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from contstim.jobs.executors import Executor
+    from contstim.optimization.jobs.results import TripletResults
+
+NATURALS = tuple(map(Sentence.parse, ("She sleeps well.", "The dogs rest.", "They like books.")))
+WORDS = Vocabulary.from_sentences([*NATURALS, Sentence.parse("It never rains here.")])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_on_a_gpu() -> Iterator[None]:
+    """Large batches, and one thread, with which tiny networks are quicker."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Budget, "for_device", lambda _device: Budget(16_384))
+        yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def study(tiny_checkpoint: Callable[[str], Path]) -> SynthesisPlan:
+    models = (f"hf:{tiny_checkpoint('bert')}@pll-word-l2r", f"hf:{tiny_checkpoint('gpt2')}")
+    return SynthesisPlan(models, NATURALS, WORDS, per_pair=3, seed=3, restarts=SINGLE)
+
+
+class Run:
+    """What a job found, the ways of its searches, and the calls of each network."""
+
+    def __init__(self, study: SynthesisPlan, executor: Executor, path: Path) -> None:
+        self.calls: Counter[str] = Counter()
+        # Held, so that the job uses these networks
+        checkpoints = [
+            load_checkpoint(model.removeprefix("hf:").partition("@")[0], device="cpu")
+            for model in study.models
+        ]
+
+        def count(network: Any, _inputs: Any, _output: Any) -> None:
+            self.calls[type(network).__name__] += 1
+
+        hooks = [each.model.register_forward_hook(count) for each in checkpoints]
+        with Store(path) as store:
+            context = SearchContext("cpu", vocabulary=study.vocabulary)
+            self.results: TripletResults = find_triplets(study, store, executor, context)
+            self.steps = TripletStore(store).trajectories()
+            self.evaluations = TripletStore(store).evaluations()
+        for hook in hooks:
+            hook.remove()
+
+
+@pytest.fixture(scope="module")
+def one(study: SynthesisPlan, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One search after the other."""
+    return Run(study, LocalExecutor(), tmp_path_factory.mktemp("one") / "one.sqlite")
+
+
+def test_searches_beside_each_other_find_what_they_find_alone(
+    study: SynthesisPlan, one: Run, tmp_path: Path
+) -> None:
+    """Witness: one search after the other.
+
+    Results are scored alone, and so equal to the last digit; on the way scores may be rounded
+    otherwise.
+    """
+    several = Run(study, InterleavedExecutor(3), tmp_path / "several.sqlite")
+    again = Run(study, InterleavedExecutor(3), tmp_path / "again.sqlite")
+    assert len(one.results.triplets) >= 2
+    assert several.results.triplets == one.results.triplets
+    assert several.results.unchanged == one.results.unchanged
+    for name, column in one.evaluations.items():
+        if name.startswith("log_prob"):
+            assert several.evaluations[name] == pytest.approx(column, abs=1e-3, nan_ok=True)
+        else:
+            assert several.evaluations[name] == column
+    # Costs are those of the search itself
+    for ours, theirs in zip(several.results.pairs, one.results.pairs, strict=True):
+        assert (ours.rows, ours.tokens, ours.searches) == (
+            theirs.rows, theirs.tokens, theirs.searches,
+        )  # fmt: skip
+    # Nothing depends on time: not even digits
+    assert again.results.triplets == several.results.triplets
+    assert again.evaluations == several.evaluations
+    assert again.steps == several.steps
+    assert again.calls == several.calls
+    # Fewer calls of the network
+    for network in ("BertForMaskedLM", "GPT2LMHeadModel"):
+        assert several.calls[network] < one.calls[network] * 0.75
+
+
+def test_an_error_in_one_search_leaves_the_others_right(
+    study: SynthesisPlan, one: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = one.results.triplets[1].natural
+
+    def synthesize(*arguments: Any, **options: Any) -> Any:
+        if arguments[2] == broken:
+            raise RuntimeError("CUDA error: an illegal address")
+        return synthesize_triplet(*arguments, **options)
+
+    monkeypatch.setattr("contstim.optimization.jobs.tasks.synthesize_triplet", synthesize)
+    several = Run(study, InterleavedExecutor(3), tmp_path / "several.sqlite")
+    assert [job.natural for job in several.results.failures] == [broken.text]
+    assert [t for t in one.results.triplets if t.natural != broken] == [*several.results.triplets]
