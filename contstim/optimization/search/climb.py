@@ -68,7 +68,8 @@ class Climb:
         start_loss: of the start.
         steps: each accepted step, of all rounds; the first step of a later round goes on from a
             perturbed sentence.
-        sentence: the best sentence.
+        sentence: the best sentence: that of a step, or a perturbed one, which is no step, where
+            none better was found from there.
         log_probs: of the best sentence, (n_models,), nats.
         visits: how many positions were visited.
         end: why it ended.

@@ -89,7 +89,7 @@ def test_drafts_that_tell_more_let_fewer_words_be_scored_exactly() -> None:
         for seed in range(10):
             pair = (TableModel(seed, "estimate", error), TableModel(seed + 100, "estimate", error))
             search = search_for(*pair)
-            search.climb(ScreeningProposer(), 0)
+            search.climb(ScreeningProposer(min_draft_passes=32), 0)
             total += len(search.evaluator.evaluations)
         return total
 
