@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contstim.models.costs import Cost
     from contstim.optimization.search.constraints import Candidates
     from contstim.optimization.search.evaluator import Evaluator
-    from contstim.optimization.search.objectives import Objective
+    from contstim.optimization.search.objectives import Objective, ScoredSentence
     from contstim.optimization.search.perturbation import Perturbation
     from contstim.optimization.search.proposers import Proposer
     from contstim.optimization.search.screening import SearchState
@@ -68,8 +68,7 @@ class Climb:
         start_loss: of the start.
         steps: each accepted step, of all rounds; the first step of a later round goes on from a
             perturbed sentence.
-        sentence: the best sentence: that of a step, or a perturbed one, which is no step, where
-            none better was found from there.
+        sentence: the best sentence.
         log_probs: of the best sentence, (n_models,), nats.
         visits: how many positions were visited.
         end: why it ended.
@@ -119,6 +118,23 @@ def climb(
     steps: list[Step] = []
     failed: set[tuple[Sentence, int]] = set()
     visits = rounds_without_gain = 0
+
+    def accept(before: ScoredSentence, after: ScoredSentence, index: int, round_: int) -> None:
+        step = Step(
+            position=index,
+            old=before.sentence.words[index],
+            new=after.sentence.words[index],
+            sentence=after.sentence,
+            log_probs=after.log_probs,
+            loss=after.loss,
+            visit=visits,
+            round=round_,
+            cost=evaluator.cost,
+        )
+        steps.append(step)
+        if on_step is not None:
+            on_step(step)
+
     for round_ in count():
         # Positions come in random cycles, each once before any twice, until as many in a row as
         # can be changed have brought nothing. Where the same sentence has failed before at a
@@ -137,20 +153,7 @@ def climb(
                 failed.add((current.sentence, index))
                 failures_in_a_row += 1
                 continue
-            step = Step(
-                position=index,
-                old=current.sentence.words[index],
-                new=better.sentence.words[index],
-                sentence=better.sentence,
-                log_probs=better.log_probs,
-                loss=better.loss,
-                visit=visits,
-                round=round_,
-                cost=evaluator.cost,
-            )
-            steps.append(step)
-            if on_step is not None:
-                on_step(step)
+            accept(current, better, index, round_)
             current, failures_in_a_row = better, 0
         # Nothing better was found: go on from the best sentence so far, perturbed.
         if current.loss < best.loss:
@@ -162,6 +165,10 @@ def climb(
         restart = perturbation.perturb(best, candidates, objective, evaluator, state, rng)
         if restart is None:
             break
+        if restart.loss < best.loss:  # better as it is: the last of its new words is a step
+            pairs = zip(best.sentence.words, restart.sentence.words, strict=True)
+            index = max(index for index, (old, new) in enumerate(pairs) if old != new)
+            accept(best, restart, index, round_ + 1)
         current = restart
     last = End.SETTLED if perturbation is None else End.EXHAUSTED
     return Climb(
