@@ -168,6 +168,7 @@ def climb(
         if restart.loss < best.loss:  # better as it is: the last of its new words is a step
             pairs = zip(best.sentence.words, restart.sentence.words, strict=True)
             index = max(index for index, (old, new) in enumerate(pairs) if old != new)
+            evaluator.record(visits, index, restart.sentence, restart.log_probs)
             accept(best, restart, index, round_ + 1)
         current = restart
     last = End.SETTLED if perturbation is None else End.EXHAUSTED

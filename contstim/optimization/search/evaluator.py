@@ -176,12 +176,17 @@ class Evaluator:
             chosen = [word for word, is_wanted in zip(words, wanted, strict=True) if is_wanted]
             log_probs[number, wanted] = self.replacement_log_probs(number, position, chosen)
         for word, scores in zip(words, log_probs.T, strict=True):
-            self.record(position, word, scores)
+            self.record(position.visit, position.index, position.replace(word), scores)
         return log_probs
 
-    def record(self, position: Position, word: str, log_probs: FloatArray) -> None:
-        """Write down a candidate and its exact log-probabilities, (n_models,), nats or nan."""
-        sentence = position.replace(word)
-        self.evaluations.append(
-            ScoredCandidate(position.visit, position.index, word, sentence, log_probs.copy())
-        )
+    def record(self, visit: int, index: int, sentence: Sentence, log_probs: FloatArray) -> None:
+        """Write down a sentence with a candidate at a 0-based position.
+
+        Args:
+            visit: see `ScoredCandidate`.
+            index: the position.
+            sentence: with the candidate in place.
+            log_probs: exact ones, (n_models,), nats or nan.
+        """
+        word = sentence.words[index]
+        self.evaluations.append(ScoredCandidate(visit, index, word, sentence, log_probs.copy()))

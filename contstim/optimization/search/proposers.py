@@ -89,7 +89,7 @@ def rank_exactly(
     """The best word where exact scores of all words are there already; it alone is recorded."""
     better = best_word(position, objective, words, log_probs)
     if better is not None:
-        evaluator.record(position, better.sentence.words[position.index], better.log_probs)
+        evaluator.record(position.visit, position.index, better.sentence, better.log_probs)
     return better
 
 

@@ -74,7 +74,8 @@ class RegressionProposer(Proposer):
             scores = evaluator.replacement_log_probs(number, position, [words[column]])
             exact[number, column] = scores[0]
         for column in dict.fromkeys(column for _, column in extremes):
-            evaluator.record(position, words[column], exact[:, column])
+            sentence = position.replace(words[column])
+            evaluator.record(position.visit, position.index, sentence, exact[:, column])
 
         # While none of the scored words is a gain, score the one with the best prediction. `lines`
         # holds the same array `exact`, so that each score moves its lines.
