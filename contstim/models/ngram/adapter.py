@@ -19,7 +19,7 @@ from contstim.models.ngram.kenlm_query import KenlmQuery
 from contstim.models.ngram.precautions import check_file, is_binary
 from contstim.models.ngram.query import TableQuery
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
 from contstim.models.training_text import TrainingText
 
 if TYPE_CHECKING:
@@ -155,15 +155,18 @@ class NgramModel(LanguageModel):
         of_vocabulary = self._with_each_word(ids, position + 1)
         # (n_words of the model,) -> (n_words asked about,)
         asked = words if isinstance(words, tuple) else tuple(words)
-        scores: FloatArray = of_vocabulary[self._candidate_ids(asked)] * _NATS
+        scores: FloatArray = of_vocabulary.take(self._candidate_ids(asked))
+        scores *= _NATS
         return scores
 
     @cached_property
     def _ids(self) -> Callable[[tuple[str, ...]], tuple[int, ...]]:
         """Ids of a sentence's words between those of <s> and </s>, cached as above."""
         assert self.tables is not None
-        tables = self.tables
-        return lru_cache(_SENTENCES)(lambda words: (BEGIN, *tables.ids(words).tolist(), END))
+        id_of = self.tables.word_ids.get
+        return lru_cache(_SENTENCES)(
+            lambda words: (BEGIN, *[id_of(word, UNKNOWN) for word in words], END)
+        )
 
     @cached_property
     def _with_each_word(self) -> ReplacementScores:

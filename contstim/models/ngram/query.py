@@ -130,9 +130,9 @@ class TableQuery:
         ids[begin], ids[begin + n_words + 1] = BEGIN, END
         is_word = np.ones(len(ids), np.bool_)
         is_word[begin] = is_word[begin + n_words + 1] = False
-        of_words = np.fromiter(map(self._id_of.__getitem__, chain.from_iterable(words)), np.int64)
-        # Boundaries that stand in a text as words are unknown words
-        ids[is_word] = np.where(of_words <= END, UNKNOWN, of_words)
+        ids[is_word] = np.fromiter(
+            map(self._id_of.__getitem__, chain.from_iterable(words)), np.int64
+        )
         return ids, begin
 
     def _of_places(self, ids: IntArray) -> Float32Array:

@@ -30,41 +30,49 @@ there is one n-gram for all candidates. For each candidate that has the longer n
 replaces the shorter one's; to all others the weight of the context is added.
 
 Values are added in float32 per word in KenLM's order, so that each conditional probability equals
-KenLM's bit for bit; their sums are float64.
+KenLM's bit for bit. Their sums are float64, whose 53 bits hold sums of such numbers of 24 bits
+exactly, save where one is next to 0, a probability above 0.9999999: the terms may be added in any
+order. So the sum of the changed ones is cached, and those of the words before and after them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from contstim.models.caching import SizedCache
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from contstim.arrays import Float32Array, FloatArray, IntArray
     from contstim.models.ngram.tables import NgramTables
 
 
-@dataclass(frozen=True, eq=False)
-class _Matches:
-    """The n-grams of the model that have the candidates in one place, of one order."""
+class _Matches(NamedTuple):
+    """The n-grams of the model that have any word at the place, of one order.
 
-    words: IntArray  # (n,): the candidate's id
-    rows: IntArray  # (n,): the n-gram's row in the table of its order
+    Attributes:
+        words: ids of the words at the place, (n_ngrams,).
+        rows: the n-grams' rows in the table of their order, (n_ngrams,).
+    """
+
+    words: IntArray
+    rows: IntArray
 
 
 _CACHED_NGRAMS = 2**16
-_CACHED_BYTES = 2**26  # of changed probabilities
+_CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each
+_CACHED_BYTES = 2**26  # of changed probabilities, and as much of their sums
 
 
 class ReplacementScores:
     """Log10 probability of a sentence with each word of the vocabulary at one place.
 
     A search asks about the same places again and again while words change elsewhere. What depends
-    on the neighbours of a place alone is cached, in 64 MB at most; tables never change, so that
+    on the neighbours of a place alone is cached, in 192 MB at most; tables never change, so that
     nothing cached becomes wrong.
 
     Args:
@@ -73,9 +81,14 @@ class ReplacementScores:
 
     def __init__(self, tables: NgramTables) -> None:
         self._tables = tables
-        self._log10_prob = lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, tables))
-        n_results = max(1, _CACHED_BYTES // tables.orders[0].log10_prob.nbytes)
-        self._changed = lru_cache(n_results)(self._between)
+        self._row = lru_cache(_CACHED_NGRAMS)(partial(_row, tables))
+        self._log10_prob = lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, tables, self._row))
+        self._of_start = lru_cache(_CACHED_NGRAMS)(self._sum_of_start)
+        self._of_end = lru_cache(_CACHED_NGRAMS)(self._sum_of_end)
+        self._matches = SizedCache(self._find_matches, _n_matches, _CACHED_MATCHES)
+        n_rows = max(1, _CACHED_BYTES // tables.orders[0].log10_prob.nbytes)
+        self._changed = lru_cache(n_rows)(self._with_each_word)
+        self._all_changed = lru_cache(max(1, n_rows // 2))(self._sum_of_changed)
 
     def __call__(self, ids: tuple[int, ...], place: int) -> FloatArray:
         """Log10 probabilities, (n_words,).
@@ -85,106 +98,112 @@ class ReplacementScores:
             place: index into `ids` of the word to replace, 1 or more.
         """
         order = self._tables.order
-        # Terms are added from left to right, as KenLM's are: first those of the words before, which
-        # are the same for every word
-        same = 0.0
-        for target in range(1, place):
-            same += float(self._log10_prob(ids[max(0, target + 1 - order) : target + 1]))
-        total = np.full(len(self._tables.words), same)
-        for target in range(place, min(place + order, len(ids))):
-            # The words that the target's probability depends on, on either side of the place
-            before = ids[max(0, target + 1 - order) : place]
-            total += self._changed(before, ids[place + 1 : target + 1])
-        for target in range(place + order, len(ids)):
-            total += float(self._log10_prob(ids[target + 1 - order : target + 1]))
+        before, after = ids[:place], ids[place + 1 :]
+        changed = self._all_changed(before[1 - order :] if order > 1 else (), after[: order - 1])
+        same = self._of_start(before) + self._of_end(after)
+        return changed + same
+
+    def _sum_of_start(self, ids: tuple[int, ...]) -> float:
+        """Log10 probability of the first words of a sentence, <s> the first of them."""
+        if len(ids) == 1:
+            return 0.0
+        return self._of_start(ids[:-1]) + float(self._log10_prob(ids[-self._tables.order :]))
+
+    def _sum_of_end(self, ids: tuple[int, ...]) -> float:
+        """Log10 probability of those last words that have all words they depend on among these."""
+        order = self._tables.order
+        if len(ids) < order:
+            return 0.0
+        return float(self._log10_prob(ids[:order])) + self._of_end(ids[1:])
+
+    def _sum_of_changed(self, before: tuple[int, ...], after: tuple[int, ...]) -> FloatArray:
+        """Log10 probability, (n_words,), of each word together with the words after it.
+
+        Args:
+            before: the words before the place on which one of these depends.
+            after: the words after the place that depend on the word there.
+        """
+        total = np.zeros(len(self._tables.words))
+        for right in range(len(after) + 1):
+            # The words before the place on which the last of `right` words after it depends
+            first = max(0, len(before) - (self._tables.order - 1 - right))
+            total += self._changed(before[first:], after[:right])
         return total
 
-    def _between(self, before: tuple[int, ...], after: tuple[int, ...]) -> Float32Array:
+    def _with_each_word(self, before: tuple[int, ...], after: tuple[int, ...]) -> Float32Array:
         """Log10 probabilities, (n_words,), of the last of the words after each word.
 
         Without words after it, of the word itself.
+
+        Args:
+            before: the words before the place that are among the longest context.
+            after: the words after the place, the last of which is predicted.
         """
-        neighbourhood = _Neighbourhood(self._tables, np.array([*before, 0, *after]), len(before))
-        return neighbourhood.log10_prob(len(after))
+        tables, length = self._tables, len(before) + len(after)
+        if before:  # all shorter contexts
+            probs = self._changed(before[1:], after).copy()
+        elif after:  # the contexts that end after the place are the same for all words
+            probs = np.full(len(tables.words), self._log10_prob(after), np.float32)
+        else:
+            return tables.orders[0].log10_prob
+        # The longest context, a row of the table of its order: one for all words, or one for each
+        if after:
+            contexts = self._matches(before, after[:-1])
+            weights = tables.orders[length - 1].log10_backoff
+            probs[contexts.words] += weights[contexts.rows]
+        elif (context := self._row(before)) >= 0:
+            probs += tables.orders[length - 1].log10_backoff[context]
+        ngrams = self._matches(before, after)
+        probs[ngrams.words] = tables.orders[length].log10_prob[ngrams.rows]
+        return probs
+
+    def _find_matches(self, before: tuple[int, ...], after: tuple[int, ...]) -> _Matches:
+        """The model's n-grams of the words before, any word, and the words after it."""
+        tables, order = self._tables, len(before) + 1 + len(after)
+        if order == 1:  # every word; a unigram's row is the word's id
+            words = rows = np.arange(len(tables.words), dtype=np.int64)
+        elif not after:  # the children of the words before
+            context = self._row(before)
+            span = tables.children(order, context) if context >= 0 else slice(0, 0)
+            rows = np.arange(span.start, span.stop)
+            words = tables.word_of(order, rows)
+        elif order == 2:  # here the word at the place is the prefix, not the last word
+            rows = tables.bigrams_ending_in(after[0])
+            words = tables.prefix_of(2, rows)
+        else:  # those of one word less that go on with the next word
+            shorter = self._matches(before, after[:-1])
+            rows = tables.find(order, shorter.rows, after[-1])
+            words, rows = shorter.words[rows >= 0], rows[rows >= 0]
+        return _Matches(words, rows)
 
 
-def _log10_prob(tables: NgramTables, ids: Sequence[int] | IntArray) -> np.float32:
-    """Log10 probability of the last word given the others."""
-    last = int(ids[-1])
+def _n_matches(matches: _Matches) -> int:
+    return len(matches.rows)
+
+
+def _log10_prob(
+    tables: NgramTables, row: Callable[[tuple[int, ...]], int], ids: tuple[int, ...]
+) -> np.float32:
+    """Log10 probability of the last word given the others; `row` is `_row` of the tables."""
+    last = ids[-1]
     prob = np.float32(tables.orders[0].log10_prob[last])
     for length in range(1, min(tables.order, len(ids))):
-        context = _row(tables, ids[-1 - length : -1])
+        context = row(ids[-1 - length : -1])
         if context < 0:  # pruned models may lack it, and still have a longer one
             continue
-        row = int(tables.find(length + 1, np.array([context]), last)[0])
-        if row >= 0:
-            prob = np.float32(tables.orders[length].log10_prob[row])
+        ngram = tables.find_one(length + 1, context, last)
+        if ngram >= 0:
+            prob = np.float32(tables.orders[length].log10_prob[ngram])
         else:
             prob += np.float32(tables.orders[length - 1].log10_backoff[context])
     return prob
 
 
-def _row(tables: NgramTables, ids: Sequence[int] | IntArray) -> int:
+def _row(tables: NgramTables, ids: tuple[int, ...]) -> int:
     """Row of an n-gram in the table of its order; -1 where the model does not have it."""
-    rows = np.array(ids[:1])
+    row = ids[0]
     for order, word in enumerate(ids[1:], start=2):
-        rows = tables.find(order, rows, int(word))
-        if rows[0] < 0:
+        row = tables.find_one(order, row, word)
+        if row < 0:
             break
-    return int(rows[0])
-
-
-@dataclass(eq=False)
-class _Neighbourhood:
-    """The words around the place, and the model's n-grams there, each looked up once."""
-
-    tables: NgramTables
-    ids: IntArray
-    place: int
-    cache: dict[tuple[int, int], _Matches] = field(default_factory=dict)  # by (left, right)
-
-    def log10_prob(self, right: int) -> Float32Array:
-        """Log10 probability, (n_words,), of the word `right` places after the replaced one."""
-        tables, size = self.tables, len(self.tables.words)
-        if right == 0:
-            probs = tables.orders[0].log10_prob.copy()
-        else:  # the contexts that end after the candidate are the same for all
-            after = self.ids[self.place + 1 : self.place + right + 1]
-            probs = np.full(size, _log10_prob(tables, after), np.float32)
-        # N-grams of `left` words, the candidate and `right` words, the last of which is predicted;
-        # the candidate's own unigram is in `probs` already
-        for left in range(right == 0, min(tables.order - 1 - right, self.place) + 1):
-            length = left + right  # of the context; `orders[length]` holds n-grams of length + 1
-            if right == 0:  # a context of words before the place, the same for all candidates
-                context = _row(tables, self.ids[self.place - left : self.place])
-                if context >= 0:
-                    probs += tables.orders[left - 1].log10_backoff[context]
-            else:
-                contexts = self.matches(left, right - 1)
-                weights = tables.orders[length - 1].log10_backoff
-                probs[contexts.words] += weights[contexts.rows]
-            ngrams = self.matches(left, right)
-            probs[ngrams.words] = tables.orders[length].log10_prob[ngrams.rows]
-        return probs
-
-    def matches(self, left: int, right: int) -> _Matches:
-        """The model's n-grams of `left` words, any candidate, and `right` words of the sentence."""
-        tables, order, key = self.tables, left + right + 1, (left, right)
-        if key in self.cache:
-            return self.cache[key]
-        if left == right == 0:  # every word; a unigram's row is the word's id
-            words = rows = np.arange(len(tables.words), dtype=np.int64)
-        elif right == 0:  # the children of the words before
-            context = _row(tables, self.ids[self.place - left : self.place])
-            span = tables.children(order, context) if context >= 0 else slice(0, 0)
-            rows = np.arange(span.start, span.stop)
-            words = tables.word_of(order, rows)
-        elif (left, right) == (0, 1):  # here the candidate is the prefix, not the last word
-            rows = tables.bigrams_ending_in(int(self.ids[self.place + 1]))
-            words = tables.prefix_of(2, rows)
-        else:  # those of one word less that go on with the sentence's next word
-            shorter = self.matches(left, right - 1)
-            rows = tables.find(order, shorter.rows, int(self.ids[self.place + right]))
-            words, rows = shorter.words[rows >= 0], rows[rows >= 0]
-        self.cache[key] = _Matches(words, rows)
-        return self.cache[key]
+    return row

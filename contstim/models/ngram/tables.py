@@ -39,6 +39,11 @@ class NgramTable:
     log10_prob: Float32Array
     log10_backoff: Float32Array
 
+    def find_one(self, key: int) -> int:
+        """The row with this key; -1 if the table has none."""
+        row = int(self.keys.searchsorted(key))
+        return row if row < len(self.keys) and self.keys[row] == key else -1
+
     def find(self, keys: IntArray) -> IntArray:
         """Rows with these keys, (n_keys,); -1 where the table has none."""
         if not len(self.keys):
@@ -67,14 +72,13 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Id of each word."""
-        return {word: number for number, word in enumerate(self.words)}
+        """Ids of words of texts, where `<unk>`, `<s>` and `</s>` are unknown words."""
+        return {word: number for number, word in enumerate(self.words) if number > END}
 
     def ids(self, words: Sequence[str]) -> IntArray:
-        """Word ids, (n_words,); 0 for unknown words, and for `<s>` and `</s>` in a text."""
+        """Word ids, (n_words,); 0 for unknown words."""
         look_up = self.word_ids.get
-        ids = np.fromiter((look_up(w, UNKNOWN) for w in words), np.int64, len(words))
-        return np.where(ids <= END, UNKNOWN, ids)
+        return np.fromiter((look_up(w, UNKNOWN) for w in words), np.int64, len(words))
 
     def children(self, order: int, row: int) -> slice:
         """Rows of the table of that order whose prefix is one row of the table below."""
@@ -86,6 +90,10 @@ class NgramTables:
     def find(self, order: int, prefixes: IntArray, word: int) -> IntArray:
         """Rows of prefix + word in the table of that order, (n_prefixes,); -1 where it has none."""
         return self.orders[order - 1].find(prefixes * len(self.words) + word)
+
+    def find_one(self, order: int, prefix: int, word: int) -> int:
+        """The row of prefix + word in the table of that order; -1 if it has none."""
+        return self.orders[order - 1].find_one(prefix * len(self.words) + word)
 
     def bigrams_ending_in(self, word: int) -> IntArray:
         """Rows of the bigram table whose second word this is."""

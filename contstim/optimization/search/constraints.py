@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,10 +54,12 @@ class NoRepeats(Constraint):
         """See `Constraint.allowed`."""
         del natural
         places = _by_lower_case(words)
-        others = {w.lower() for w in sentence.words[:position] + sentence.words[position + 1 :]}
-        repeated = [places[word] for word in others - self.repeatable if word in places]
         allowed = np.ones(len(words), np.bool_)
-        allowed[list(chain.from_iterable(repeated))] = False
+        for place, word in enumerate(sentence.words):
+            other = word.lower()
+            if place != position and other not in self.repeatable:
+                for repeated in places.get(other, ()):
+                    allowed[repeated] = False
         return allowed
 
     def broken(self, natural: Sentence, sentence: Sentence) -> str:

@@ -215,7 +215,7 @@ class WithFloor(Objective):
 
 def _below(floor: FloatArray | float, values: FloatArray | float) -> FloatArray:
     """How far values are below a floor, nats; 0 where they reach it, exactly; nan for nan."""
-    with np.errstate(invalid="ignore"):  # -inf - -inf
-        missing = floor - values
-    below: FloatArray = np.where(values >= floor, 0.0, missing)
+    misses = ~np.asarray(values >= floor)  # not -inf - -inf, but nan
+    below: FloatArray = np.zeros(misses.shape)
+    np.subtract(floor, values, out=below, where=misses)
     return below

@@ -26,7 +26,6 @@ which is 4 nats better than where it began, though both words had to change.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +33,8 @@ import numpy as np
 from contstim.optimization.search.perturbation import Perturbation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from contstim.arrays import FloatArray
     from contstim.optimization.search.constraints import Candidates
     from contstim.optimization.search.evaluator import Evaluator
@@ -137,9 +138,11 @@ class Oscillation(Perturbation):
             of_first_words = losses.of_words(sentence, index)
             n_firsts = min(self.first_words, len(of_first_words))
             firsts = np.argpartition(of_first_words, n_firsts - 1)[:n_firsts]
+            firsts = firsts[np.isfinite(of_first_words[firsts])]
+            with_firsts = [losses.replace(sentence, index, first) for first in firsts.tolist()]
+            losses.position_losses.compute(with_firsts, index + 1)
             best, lowest = None, loss - _ROUNDING
-            for first in firsts[np.isfinite(of_first_words[firsts])].tolist():
-                with_first = losses.replace(sentence, index, first)
+            for with_first in with_firsts:
                 of_second_words = losses.of_words(with_first, index + 1)
                 second = int(of_second_words.argmin())
                 if of_second_words[second] < lowest:
@@ -162,28 +165,50 @@ class PositionLosses:
     def __init__(self, candidates: Candidates, objective: Objective, evaluator: Evaluator) -> None:
         self.candidates = candidates
         self._objective, self._evaluator = objective, evaluator
-        # Two float64 numbers a word
+        # Losses and shortfalls of one sentence with each word at a position, (2, n_words)
+        self._known: dict[tuple[Sentence, int], FloatArray] = {}
         n_words = max(len(candidates.vocabulary.at(index)) for index in (0, 1))
-        self.of_words = lru_cache(max(1, _CACHED_BYTES // (16 * n_words)))(self._of_words)
+        self._most_known = max(1, _CACHED_BYTES // (16 * n_words))
 
     def replace(self, sentence: Sentence, index: int, column: int) -> Sentence:
         """The sentence with the word of a column at a position."""
         return sentence.replace(index, self.candidates.vocabulary.at(index)[column])
 
-    def _of_words(self, sentence: Sentence, index: int) -> tuple[FloatArray, FloatArray]:
-        """Losses and shortfalls, (n_words,) each, nats.
+    def of_words(self, sentence: Sentence, index: int) -> FloatArray:
+        """Losses and shortfalls with each word at a 0-based position, (2, n_words), nats.
 
         The loss is infinite, and the shortfall 0, where a word is not allowed or makes a sentence
         that cannot come back to the floor at any price.
         """
-        words = self.candidates.vocabulary.at(index)
-        log_probs = np.empty((len(self._evaluator.models), len(words)))
-        for number, model in enumerate(self._evaluator.models):  # without networks: no passes
-            log_probs[number] = model.replacement_log_probs(sentence, index, words)
-        losses = self._objective.loss(log_probs)
-        shortfalls = self._objective.shortfall(log_probs)
-        keeps = self.candidates.allowed(sentence, index) & np.isfinite(shortfalls)
-        return np.where(keeps, losses, np.inf), np.where(keeps, shortfalls, 0.0)
+        if (sentence, index) not in self._known:
+            self.compute([sentence], index)
+        return self._known[sentence, index]
+
+    def compute(self, sentences: Sequence[Sentence], index: int) -> None:
+        """Compute those of several sentences together, to be asked for next."""
+        new = [sentence for sentence in sentences if (sentence, index) not in self._known]
+        if not new:
+            return
+        if len(self._known) + len(new) > self._most_known:
+            self._known.clear()
+            new = list(sentences)
+        words, models = self.candidates.vocabulary.at(index), self._evaluator.models
+        # Every sentence with every word, one sentence after the other: (n_models, n * n_words)
+        log_probs = np.empty((len(models), len(new) * len(words)))
+        allowed = np.empty(len(new) * len(words), np.bool_)
+        for i, sentence in enumerate(new):
+            its = slice(i * len(words), (i + 1) * len(words))
+            allowed[its] = self.candidates.allowed(sentence, index)
+            for number, model in enumerate(models):  # without networks: no passes
+                log_probs[number, its] = model.replacement_log_probs(sentence, index, words)
+        computed = np.zeros((len(new), 2, len(words)))
+        losses, shortfalls = computed[:, 0], computed[:, 1]
+        losses[:] = np.inf
+        of_all = self._objective.shortfall(log_probs)
+        keeps = (allowed & np.isfinite(of_all)).reshape(losses.shape)
+        np.copyto(losses, self._objective.loss(log_probs).reshape(losses.shape), where=keeps)
+        np.copyto(shortfalls, of_all.reshape(losses.shape), where=keeps)
+        self._known.update(((s, index), computed[i]) for i, s in enumerate(new))
 
 
 @dataclass(frozen=True)
