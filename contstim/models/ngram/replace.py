@@ -123,8 +123,8 @@ class ReplacementScores:
             before: the words before the place on which one of these depends.
             after: the words after the place that depend on the word there.
         """
-        total = np.zeros(len(self._tables.words))
-        for right in range(len(after) + 1):
+        total = self._changed(before, ()).astype(np.float64)
+        for right in range(1, len(after) + 1):
             # The words before the place on which the last of `right` words after it depends
             first = max(0, len(before) - (self._tables.order - 1 - right))
             total += self._changed(before[first:], after[:right])

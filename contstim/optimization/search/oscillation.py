@@ -165,8 +165,7 @@ class PositionLosses:
     def __init__(self, candidates: Candidates, objective: Objective, evaluator: Evaluator) -> None:
         self.candidates = candidates
         self._objective, self._evaluator = objective, evaluator
-        # Losses and shortfalls of one sentence with each word at a position, (2, n_words)
-        self._known: dict[tuple[Sentence, int], FloatArray] = {}
+        self._known: dict[tuple[Sentence, int], tuple[FloatArray, FloatArray]] = {}
         n_words = max(len(candidates.vocabulary.at(index)) for index in (0, 1))
         self._most_known = max(1, _CACHED_BYTES // (16 * n_words))
 
@@ -174,8 +173,8 @@ class PositionLosses:
         """The sentence with the word of a column at a position."""
         return sentence.replace(index, self.candidates.vocabulary.at(index)[column])
 
-    def of_words(self, sentence: Sentence, index: int) -> FloatArray:
-        """Losses and shortfalls with each word at a 0-based position, (2, n_words), nats.
+    def of_words(self, sentence: Sentence, index: int) -> tuple[FloatArray, FloatArray]:
+        """Losses and shortfalls with each word at a 0-based position, (n_words,) each, nats.
 
         The loss is infinite, and the shortfall 0, where a word is not allowed or makes a sentence
         that cannot come back to the floor at any price.
@@ -193,22 +192,20 @@ class PositionLosses:
             self._known.clear()
             new = list(sentences)
         words, models = self.candidates.vocabulary.at(index), self._evaluator.models
-        # Every sentence with every word, one sentence after the other: (n_models, n * n_words)
-        log_probs = np.empty((len(models), len(new) * len(words)))
-        allowed = np.empty(len(new) * len(words), np.bool_)
+        log_probs = np.empty((len(models), len(new), len(words)))
+        keeps = np.empty((len(new), len(words)), np.bool_)
         for i, sentence in enumerate(new):
-            its = slice(i * len(words), (i + 1) * len(words))
-            allowed[its] = self.candidates.allowed(sentence, index)
+            keeps[i] = self.candidates.allowed(sentence, index)
             for number, model in enumerate(models):  # without networks: no passes
-                log_probs[number, its] = model.replacement_log_probs(sentence, index, words)
-        computed = np.zeros((len(new), 2, len(words)))
-        losses, shortfalls = computed[:, 0], computed[:, 1]
-        losses[:] = np.inf
-        of_all = self._objective.shortfall(log_probs)
-        keeps = (allowed & np.isfinite(of_all)).reshape(losses.shape)
-        np.copyto(losses, self._objective.loss(log_probs).reshape(losses.shape), where=keeps)
-        np.copyto(shortfalls, of_all.reshape(losses.shape), where=keeps)
-        self._known.update(((s, index), computed[i]) for i, s in enumerate(new))
+                log_probs[number, i] = model.replacement_log_probs(sentence, index, words)
+        # Objectives take (n_models, n_sentences): here each sentence with each word
+        of_each = log_probs.reshape(len(models), -1)
+        losses = self._objective.loss(of_each).reshape(keeps.shape)
+        shortfalls = self._objective.shortfall(of_each).reshape(keeps.shape)
+        keeps &= np.isfinite(shortfalls)
+        losses, shortfalls = np.where(keeps, losses, np.inf), np.where(keeps, shortfalls, 0.0)
+        for i, sentence in enumerate(new):
+            self._known[sentence, index] = losses[i], shortfalls[i]
 
 
 @dataclass(frozen=True)
