@@ -18,6 +18,7 @@ Result = TypeVar("Result")
 WORDS = 500_000
 """Words whose results a cache holds: those of every place of two large vocabularies."""
 
+_KEYWORDS = object()  # stands in keys between arguments without and with a name
 _MIN_SIZE = 16  # of a result: the key of an empty one takes room as well
 
 
@@ -42,7 +43,7 @@ class SizedCache(Generic[P, Result]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
         """What the function returns, or has returned for equal arguments."""
         # Keywords in another order are another key: a result computed twice, never a wrong one
-        key = (args, tuple(kwargs.items()))
+        key = (*args, _KEYWORDS, *kwargs.items()) if kwargs else args
         if key in self._results:
             self._results.move_to_end(key)
             return self._results[key]
