@@ -41,8 +41,9 @@ class Tally:
 
     Attributes:
         total: what networks computed.
-        seconds: how long they took, from their inputs to log-probabilities; of a batch that several
-            searches share, each one's share.
+        seconds: how long they took, from their inputs to log-probabilities, or a server from the
+            first request to the last answer; of a batch that several searches share, each one's
+            share.
         others_seconds: how long other searches of this process ran meanwhile; see `merging`.
     """
 

@@ -15,7 +15,7 @@ from contstim.errors import ModelError
 from contstim.models.base import Convention, LanguageModel, TokenScore
 from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.context import context_tokens, wants_space
-from contstim.models.costs import count
+from contstim.models.costs import count, timed
 from contstim.models.fingerprints import fingerprint_of_tokenizer
 from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of, parse_address
 from contstim.models.server.client import Client
@@ -221,9 +221,9 @@ class ServerModel(LanguageModel):
         if not rows:
             return []
         before = len(self._context)
-        terms = [
-            values[before:] for values in self._service.echo([self._context + r for r in rows])
-        ]
+        with timed():
+            answers = self._service.echo([self._context + row for row in rows])
+        terms = [values[before:] for values in answers]
         self._n_unconfirmed += len(rows)
         # Behind a connection that was kept is the process that was there before. Behind a new one
         # may be another model, and then none of these values are given out.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +13,12 @@ import pytest
 
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
+from contstim.models.costs import Tally, counting
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing.contract import LanguageModelContract
 from contstim.vocabulary import Vocabulary
-from tests.models.server.fakes import MODEL, FakeServer
+from tests.models.server.fakes import MODEL, FakeServer, Network, Reply
 from tests.models.tiny import TEXTS, train_ngrams
 
 if TYPE_CHECKING:
@@ -54,6 +57,26 @@ def test_scores_are_those_of_the_local_network(
         served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}&dialect={way}")
         scores = served.log_probs(PARSED)
         np.testing.assert_allclose(scores, local.log_probs(PARSED), rtol=0, atol=1e-4)
+
+
+class Unhurried(FakeServer):
+    """Takes a tenth of a second for each answer."""
+
+    def replies(self, reply: Reply) -> Reply:
+        return replace(reply, pause=0.1)
+
+
+def test_waiting_for_a_server_counts_as_the_time_of_its_network(
+    network: Network, checkpoint: Checkpoint
+) -> None:
+    """Witness: the pause of the server, and the clock."""
+    with Unhurried(network, checkpoint.tokenizer).running() as url:
+        served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
+        start = perf_counter()
+        with counting(Tally()) as tally:
+            served.log_probs(PARSED[:1])
+        passed = perf_counter() - start
+    assert 0.1 <= tally.seconds <= passed
 
 
 def test_a_search_knows_scores_alone_and_asks_the_draft(

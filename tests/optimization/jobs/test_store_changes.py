@@ -28,6 +28,7 @@ from contstim.optimization.jobs.store_changes import AllowedChanges
 from contstim.optimization.jobs.tasks import SEEDS, ScoringTask, TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.jobs.word_cap import WordCap
+from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.reviews import Decision, Review, undecided
 from contstim.store import Store, TripletStore
@@ -56,9 +57,13 @@ def four(trained: Path) -> tuple[str, ...]:
 
 @pytest.fixture
 def plan(study: SynthesisPlan, four: tuple[str, ...]) -> Callable[..., SynthesisPlan]:
-    """The study with two triplets a pair, the models of these numbers, and other values."""
+    """The study with two triplets a pair, the models of these numbers, and other values.
+
+    Its searches are the shorter ones: what is tested is which of them are made.
+    """
+    usual = {"per_pair": 2, "recipe": "golan2023"}
     return lambda *numbers, **values: replace(
-        study, **{"models": tuple(four[n] for n in numbers), "per_pair": 2, **values}
+        study, **{"models": tuple(four[n] for n in numbers), **usual, **values}
     )
 
 
@@ -88,6 +93,7 @@ def assert_searched_one_by_one(results: TripletResults, study: SynthesisPlan) ->
             second,
             triplet.natural,
             study.vocabulary,
+            recipe=recipe_named(study.recipe),
             seed=seed_for(study.seed, fingerprints, triplet.natural.text),
             seeds=SEEDS,
             restarts=study.restarts,
