@@ -31,8 +31,8 @@ Restarts = Annotated[
     int | None,
     Help(
         "Searches of a sentence, at most, each with another seed; the best result is kept. "
-        "They end when five in a row gain next to nothing. By default 1; up to 20 where searching "
-        "is cheap, as between n-gram models.",
+        "They end when five in a row gain next to nothing. By default 1; up to 20 between "
+        "small networks, whose searches are cheap.",
         at_least=1,
     ),
 ]

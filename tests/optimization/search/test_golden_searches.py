@@ -1,8 +1,8 @@
 """Guards the moves of searches: recorded, never to change unless a change is meant to move them.
 
-`golden_searches.json` holds what searches did, step by step, in the version before their host time
-was cut: the words taken, how many candidates were scored, the sequences and tokens that passed
-through each network, and the scores in the end. `golden.py` says how to record anew.
+`golden_searches.json` holds what searches did, step by step, when a change was last meant to move
+them: the words taken, how many candidates were scored, the sequences and tokens that passed through
+each network, and the scores in the end. `golden.py` says how to record anew.
 """
 
 from __future__ import annotations
