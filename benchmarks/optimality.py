@@ -47,7 +47,7 @@ N_INITIAL, N_INNER, LENGTHS = 40, 100, (4, 5, 6, 7, 8)
 NETWORKS = (("BERT", "GPT-2"), ("LSTM", "GPT-2"), ("BERT", "LSTM"))
 # What `default` was before it crossed sentences below the floor, and is between networks
 WITHOUT_PRICES = "without prices"
-COMPARED = {**RECIPES, WITHOUT_PRICES: replace(DEFAULT, without_networks=None)}
+COMPARED = {**RECIPES, WITHOUT_PRICES: replace(DEFAULT, with_cheap_words=None)}
 FEW_WORDS = 9  # of which every sentence is scored
 ROUNDING = {"n-gram": 1e-6, "network": 1e-3}
 Case = dict[str, Any]

@@ -53,7 +53,7 @@ STUDY = DATA / "contstimlang"
 CORPUS = "natural_sentences_for_synthetic_controversial_sentence_pair_optimization.txt"
 PAIRS = ("2-gram/3-gram", "LSTM/3-gram", "GPT-2/3-gram")
 # Between n-gram models as between networks
-DEFAULT_OF_NETWORKS = replace(DEFAULT, without_networks=None)
+DEFAULT_OF_NETWORKS = replace(DEFAULT, with_cheap_words=None)
 WORDS_OF_CAUSAL = 400  # of the vocabulary: a causal search over all of it takes too long here
 PATIENCES = (1, 2, 3, 4, 5, 6, 8)
 
@@ -119,9 +119,8 @@ def measure(pair: str, n: int, n_searches: int, *, quick: bool) -> None:
 
     search(0, usable[order[0]], SINGLE, DEFAULT_OF_NETWORKS)  # fills what is kept between searches
     losses, several_costs, natural_scores, long = [], [], [], []
-    crossing: list[
-        tuple[float, float]
-    ] = []  # drop and seconds of the default between n-gram models
+    # Drop and seconds of the default between n-gram models
+    crossing: list[tuple[float, float]] = []
     for number, index in enumerate(order.tolist()):
         natural = usable[index]
         began = process_time()

@@ -287,10 +287,10 @@ class LanguageModel(Scorer):
     * After `forget_prefixes`, equal calls cost equally many passes.
     """
 
-    has_network: bool = True
-    """Whether scores take work that a search should save; not so of n-gram models.
+    cheap_replacements: bool = False
+    """Whether exact scores of all words at a position cost next to nothing, as with n-gram models.
 
-    Between models without networks, a search scores all words of a position exactly at every visit.
+    Between such models, a search scores all words of a position exactly at every visit.
     """
 
     reports_passes: bool = False

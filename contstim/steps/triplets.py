@@ -80,7 +80,7 @@ class Execution(WorkerSettings):
 
     models_in_memory: Annotated[
         int,
-        Help("How many models each worker, or all that are interleaved, keep loaded.", at_least=2),
+        Help("How many models each worker keeps loaded.", at_least=2),
     ] = 2
     retry_failed: Annotated[
         bool, Help("Try those again that failed in an earlier run.", flag="--retry-failed")

@@ -49,7 +49,8 @@ class Trail:
         costs: (rows, tokens, calls) of each model's network, by its name.
         steps: (round, visit, position, old, new, sentence, log p accept, log p reject) of each
             accepted replacement, in order; nats. Within a round each begins where the one before
-            ended; a new round begins from a changed copy of the best sentence so far.
+            ended; a new round begins from a changed copy of the best sentence so far, which is
+            itself a step where it is better: of several new words the last is named.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
             that was scored exactly, in order; nan for a model that was not asked.
         searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural

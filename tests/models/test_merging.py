@@ -208,6 +208,11 @@ def test_causal_networks_compute_together_what_they_compute_alone(
                 expected = checkpoint.model(input_ids=whole).logits[0, len(call.prefix.ids) :]
             torch.testing.assert_close(logits[row, :n_tokens], expected, rtol=1e-4, atol=1e-4)
         if call.keeps:
+            # Of the batch nothing else stays in memory: each number stands there once
+            for layer in cache.layers:
+                n_bytes = layer.keys.untyped_storage().nbytes()
+                assert n_bytes == layer.keys.numel() * layer.keys.element_size()
+                assert layer.keys.shape[2] == len(call.prefix.ids) + len(call.ids[0])
             read = Prefix((*call.prefix.ids, *call.ids[0].tolist()), 0.0, np.empty(0), cache)
             row_after = torch.tensor([[*read.ids, 12]])
             with torch.inference_mode():
@@ -240,6 +245,22 @@ def test_a_causal_network_that_mixes_rows_is_not_merged(
         assert not network.merges
     finally:
         hook.remove()
+
+
+def test_a_trial_for_which_there_is_no_memory_decides_nothing(
+    tiny_checkpoint: Callable[[str], Path],
+) -> None:
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    network = CausalNetwork(checkpoint, by_words=False)
+
+    def run_out(_network: Any, _inputs: Any, _output: Any) -> Any:
+        raise torch.OutOfMemoryError("no room")
+
+    hook = checkpoint.model.register_forward_hook(run_out)
+    with pytest.raises(torch.OutOfMemoryError):
+        _ = network.merges
+    hook.remove()
+    assert network.merges
 
 
 def test_what_a_model_is_asks_nobody_beside(tiny_checkpoint: Callable[[str], Path]) -> None:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from contstim.jobs.worker_context import Reply, WorkerContext
 
 DEFAULT_WORKERS = 8
-_PATIENCE = 5.0  # seconds for a thread to end, which it does where it next needs a network
+# Seconds for a thread to end, which it does where it next needs a network; one that needs none
+# goes on until its task is done, or this process ends
+_PATIENCE = 5.0
 
 
 class InterleavedExecutor(Executor):

@@ -29,6 +29,7 @@ from contstim.models.batching import (
     computing,
     forward_in_batches,
     log_softmax32,
+    out_of_memory,
     single_input,
     to_device,
 )
@@ -295,7 +296,9 @@ class CausalNetwork:
                     again = Prefix(middle.ids, 0.0, np.empty(0), kept)
                     after, _ = self._forward(again, row[:, half:])
                     parts.append((after, whole[:, half:]))
-            except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
+            except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+                if out_of_memory(error):
+                    raise
                 return False
         return all(_agree(part, expected, whole) for part, expected in parts)
 
@@ -410,8 +413,9 @@ def _of_row(cache: Any, row: int, length: int) -> Any:
     single = copy.copy(cache)
     single.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in single.layers:
-        layer.keys = layer.keys[row : row + 1, :, :length]
-        layer.values = layer.values[row : row + 1, :, :length]
+        # Copied, so that what is kept of a row does not keep the whole batch in memory
+        layer.keys = layer.keys[row : row + 1, :, :length].clone()
+        layer.values = layer.values[row : row + 1, :, :length].clone()
     return single
 
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -41,21 +41,22 @@ class NgramModel(LanguageModel):
     Every candidate word's score is known exactly. From an ARPA file they come all at once from
     sorted tables; a KenLM binary file, whose n-grams cannot be listed, is asked word by word.
     Sentences are scored by KenLM where the kenlm package is installed, from the tables elsewhere.
-    Conditional probabilities are the same float32 numbers either way, summed in float64. `<s>`,
-    `</s>` and `<unk>` in a sentence are unknown words like any other.
+    Conditional probabilities are the same float32 numbers either way, summed in float64, save those
+    above 1 that pruned models may have, whose inverse KenLM gives. `<s>`, `</s>` and `<unk>` in a
+    sentence are unknown words like any other.
 
     Raises:
         ModelError: the file is missing or cannot be read, or is a binary file of KenLM's and the
             kenlm package is not installed.
     """
 
-    has_network = False
     reports_passes = True
 
     def __init__(self, path: Path | str, name: str | None = None) -> None:
         self.path = Path(path)
         self.name = name or str(path)
         self._digest = _digest(self.path)
+        self.cheap_replacements = not is_binary(self.path)
         self._query = self._load()
 
     @property
@@ -97,6 +98,10 @@ class NgramModel(LanguageModel):
                     f"C++ compiler and CMake, or give the ARPA file that the binary file came from."
                 ) from error
             return TableQuery(self.tables)
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`: searches change nothing in it."""
+        return self
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
@@ -161,7 +166,7 @@ class NgramModel(LanguageModel):
 
     @cached_property
     def _ids(self) -> Callable[[tuple[str, ...]], tuple[int, ...]]:
-        """Ids of a sentence's words between those of <s> and </s>, cached as above."""
+        """Ids of a sentence's words between those of <s> and </s>, cached."""
         assert self.tables is not None
         id_of = self.tables.word_ids.get
         return lru_cache(_SENTENCES)(

@@ -30,9 +30,10 @@ there is one n-gram for all candidates. For each candidate that has the longer n
 replaces the shorter one's; to all others the weight of the context is added.
 
 Values are added in float32 per word in KenLM's order, so that each conditional probability equals
-KenLM's bit for bit. Their sums are float64, whose 53 bits hold sums of such numbers of 24 bits
-exactly, save where one is next to 0, a probability above 0.9999999: the terms may be added in any
-order. So the sum of the changed ones is cached, and those of the words before and after them.
+KenLM's bit for bit, but for those above 1 of pruned models (see `query`). Their sums are float64,
+whose 53 bits hold sums of such numbers of 24 bits exactly, save where a probability is within a
+millionth of 1; there they are off by 1e-12 nats at most. So terms may be added in any order: the
+sum of the changed ones is cached, and those of the words before and after them.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class ReplacementScores:
     """Log10 probability of a sentence with each word of the vocabulary at one place.
 
     A search asks about the same places again and again while words change elsewhere. What depends
-    on the neighbours of a place alone is cached, in 192 MB at most; tables never change, so that
+    on the neighbours of a place alone is cached, in about 200 MB; tables never change, so that
     nothing cached becomes wrong.
 
     Args:
@@ -105,16 +106,17 @@ class ReplacementScores:
 
     def _sum_of_start(self, ids: tuple[int, ...]) -> float:
         """Log10 probability of the first words of a sentence, <s> the first of them."""
-        if len(ids) == 1:
-            return 0.0
-        return self._of_start(ids[:-1]) + float(self._log10_prob(ids[-self._tables.order :]))
+        order, total = self._tables.order, 0.0
+        for end in range(2, len(ids) + 1):
+            total += float(self._log10_prob(ids[max(0, end - order) : end]))
+        return total
 
     def _sum_of_end(self, ids: tuple[int, ...]) -> float:
         """Log10 probability of those last words that have all words they depend on among these."""
-        order = self._tables.order
-        if len(ids) < order:
-            return 0.0
-        return float(self._log10_prob(ids[:order])) + self._of_end(ids[1:])
+        order, total = self._tables.order, 0.0
+        for end in range(order, len(ids) + 1):
+            total += float(self._log10_prob(ids[end - order : end]))
+        return total
 
     def _sum_of_changed(self, before: tuple[int, ...], after: tuple[int, ...]) -> FloatArray:
         """Log10 probability, (n_words,), of each word together with the words after it.

@@ -44,7 +44,7 @@ proposers     how a better word is looked for: screen, draft, score exactly
 screening     what is expected of each word at a position, and the state: what a search has learned
 regression    a better word in the published way, by lines fitted to a few exact scores
 perturbation  new starts for the loop
-oscillation   new starts from below the floor, between models without networks
+oscillation   new starts from below the floor, where all words are scored at once
 restarts      how often and how long a sentence is searched, and the best of all searches
 evaluator     exact scores under the models, their cache, their costs, and the log
 objectives    what to minimise and to keep

@@ -33,16 +33,16 @@ class End(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """One accepted replacement.
+    """One accepted replacement, or a new start that is better than the best sentence before it.
 
     Attributes:
-        position: 0-based.
+        position: 0-based; of a new start, which may change several words, the last of them.
         old: the word that stood there.
         new: the word put there.
         sentence: the sentence with the new word.
         log_probs: (n_models,) of that sentence, in the objective's order, nats.
         loss: of that sentence.
-        visit: how many positions had been visited by then, this one included.
+        visit: how many positions had been visited by then; that of a replacement is included.
         round: 0 on the way from the first start, 1 from the next one, and so on.
         cost: what all models together had computed by then.
     """
@@ -66,8 +66,8 @@ class Climb:
         start: where it started.
         start_log_probs: of the start, (n_models,), nats.
         start_loss: of the start.
-        steps: each accepted step, of all rounds; the first step of a later round goes on from a
-            perturbed sentence.
+        steps: each accepted step, of all rounds; the first step of a later round is a new start
+            or goes on from one.
         sentence: the best sentence.
         log_probs: of the best sentence, (n_models,), nats.
         visits: how many positions were visited.

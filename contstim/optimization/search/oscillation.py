@@ -1,4 +1,4 @@
-"""New starts from below the floor, between models without networks (strategic oscillation).
+"""New starts from below the floor, where scores of all words are cheap (strategic oscillation).
 
 Replacing one word at a time, a climb cannot cross a sentence that misses the floor, and a settled
 sentence has few others next to it that keep it. So for a while the floor is not kept but paid for:
@@ -35,7 +35,7 @@ from contstim.optimization.search.perturbation import Perturbation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.optimization.search.constraints import Candidates
     from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.objectives import Objective, ScoredSentence
@@ -50,7 +50,7 @@ _CACHED_BYTES = 2**26
 class Oscillation(Perturbation):
     """Go below the floor at a low price, and back at higher ones.
 
-    All words of a position are scored exactly, which is cheap only without networks.
+    All words of a position are scored exactly at every visit (`LanguageModel.cheap_replacements`).
 
     Attributes:
         otherwise: makes the start where prices lead back to the best sentence, or to none that
@@ -93,10 +93,8 @@ class Oscillation(Perturbation):
             first_price = rng.uniform(self.lowest, self.highest)
             for rise in self.rises:
                 price = first_price * rise
-                log_probs = evaluator.log_probs(sentence)[:, None]
-                priced = objective.loss(log_probs) + price * objective.shortfall(log_probs)
                 losses = Priced(position_losses, price)
-                sentence = self._settle(sentence, float(priced[0]), losses, rng)
+                sentence = self._settle(sentence, losses.of_sentence(sentence), losses, rng)
             log_probs = evaluator.log_probs(sentence)
             if sentence != best.sentence and objective.feasible(log_probs[:, None])[0]:
                 return objective.assess(sentence, log_probs)
@@ -107,7 +105,8 @@ class Oscillation(Perturbation):
     ) -> Sentence:
         """Replace words until neither one nor two next to each other lower the loss, nats."""
         while True:
-            # Single words, at positions in random cycles, until none is better anywhere
+            # Single words, at positions in random cycles, until none is better anywhere: as in
+            # `climb`, but for the best word at once, priced, and not written down
             cycle: list[int] = []
             failures_in_a_row = 0
             while failures_in_a_row < len(losses.positions):
@@ -196,16 +195,26 @@ class PositionLosses:
         keeps = np.empty((len(new), len(words)), np.bool_)
         for i, sentence in enumerate(new):
             keeps[i] = self.candidates.allowed(sentence, index)
-            for number, model in enumerate(models):  # without networks: no passes
+            for number, model in enumerate(models):
                 log_probs[number, i] = model.replacement_log_probs(sentence, index, words)
         # Objectives take (n_models, n_sentences): here each sentence with each word
-        of_each = log_probs.reshape(len(models), -1)
-        losses = self._objective.loss(of_each).reshape(keeps.shape)
-        shortfalls = self._objective.shortfall(of_each).reshape(keeps.shape)
-        keeps &= np.isfinite(shortfalls)
-        losses, shortfalls = np.where(keeps, losses, np.inf), np.where(keeps, shortfalls, 0.0)
+        of_each = self._assess(log_probs.reshape(len(models), -1), keeps.ravel())
+        losses, shortfalls = (values.reshape(keeps.shape) for values in of_each)
         for i, sentence in enumerate(new):
             self._known[sentence, index] = losses[i], shortfalls[i]
+
+    def of_sentence(self, sentence: Sentence) -> tuple[float, float]:
+        """Loss and shortfall of a sentence, nats, as in `of_words`."""
+        log_probs = self._evaluator.log_probs(sentence)[:, None]
+        losses, shortfalls = self._assess(log_probs, np.ones(1, np.bool_))
+        return float(losses[0]), float(shortfalls[0])
+
+    def _assess(self, log_probs: FloatArray, keeps: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Losses and shortfalls, (n_sentences,) each, of sentences of which some are allowed."""
+        losses, shortfalls = self._objective.loss(log_probs), self._objective.shortfall(log_probs)
+        # No price outweighs a loss of -inf
+        keeps = keeps & np.isfinite(shortfalls) & ((losses > -np.inf) | (shortfalls == 0))
+        return np.where(keeps, losses, np.inf), np.where(keeps, shortfalls, 0.0)
 
 
 @dataclass(frozen=True)
@@ -224,6 +233,11 @@ class Priced:
     def positions(self) -> tuple[int, ...]:
         """The 0-based positions at which words may be replaced."""
         return self.position_losses.candidates.positions
+
+    def of_sentence(self, sentence: Sentence) -> float:
+        """Loss + price * shortfall of a sentence, nats."""
+        loss, shortfall = self.position_losses.of_sentence(sentence)
+        return loss + self.price * shortfall
 
     def of_words(self, sentence: Sentence, index: int) -> FloatArray:
         """Loss + price * shortfall with each word at a position, (n_words,), nats."""

@@ -33,8 +33,8 @@ class Recipe:
         plausible: the quantile of natural sentences that, unless told otherwise, no sentence of a
             study is rarer than under the model that accepts it; 0 for no floor.
         restarts: how often and how long a sentence is searched if nothing else is asked for.
-        without_networks: the perturbation, and how often and how long a sentence is searched,
-            between models of which none has a network; None for the same as elsewhere.
+        with_cheap_words: the perturbation, and how often and how long a sentence is searched,
+            between models that all have `cheap_replacements`; None for the same as elsewhere.
     """
 
     name: str
@@ -43,14 +43,14 @@ class Recipe:
     capitals: bool = False
     plausible: float = 0.0
     restarts: SearchBudget = SINGLE
-    without_networks: tuple[Perturbation, SearchBudget] | None = None
+    with_cheap_words: tuple[Perturbation, SearchBudget] | None = None
 
     def between(self, models: Sequence[LanguageModel]) -> Recipe:
         """The recipe as it is followed in searches between these models."""
-        if self.without_networks is None or any(model.has_network for model in models):
+        if self.with_cheap_words is None or not all(m.cheap_replacements for m in models):
             return self
-        perturbation, restarts = self.without_networks
-        return replace(self, perturbation=perturbation, restarts=restarts, without_networks=None)
+        perturbation, restarts = self.with_cheap_words
+        return replace(self, perturbation=perturbation, restarts=restarts, with_cheap_words=None)
 
 
 _SLACK = SlackPerturbation(max_words=3, max_drafts=8, draft_covers=1, patience=4, tries=4)
@@ -74,7 +74,7 @@ DEFAULT = Recipe(
     # With the perturbation above, searches between n-gram models over few words end six nats above
     # the best sentence that there is; with this one, less than two (benchmarks/optimality.py). Many
     # rounds of it in one search come nearer in the same time than several searches do.
-    without_networks=(
+    with_cheap_words=(
         Oscillation(
             otherwise=_SLACK,
             random_words=3,
@@ -93,7 +93,7 @@ DEFAULT = Recipe(
 Exact scores of masked models are what costs, so they come last: all words are screened with one
 context, a few are scored by drafts, and only a word that still promises half a nat is scored
 exactly, under the accept model first. A settled sentence is perturbed, and the climb begins anew.
-Between models without networks exact scores cost next to nothing, and new starts may cross
+Between n-gram models exact scores of all words cost next to nothing, and new starts may cross
 sentences below the floor.
 """
 

@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 
 from contstim.errors import ModelError
 from contstim.models.base import LanguageModel, Scorer
+from contstim.models.ngram import adapter
 from contstim.models.ngram.adapter import NgramModel
+from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN
+from contstim.models.ngram.tables import BEGIN, NgramTables
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract
+
+HERE = Path(__file__).parent
 
 
 class TestContract(LanguageModelContract):
@@ -121,6 +125,40 @@ def test_a_file_that_changes_under_a_loaded_model_is_noticed(
     assert model.convention.fingerprint == before
     with pytest.raises(ModelError, match="changed since it was loaded"):
         model.replacement_log_probs(english[0], 0, ("The",))
+
+
+def test_a_text_of_a_thousand_words_has_its_scores(trained: Path) -> None:
+    """Witness: the model's score of the whole sentence."""
+    model = NgramModel(trained / "3gram.arpa")
+    long = Sentence(("the", "dog", "sleeps") * 400, ".")
+    for position in (0, 600, 1199):
+        scores = model.replacement_log_probs(long, position, ("the", "cat"))
+        fresh = model.log_probs([long.replace(position, word) for word in ("the", "cat")])
+        assert (scores == fresh).all()
+
+
+def test_searches_beside_each_other_read_the_file_once(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def note(path: Path) -> NgramTables:
+        read.append(path)
+        return read_arpa(path)
+
+    monkeypatch.setattr(adapter, "read_arpa", note)
+    model = NgramModel(trained / "2gram.arpa")
+    for _ in range(3):
+        model.for_another_search().replacement_log_probs(SENTENCES[0], 0, ("The", "A"))
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize("kind", ["tiny.trie.binary", "tiny.probing.binary"])
+def test_words_are_cheap_to_score_from_tables_only(kind: str) -> None:
+    """KenLM's binary files are asked word by word."""
+    pytest.importorskip("kenlm")
+    assert NgramModel(HERE / "tiny.arpa").cheap_replacements
+    assert not NgramModel(HERE / kind).cheap_replacements
 
 
 @pytest.mark.usefixtures("without_kenlm")

@@ -55,6 +55,33 @@ def test_a_word_that_no_price_brings_back_to_the_floor_is_never_taken() -> None:
     assert all((Priced(every, 1.0).of_words(NATURAL, i) == np.inf).all() for i in range(3))
 
 
+def test_a_start_from_impossible_sentences_is_no_number_and_no_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    """Both models find every other sentence impossible: there is none that keeps the floor."""
+    accept, reject = Impossible(0, "exact"), Impossible(1, "exact")
+    search = search_for(accept, reject)
+    objective = AcceptReject((accept, reject), accept.score(NATURAL))
+    other = NATURAL.replace(1, WORDS.inner[0])
+    losses = Priced(PositionLosses(search.candidates, objective, search.evaluator), 1.0)
+    assert losses.of_sentence(other) == np.inf
+    assert losses.of_sentence(NATURAL) == reject.score(NATURAL)
+    assert not recwarn.list
+
+
+def test_a_loss_without_end_is_worth_no_price_for_the_floor() -> None:
+    """Below the floor, a sentence that the reject model finds impossible outweighs any price."""
+    accept, reject = TableModel(0, "exact"), Impossible(1, "exact")
+    search = search_for(accept, reject)
+    objective = AcceptReject((accept, reject), accept.score(NATURAL))
+    losses = Priced(PositionLosses(search.candidates, objective, search.evaluator), 1.0)
+    for index in losses.positions:
+        of_words = losses.of_words(NATURAL, index)
+        for column in np.flatnonzero(search.candidates.allowed(NATURAL, index)).tolist():
+            keeps = accept.score(losses.replace(NATURAL, index, column)) >= objective.floor
+            assert of_words[column] == (-np.inf if keeps else np.inf)
+
+
 def test_new_starts_keep_the_floor_and_the_constraints() -> None:
     """Property on scores computed afresh, whatever the models know."""
     started = 0
@@ -83,7 +110,7 @@ def test_between_ngram_models_prices_lead_nearer_to_the_best_sentence(
     words = Vocabulary.from_sentences(english[:8])
     naturals = [s for s in english[:8] if len(s) <= 8 and not repeats(s.words, words.repeatable)]
     solver = BestSentence(trigram, bigram, words)
-    recipes = {"default": DEFAULT, "without prices": replace(DEFAULT, without_networks=None)}
+    recipes = {"default": DEFAULT, "without prices": replace(DEFAULT, with_cheap_words=None)}
     gaps = dict.fromkeys(recipes, 0.0)
     for natural in naturals[:2]:
         best = solver.find(float(trigram.log_probs([natural])[0]), len(natural)).loss
@@ -94,7 +121,7 @@ def test_between_ngram_models_prices_lead_nearer_to_the_best_sentence(
     assert gaps["default"] < gaps["without prices"]
 
 
-def test_prices_are_for_models_without_networks_only(bigram: NgramModel) -> None:
+def test_prices_are_for_models_that_score_all_words_at_once(bigram: NgramModel) -> None:
     network = TableModel(0)
     assert DEFAULT.between([bigram, network]) is DEFAULT
     assert isinstance(DEFAULT.between([bigram, bigram]).perturbation, Oscillation)
