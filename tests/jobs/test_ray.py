@@ -9,11 +9,16 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from contstim.errors import InputError, WorkerError
 from contstim.jobs.executors import RayExecutor
+from contstim.jobs.model_workers import remote_scorers
 from contstim.jobs.worker_context import WorkerContext
+from contstim.models.ngram.adapter import NgramModel
+from contstim.models.remote import CHUNK
+from contstim.sentence import Sentence
 from tests.jobs.contract import SILENCE, SeparateWorkersContract, vanishes
 
 pytest.importorskip("ray", reason="ray is not installed")
@@ -35,6 +40,18 @@ class TestRay(SeparateWorkersContract):
     @pytest.fixture
     def executor(self) -> RayExecutor:
         return RayExecutor(2, silence=SILENCE)
+
+
+def test_actors_score_sentences_as_the_model_itself_does(
+    trained: Path, english: list[Sentence]
+) -> None:
+    """Witness: the model in this process."""
+    path = trained / "2gram.arpa"
+    executor = RayExecutor(2, silence=SILENCE)
+    sentences = english[: CHUNK + 60]
+    with remote_scorers([f"two=kenlm:{path}"], executor, WorkerContext("cpu")) as (scorer,):
+        scores = scorer.scores(sentences)
+    np.testing.assert_array_equal(scores, NgramModel(path).log_probs(sentences))
 
 
 def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +19,7 @@ from contstim.models.batching import (
     forward_in_batches,
     log_softmax32,
     single_input,
+    to_device,
     unique_rows,
 )
 
@@ -195,3 +200,38 @@ def test_log_softmax_is_computed_in_float32_and_keeps_float64() -> None:
 
 def test_a_gpu_takes_larger_batches() -> None:
     assert Budget.for_device("cpu").tokens < Budget.for_device("cuda").tokens
+
+
+def test_indices_reach_a_gpu_from_pinned_memory_without_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Witness: what PyTorch is asked for, since here is no GPU."""
+    asked: list[str] = []
+
+    def pin(tensor: torch.Tensor) -> torch.Tensor:
+        asked.append("pin")
+        return tensor
+
+    def copy(tensor: torch.Tensor, device: object, *, non_blocking: bool = False) -> torch.Tensor:
+        asked.append(f"copy to {device}, {'go on' if non_blocking else 'wait'}")
+        return tensor
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
+    monkeypatch.setattr(torch.Tensor, "to", copy)
+    to_device(np.arange(3), "cuda:1")
+    assert asked == ["pin", "copy to cuda:1, go on"]
+    asked.clear()
+    to_device(np.arange(3), "cpu")
+    assert asked == ["copy to cpu, wait"]
+
+
+def test_measurements_of_a_gpu_are_skipped_where_there_is_none() -> None:
+    program = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("skipped: PyTorch finds no GPU here")

@@ -1,0 +1,155 @@
+"""Pauses between tries, and how many requests are under way, against a server of this file."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from time import sleep
+from typing import Any
+
+import pytest
+
+from contstim.errors import ModelError
+from contstim.models.server import client
+from contstim.models.server.client import Client
+
+Answer = tuple[int, dict[str, str]]
+"""Status and headers."""
+
+
+class Server(ThreadingHTTPServer):
+    """Answers by a function of the number of the request, from 0.
+
+    Attributes:
+        most: how many requests were under way at once.
+    """
+
+    def __init__(self, answer: Callable[[int], Answer], seconds: float = 0.0) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answer, self.seconds = answer, seconds
+        self.lock = Lock()
+        self.asked = self.under_way = self.most = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        with self.server.lock:
+            number = self.server.asked
+            self.server.asked += 1
+            self.server.under_way += 1
+            self.server.most = max(self.server.most, self.server.under_way)
+        sleep(self.server.seconds)
+        status, headers = self.server.answer(number)
+        with self.server.lock:
+            self.server.under_way -= 1
+        content = json.dumps(number).encode()
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def running(server: Server) -> Iterator[Server]:
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def ask(server: Server, n: int = 1, *, patience: float = 1_000.0, concurrency: int = 1) -> Any:
+    asking = Client(
+        server.url,
+        key=None,
+        timeout=20.0,
+        patience=patience,
+        concurrency=concurrency,
+        key_hint="",
+    )
+    try:
+        return asking.ask_all(server.url, [{}] * n, lambda _number, answer: answer)
+    finally:
+        asking.close()
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses of a clock that goes on by them alone; chance always takes the longest."""
+    waited: list[float] = []
+
+    class Waiting(Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            assert timeout is not None
+            waited.append(timeout)
+            return False
+
+    monkeypatch.setattr(client, "Event", Waiting)
+    monkeypatch.setattr(client, "monotonic", lambda: sum(waited))
+    monkeypatch.setattr(random, "uniform", lambda _low, high: high)
+    return waited
+
+
+def failing(n: int, headers: dict[str, str] | None = None) -> Callable[[int], Answer]:
+    return lambda number: (503, headers or {}) if number < n else (200, {})
+
+
+def test_pauses_double_from_half_a_second_to_half_a_minute(pauses: list[float]) -> None:
+    with running(Server(failing(9))) as server:
+        assert ask(server) == [9]
+    assert pauses == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+
+
+def test_patience_ends_before_a_pause_that_would_exceed_it(pauses: list[float]) -> None:
+    with running(Server(failing(99))) as server:
+        with pytest.raises(ModelError, match="for 20 seconds: status 503"):
+            ask(server, patience=20.0)
+        assert server.asked == 6
+    assert pauses == [0.5, 1, 2, 4, 8]  # 15.5 seconds, and the next would be of 16
+
+
+@pytest.mark.parametrize("seconds", [7, 45])
+def test_a_server_says_in_seconds_how_long_to_wait(seconds: int, pauses: list[float]) -> None:
+    with running(Server(failing(2, {"Retry-After": str(seconds)}))) as server:
+        assert ask(server) == [2]
+    assert pauses == [seconds, seconds]
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(60, 60.0), (-60, 0.05)])
+def test_a_server_says_by_a_date_how_long_to_wait(
+    seconds: int, expected: float, pauses: list[float]
+) -> None:
+    """A date that has passed leaves a tenth of the usual pause."""
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+    with running(Server(failing(1, {"Retry-After": date}))) as server:
+        assert ask(server) == [1]
+    (pause,) = pauses
+    assert pause == pytest.approx(expected, abs=5.0 if seconds > 0 else 1e-9)
+
+
+def test_no_more_requests_are_under_way_than_asked_for() -> None:
+    """Witness: the server's own count."""
+    with running(Server(lambda _number: (200, {}), seconds=0.05)) as server:
+        assert sorted(ask(server, 12, concurrency=3)) == list(range(12))
+    assert server.most == 3
