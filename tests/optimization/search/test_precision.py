@@ -122,12 +122,12 @@ def test_where_float32_does_not_fit_the_search_is_refused_and_weights_stay(
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
         return cast(tensor, *options, **more)
 
-    model = make("gpt2")
+    model, other = make("gpt2"), make("pythia")
     assert isinstance(model, CausalModel)
     before = fingerprint_of_network(model._checkpoint.model)
     monkeypatch.setattr(torch.Tensor, "to", room_for_two)
     with pytest.raises(ModelError, match="computed in float32, for which the memory of cpu"):
-        synthesize(model, make("pythia"), NATURALS[0], WORDS)
+        synthesize(model, other, NATURALS[0], WORDS)
     assert fingerprint_of_network(model._checkpoint.model) == before
 
 
