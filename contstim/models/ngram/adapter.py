@@ -19,7 +19,7 @@ from contstim.models.ngram.kenlm_query import KenlmQuery
 from contstim.models.ngram.precautions import check_file, is_binary
 from contstim.models.ngram.query import TableQuery
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables
 from contstim.models.training_text import TrainingText
 
 if TYPE_CHECKING:
@@ -168,10 +168,8 @@ class NgramModel(LanguageModel):
     def _ids(self) -> Callable[[tuple[str, ...]], tuple[int, ...]]:
         """Ids of a sentence's words between those of <s> and </s>, cached."""
         assert self.tables is not None
-        id_of = self.tables.word_ids.get
-        return lru_cache(_SENTENCES)(
-            lambda words: (BEGIN, *[id_of(word, UNKNOWN) for word in words], END)
-        )
+        id_of = self.tables.word_ids.__getitem__
+        return lru_cache(_SENTENCES)(lambda words: (BEGIN, *map(id_of, words), END))
 
     @cached_property
     def _with_each_word(self) -> ReplacementScores:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from contstim.models.ngram.tables import BEGIN, END, UNKNOWN
+from contstim.models.ngram.tables import BEGIN, END
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,13 +65,6 @@ class NgramQuery(Protocol):
         """Whether the model has a word; never asked about boundaries and the unknown word."""
 
 
-class _IdOfWord(dict[str, int]):
-    """Word ids; a word that the model does not have is the unknown word."""
-
-    def __missing__(self, word: str) -> int:
-        return UNKNOWN
-
-
 class TableQuery:
     """Conditional probabilities from a model's tables.
 
@@ -81,7 +74,6 @@ class TableQuery:
 
     def __init__(self, tables: NgramTables) -> None:
         self._tables = tables
-        self._id_of = _IdOfWord(tables.word_ids)
 
     @property
     def order(self) -> int:
@@ -130,9 +122,7 @@ class TableQuery:
         ids[begin], ids[begin + n_words + 1] = BEGIN, END
         is_word = np.ones(len(ids), np.bool_)
         is_word[begin] = is_word[begin + n_words + 1] = False
-        ids[is_word] = np.fromiter(
-            map(self._id_of.__getitem__, chain.from_iterable(words)), np.int64
-        )
+        ids[is_word] = self._tables.ids(chain.from_iterable(words))
         return ids, begin
 
     def _of_places(self, ids: IntArray) -> Float32Array:

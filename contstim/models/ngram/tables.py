@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from contstim.arrays import Float32Array, IntArray
 
@@ -23,6 +23,13 @@ MAX_ORDER = 6
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = ("<unk>", "<s>", "</s>")
+
+
+class WordIds(dict[str, int]):
+    """Word ids; a word that the model does not have is the unknown word."""
+
+    def __missing__(self, word: str) -> int:
+        return UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +78,13 @@ class NgramTables:
         return len(self.orders)
 
     @cached_property
-    def word_ids(self) -> dict[str, int]:
+    def word_ids(self) -> WordIds:
         """Ids of words of texts, where `<unk>`, `<s>` and `</s>` are unknown words."""
-        return {word: number for number, word in enumerate(self.words) if number > END}
+        return WordIds({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
-    def ids(self, words: Sequence[str]) -> IntArray:
+    def ids(self, words: Iterable[str]) -> IntArray:
         """Word ids, (n_words,); 0 for unknown words."""
-        look_up = self.word_ids.get
-        return np.fromiter((look_up(w, UNKNOWN) for w in words), np.int64, len(words))
+        return np.fromiter(map(self.word_ids.__getitem__, words), np.int64)
 
     def children(self, order: int, row: int) -> slice:
         """Rows of the table of that order whose prefix is one row of the table below."""

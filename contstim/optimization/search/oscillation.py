@@ -92,18 +92,16 @@ class Oscillation(Perturbation):
                     sentence = position_losses.replace(sentence, index, int(rng.choice(words)))
             first_price = rng.uniform(self.lowest, self.highest)
             for rise in self.rises:
-                price = first_price * rise
-                losses = Priced(position_losses, price)
-                sentence = self._settle(sentence, losses.of_sentence(sentence), losses, rng)
+                losses = Priced(position_losses, first_price * rise)
+                sentence = self._settle(sentence, losses, rng)
             log_probs = evaluator.log_probs(sentence)
             if sentence != best.sentence and objective.feasible(log_probs[:, None])[0]:
                 return objective.assess(sentence, log_probs)
         return self.otherwise.perturb(best, candidates, objective, evaluator, state, rng)
 
-    def _settle(
-        self, sentence: Sentence, loss: float, losses: Priced, rng: np.random.Generator
-    ) -> Sentence:
-        """Replace words until neither one nor two next to each other lower the loss, nats."""
+    def _settle(self, sentence: Sentence, losses: Priced, rng: np.random.Generator) -> Sentence:
+        """Replace words until neither one nor two next to each other lower the loss."""
+        loss = losses.of_sentence(sentence)
         while True:
             # Single words, at positions in random cycles, until none is better anywhere: as in
             # `climb`, but for the best word at once, priced, and not written down
