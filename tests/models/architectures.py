@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
-    from contstim.models.checkpoints import Precision
+    from contstim.models.checkpoints import Device, Precision
 
 hf: Any = transformers
 
@@ -532,16 +532,16 @@ class Errors:
         return max(self.log_probs, self.replaced, self.bounds, self.continued)
 
 
-def compare(folder: Path, dtype: Precision) -> Errors:
+def compare(folder: Path, dtype: Precision, device: Device = "cpu") -> Errors:
     """Load a checkpoint as every command does, and compare its scores with the witness.
 
     Raises:
         ModelError: it is refused.
     """
-    model = load_model(f"hf:{folder}", device="cpu", dtype=dtype)
+    model = load_model(f"hf:{folder}", device=device, dtype=dtype)
     witness = Witness(folder, dtype)
     if not witness.is_causal:
-        model = load_model(f"hf:{folder}@pll-original", device="cpu", dtype=dtype)
+        model = load_model(f"hf:{folder}@pll-original", device=device, dtype=dtype)
     truth = witness.scores(TRIED)
     replaced, below, longest = [], [0.0], [float(np.abs(truth).max())]
     sentence = TRIED[1]
@@ -556,7 +556,9 @@ def compare(folder: Path, dtype: Precision) -> Errors:
         _largest(model.log_probs(TRIED) - truth),
         max(replaced),
         max(below),
-        _continued(model, witness) if witness.is_causal else _ordered(folder, dtype, witness),
+        _continued(model, witness)
+        if witness.is_causal
+        else _ordered(folder, dtype, witness, device),
         _largest(model.float32_log_probs(TRIED) - truth),
         max(longest),
     )
@@ -567,8 +569,8 @@ def _continued(model: LanguageModel, witness: Witness) -> float:
     return _largest(model.continuation_log_probs(items) - witness.continuations(items))
 
 
-def _ordered(folder: Path, dtype: Precision, witness: Witness) -> float:
-    model = load_model(f"hf:{folder}@chain-unrestricted", device="cpu", dtype=dtype)
+def _ordered(folder: Path, dtype: Precision, witness: Witness, device: Device) -> float:
+    model = load_model(f"hf:{folder}@chain-unrestricted", device=device, dtype=dtype)
     true = np.array([witness.mean_over_orders(sentence) for sentence in SHORT])
     return _largest(model.log_probs(SHORT) - true)
 

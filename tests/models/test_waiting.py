@@ -1,8 +1,7 @@
-"""How often the host would wait for a GPU: questions to a device, and copies from it.
+"""How often the host waits for a GPU: questions to a device, and copies to it and from it.
 
-A GPU is not at hand where these tests run. Witness: PyTorch's own dispatcher, which tells every
-operation whose result the host has to wait for (`.item()`, `bool()`, masks as indices), and every
-copy to the host that is asked for with `.cpu()`. What is counted must not grow with the batches.
+A GPU is not at hand where these tests run; `simulated_gpu` stands for it and notes each wait. What
+is noted must not grow with the batches.
 """
 
 from __future__ import annotations
@@ -11,48 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from torch.utils import _python_dispatch
 
 from contstim.models import batching
 from contstim.models.catalog import load_scorer
+from contstim.models.causal.network import CausalNetwork
+from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Tally, counting
 from contstim.sentence import Sentence
 from tests.models import tiny
+from tests.models.simulated_gpu import simulated_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.models.simulated_gpu import SimulatedGPU
+
     Folder = Callable[[str], Path]
 
-mode: Any = _python_dispatch.TorchDispatchMode
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS]
 
-_ASKS = ("_local_scalar_dense", "nonzero", "is_nonzero", "equal", "masked_select")
 
-
-class Questions(mode):  # type: ignore[misc]
-    """The operations so far whose results the host waits for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        if name in _ASKS:
-            self.asked.append(name)
-        # A mask as an index asks how many there are
-        if name == "index" and any(t is not None and t.dtype == torch.bool for t in args[1]):
-            self.asked.append("index by a mask")
-        return func(*args, **(kwargs or {}))
-
-
-def waits(model: Any, sentences: list[Sentence]) -> tuple[int, int]:
-    """The questions to the device, and the batches, of one call."""
-    with counting(Tally()) as tally, Questions() as questions:
+def waits(gpu: SimulatedGPU, model: Any, sentences: list[Sentence]) -> tuple[list[str], int]:
+    """For what the host waits in one call beside copying results, and the batches of the call."""
+    gpu.waits.clear()
+    with counting(Tally()) as tally:
         model.scores(sentences)
-    return len(questions.asked), tally.total.calls
+    return [wait for wait in gpu.waits if wait != "copy to the host"], tally.total.calls
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt2@chain", "llama", "bert@pll-original"])
@@ -61,23 +45,46 @@ def test_questions_to_the_device_do_not_grow_with_the_batches(
 ) -> None:
     location, _, rule = name.partition("@")
     specification = f"hf:{tiny_checkpoint(location)}" + (f"@{rule}" if rule else "")
-    model: Any = load_scorer(specification, device="cpu")
-    # Sentences of one length each: rows of several would be padded, and the library asks whether
-    # a mask hides anything, once for a batch
-    by_length: dict[int, list[Sentence]] = {}
-    counts = model.token_counts(SENTENCES)
-    for sentence, count in zip(SENTENCES, counts, strict=True):
-        by_length.setdefault(int(count), []).append(sentence)
-    alike = max(by_length.values(), key=len)
-    assert len(alike) > 1
-    model.scores(alike)  # what is read once for all
-    asked, batches = {}, {}
-    for tokens in (10**6, 16):
-        for network in _budgets(model):
-            network.tokens = tokens
-        asked[tokens], batches[tokens] = waits(model, alike)
+    with simulated_gpu() as gpu:
+        model: Any = load_scorer(specification, device="cuda")
+        # Sentences of one length each: rows of several would be padded, and the library asks
+        # whether a mask hides anything, once for a batch
+        by_length: dict[int, list[Sentence]] = {}
+        counts = model.token_counts(SENTENCES)
+        for sentence, count in zip(SENTENCES, counts, strict=True):
+            by_length.setdefault(int(count), []).append(sentence)
+        alike = max(by_length.values(), key=len)
+        assert len(alike) > 1
+        model.scores(alike)  # what is read once for all
+        asked, batches = {}, {}
+        for tokens in (10**6, 16):
+            for network in _budgets(model):
+                network.tokens = tokens
+            asked[tokens], batches[tokens] = waits(gpu, model, alike)
     assert batches[16] > batches[10**6]
-    assert asked[16] == asked[10**6] == 0
+    assert asked[16] == asked[10**6] == []
+
+
+@pytest.mark.parametrize("name", ["bert@pll-original", "roberta@pll-original"])
+def test_rows_of_several_lengths_cost_one_question_a_batch(
+    tiny_checkpoint: Folder, name: str
+) -> None:
+    location, _, rule = name.partition("@")
+    with simulated_gpu() as gpu:
+        model: Any = load_scorer(f"hf:{tiny_checkpoint(location)}@{rule}", device="cuda")
+        asked, batches = waits(gpu, model, SENTENCES)
+    assert 0 < len(asked) <= batches
+
+
+def test_words_before_a_place_are_read_with_one_wait(tiny_checkpoint: Folder) -> None:
+    """A search reads the words before each place that it visits."""
+    with simulated_gpu() as gpu:
+        checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cuda")
+        network = CausalNetwork(checkpoint, by_words=True)
+        context = network.begin((5,))
+        gpu.waits.clear()
+        network.extend(context, (7, 8, 9))
+    assert gpu.waits == ["copy to the host"]
 
 
 def _budgets(model: Any) -> list[batching.Budget]:

@@ -97,25 +97,26 @@ class CausalNetwork:
     def begin(self, context: Tokens) -> Prefix:
         """Read a context of at least one token; its log-probability is 0."""
         with computing(), single_input(len(context), self._device):
-            row = torch.tensor([context], device=self._device)
+            row = to_device(np.array([context], np.int64), self._device)
             count(1, len(context))
             logits, cache = self._forward(_NOTHING, row, places=1)
-            next_log_probs = self._next_log_probs(logits[0, -1])
+            next_log_probs = self._normaliser.log_softmax(logits[0, -1]).double().cpu().numpy()
         return Prefix(context, 0.0, next_log_probs, cache)
 
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
         """Read one more token or several, and add their log-probability."""
         with computing(), single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
-            row = torch.tensor([ids], device=self._device)
+            row = to_device(np.array([ids], np.int64), self._device)
             logits, cache = self._read(prefix, row, keeps=self._keeps_prefixes)
-            next_log_probs = self._next_log_probs(logits[0, -1])
+            after = self._normaliser.log_softmax(logits[0, -1])
             inner = self._normaliser.log_probs(
                 logits[0], np.arange(len(ids) - 1), np.array(ids[1:], np.int64)
             )
-        log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]])
-        log_prob += float(inner.double().sum())
-        return Prefix(prefix.ids + ids, log_prob, next_log_probs, cache)
+            # Copied together, since a GPU is waited for at each copy
+            copied = torch.cat([after.double(), inner.double().sum()[None]]).cpu().numpy()
+        log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]]) + float(copied[-1])
+        return Prefix(prefix.ids + ids, log_prob, copied[:-1], cache)
 
     def continuations(self, prefix: Prefix, rows: Sequence[Tokens]) -> FloatArray:
         """Log p(token | prefix and the row's earlier tokens), (n_rows, longest row), nats.
@@ -301,10 +302,6 @@ class CausalNetwork:
                     raise
                 return False
         return all(_agree(part, expected, whole) for part, expected in parts)
-
-    def _next_log_probs(self, logits: torch.Tensor) -> FloatArray:
-        log_probs: FloatArray = self._normaliser.log_softmax(logits).double().cpu().numpy()
-        return log_probs
 
 
 @dataclass(frozen=True, eq=False)

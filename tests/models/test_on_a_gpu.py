@@ -1,0 +1,217 @@
+"""Scores and searches on a GPU: right, and without waiting for it more than must be.
+
+No GPU is at hand where these tests run; `simulated_gpu` stands for it. Witness for the numbers: the
+same model on the CPU. That tensors of two devices are never mixed is PyTorch's own rule, which the
+simulation keeps.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from contstim.models.base import Continuation
+from contstim.models.batching import to_device
+from contstim.models.catalog import load_model, load_scorer
+from contstim.models.merging import compute_all, merged, runner
+from contstim.models.recurrent.folder import write_folder
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.restarts import SINGLE
+from contstim.optimization.search.synthesize import synthesize
+from contstim.sentence import Sentence
+from contstim.testing.contract import SENTENCES, WORDS, tolerance
+from contstim.vocabulary import Vocabulary
+from tests.models import tiny
+from tests.models.architectures import ARCHITECTURES, TOLERANCES, compare, save
+from tests.models.classifier.test_adapter import build as build_classifier
+from tests.models.recurrent.conftest import KINDS
+from tests.models.recurrent.conftest import build as build_recurrent
+from tests.models.simulated_gpu import DEVICE, simulated_gpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from contstim.models.base import LanguageModel
+    from contstim.models.merging import Answer, NetworkCall
+    from contstim.models.recurrent.network import Kind
+
+    Folder = Callable[[str], Path]
+
+TEXTS = [Sentence.parse(text) for text in tiny.TEXTS]
+FEW = [Sentence.parse(text) for text in ("She sleeps there.", "Birds were singing!", "Stay.")]
+NAMES = [
+    "gpt2", "gpt2@chain", "llama", "bert@pll-original", "bert@chain", "roberta@chain-sampled",
+    "electra@chain-mixture", "xlm", "modernbert@pll-whole-word",
+]  # fmt: skip
+
+
+def specification(tiny_checkpoint: Folder, name: str) -> str:
+    location, _, rule = name.partition("@")
+    return f"hf:{tiny_checkpoint(location)}" + (f"@{rule}" if rule else "")
+
+
+def answers(model: LanguageModel) -> dict[str, np.ndarray]:
+    """All that a search asks a model."""
+    sentence = FEW[0]
+    known = model.replacements(sentence, 1, WORDS)
+    found = {
+        "scores": model.log_probs(FEW),
+        "replacements": model.replacement_log_probs(sentence, 1, WORDS),
+        "exact": known.exact,
+        "estimates": known.estimate,
+        "bounds": known.upper_bound,
+    }
+    if model.convention.rule == "log-likelihood":
+        found["continuations"] = model.continuation_log_probs([Continuation(sentence, 2)])
+    return found
+
+
+def assert_alike(ours: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert ours.keys() == expected.keys()
+    for what, values in expected.items():
+        limit = tolerance(values[np.isfinite(values)])
+        np.testing.assert_allclose(ours[what], values, rtol=0, atol=limit, err_msg=what)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_transformers_answer_on_a_gpu_what_they_answer_on_the_cpu(
+    tiny_checkpoint: Folder, name: str
+) -> None:
+    given = specification(tiny_checkpoint, name)
+    expected = answers(load_model(given, device="cpu"))
+    with simulated_gpu() as gpu:
+        model = load_model(given, device="cuda")
+        gpu.operations = 0
+        assert_alike(answers(model), expected)
+    assert gpu.operations > 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_recurrent_networks_answer_on_a_gpu_what_they_answer_on_the_cpu(
+    kind: Kind, tmp_path: Path
+) -> None:
+    built = build_recurrent(kind)
+    write_folder(tmp_path / "model", built._network, built._words)
+    given = f"{kind}:{tmp_path / 'model'}"
+    expected = answers(load_model(given, device="cpu"))
+    with simulated_gpu() as gpu:
+        model = load_model(given, device="cuda")
+        gpu.operations = 0
+        assert_alike(answers(model), expected)
+    assert gpu.operations > 20
+
+
+@pytest.mark.parametrize("base", ["bert", "gpt2"])
+def test_classifiers_answer_on_a_gpu_what_they_answer_on_the_cpu(
+    base: str, tiny_checkpoint: Folder, tmp_path: Path
+) -> None:
+    given = f"classifier:{build_classifier(tiny_checkpoint(base), tmp_path / base, num_labels=2)}"
+    expected = load_scorer(given, device="cpu").scores(SENTENCES)
+    with simulated_gpu() as gpu:
+        model = load_scorer(given, device="cuda")
+        gpu.operations = 0
+        assert model.scores(SENTENCES) == pytest.approx(expected, abs=1e-5)
+    assert gpu.operations > 20
+
+
+def test_bfloat16_is_rounded_on_a_gpu_as_on_the_cpu(tiny_checkpoint: Folder) -> None:
+    given = specification(tiny_checkpoint, "gpt2")
+    expected = load_model(given, device="cpu", dtype="bfloat16")
+    exact = expected.float32_log_probs(SENTENCES)
+    with simulated_gpu():
+        model = load_model(given, device="cuda", dtype="bfloat16")
+        rounded, ours = model.log_probs(SENTENCES), model.float32_log_probs(SENTENCES)
+    assert ours == pytest.approx(exact, rel=1e-6)
+    assert rounded == pytest.approx(exact, rel=0.02)
+    assert (np.abs(rounded / exact - 1) > 1e-4).any()
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"),
+    [(("gpt2", "bert@pll-original"), False), (("bert@pll-original", "gpt2"), True)],
+    ids=["alone", "in shared batches"],
+)
+def test_a_search_on_a_gpu_finds_what_it_finds_on_the_cpu(
+    tiny_checkpoint: Folder, names: tuple[str, str], shared: bool
+) -> None:
+    given = [specification(tiny_checkpoint, name) for name in names]
+    natural = Sentence.parse("She sleeps there.")
+    words = Vocabulary.from_sentences([natural, *TEXTS[:6]])
+    recipe = replace(DEFAULT, perturbation=None, restarts=SINGLE)  # one search of one round
+    accept, reject = (load_model(name, device="cpu") for name in given)
+    expected = synthesize(accept, reject, natural, words, recipe=recipe)
+    batches = []
+
+    def beside_itself(call: NetworkCall) -> Answer:
+        """Computed in one batch with the same call of another search."""
+        batches.append(call)
+        return compute_all([call, call])[0]
+
+    with simulated_gpu() as gpu, ExitStack() as stack:
+        accept, reject = (load_model(name, device="cuda") for name in given)
+        gpu.operations = 0
+        if shared:
+            stack.enter_context(runner(beside_itself))
+            stack.enter_context(merged())
+        found = synthesize(accept, reject, natural, words, recipe=recipe)
+    assert gpu.operations > 1_000
+    assert (len(batches) > 10) == shared
+    assert found.synthetic == expected.synthetic != natural
+    assert found.log_probs == pytest.approx(expected.log_probs, rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [n for n, a in ARCHITECTURES.items() if not a.refused])
+def test_every_architecture_is_scored_right_on_a_gpu(name: str, tmp_path: Path) -> None:
+    """Witness: a plain forward pass on the CPU, see `architectures`."""
+    folder = save(name, tmp_path)
+    with simulated_gpu():
+        errors = compare(folder, "float32", device="cuda")
+    assert errors.largest <= TOLERANCES["float32"] * errors.longest
+
+
+def test_the_simulated_gpu_refuses_what_a_gpu_refuses() -> None:
+    with simulated_gpu():
+        there = torch.arange(3.0).to(DEVICE)
+        with pytest.raises(RuntimeError, match="same device"):
+            there + torch.ones(3)
+        with pytest.raises(RuntimeError, match="same device"):
+            torch.cat([there, torch.ones(3)])
+        with pytest.raises((RuntimeError, TypeError), match="numpy"):
+            there.numpy()
+        assert there.device.type == DEVICE
+        assert (there + 1).cpu().tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("ask", "waits"),
+    [
+        (lambda there: there.sum().item(), ["item"]),
+        (lambda there: bool(there.any()), ["item"]),
+        (lambda there: there[there > 1], ["index by a mask"]),
+        (lambda there: there.cpu(), ["copy to the host"]),
+        (lambda there: there[torch.tensor([0, 1])], ["index by numbers of the host"]),
+        (lambda there: torch.ones(2).to(there.device), ["copy from memory that is not pinned"]),
+        (lambda there: to_device(np.arange(3), there.device), []),
+        (lambda there: there[1:].softmax(0) @ there[1:], []),
+    ],
+)  # fmt: skip
+def test_the_simulated_gpu_is_waited_for_where_a_gpu_is(
+    ask: Callable[[torch.Tensor], object], waits: list[str]
+) -> None:
+    """Witness: what CUDA does, by PyTorch's documentation of asynchronous execution."""
+    with simulated_gpu() as gpu:
+        there = to_device(np.arange(3), DEVICE).float()
+        assert gpu.waits == []
+        ask(there)
+    assert [
+        wait.replace("_local_scalar_dense", "item").replace("is_nonzero", "item")
+        for wait in gpu.waits
+    ] == waits
