@@ -17,6 +17,7 @@ import torch
 
 from contstim.errors import ModelError
 from contstim.models.costs import count, timed
+from contstim.models.float32_products import float32_products
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -192,22 +193,6 @@ def out_of_memory(error: Exception) -> bool:
         return True
     message = str(error).lower()
     return any(sign in message for sign in _NO_MEMORY)
-
-
-@contextmanager
-def float32_products() -> Iterator[None]:
-    """Within a `with` statement, float32 means float32 in this process.
-
-    GPUs would round float32 products to TF32's ten bits: those of recurrent layers unless told
-    otherwise, those of others where a program has asked for it.
-    """
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = cudnn.allow_tf32, matmul.allow_tf32
-    cudnn.allow_tf32 = matmul.allow_tf32 = False
-    try:
-        yield
-    finally:
-        cudnn.allow_tf32, matmul.allow_tf32 = before
 
 
 @contextmanager

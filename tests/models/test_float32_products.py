@@ -1,0 +1,110 @@
+"""Float32 products are float32 within every pass, whatever a program has asked PyTorch for.
+
+Witness: PyTorch's own settings, which it tells by `fp32_precision` for each kind of operation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from contstim.models.catalog import load_model
+from contstim.models.float32_products import float32_products
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+backends: Any = torch.backends
+KINDS = [
+    backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn,
+    backends.mkldnn.matmul, backends.mkldnn.conv, backends.mkldnn.rnn,
+]  # fmt: skip
+WISHES = {
+    "nothing": lambda: None,
+    "allow_tf32": lambda: setattr(backends.cuda.matmul, "allow_tf32", True),
+    "no TF32 in cuDNN": lambda: setattr(backends.cudnn, "allow_tf32", False),
+    "high": lambda: torch.set_float32_matmul_precision("high"),
+    "medium": lambda: torch.set_float32_matmul_precision("medium"),
+    "newer, everywhere": lambda: setattr(backends, "fp32_precision", "tf32"),
+    "newer, products": lambda: setattr(backends.cuda.matmul, "fp32_precision", "tf32"),
+    "newer, cuDNN": lambda: setattr(backends.cudnn, "fp32_precision", "tf32"),
+    "newer, one kind": lambda: setattr(backends.cudnn.conv, "fp32_precision", "ieee"),
+    "newer, the processor": lambda: setattr(backends.mkldnn, "fp32_precision", "bf16"),
+}
+
+
+def told() -> list[str]:
+    """What PyTorch says by both kinds of settings."""
+    found = [kind.fp32_precision for kind in KINDS]
+    for ask in (
+        lambda: backends.cuda.matmul.allow_tf32,
+        lambda: backends.cudnn.allow_tf32,
+        torch.get_float32_matmul_precision,
+    ):
+        try:
+            found.append(str(ask()))
+        except RuntimeError:
+            found.append("hidden by the newer settings")
+    return found
+
+
+@pytest.fixture(params=list(WISHES))
+def wish(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What a program has asked for, and at the end no more."""
+    everywhere = (backends, backends.cudnn, backends.mkldnn)
+    before = told(), [place.fp32_precision for place in everywhere]
+    WISHES[request.param]()
+    yield request.param
+    for place, precision in zip(everywhere, before[1], strict=True):
+        place.fp32_precision = precision
+    torch.set_float32_matmul_precision("highest")
+    backends.cudnn.allow_tf32 = True
+    for kind, precision in zip(KINDS, before[0][: len(KINDS)], strict=True):
+        kind.fp32_precision = precision
+    assert (told(), [place.fp32_precision for place in everywhere]) == before
+
+
+def test_nothing_is_rounded_within_and_all_is_as_it_was_afterwards(wish: str) -> None:
+    before = told()
+    assert (before[:6] != ["ieee"] * 6) or wish == "nothing"
+    with float32_products():
+        assert told()[:6] == ["ieee"] * 6
+        with float32_products():
+            assert told()[:6] == ["ieee"] * 6
+        assert told()[:6] == ["ieee"] * 6
+    assert told() == before
+
+
+def test_an_error_leaves_the_settings_of_a_program(wish: str) -> None:
+    del wish
+    before = told()
+    with pytest.raises(KeyError), float32_products():
+        raise KeyError
+    assert told() == before
+
+
+def test_networks_compute_products_as_float32(
+    wish: str, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    """A program that has used the newer settings could not score at all once."""
+    del wish
+    model: Any = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
+    seen: list[str] = []
+    handle = model._checkpoint.model.register_forward_hook(lambda *_: seen.extend(told()[:6]))
+    model.log_probs([Sentence.parse("She sleeps.")])
+    handle.remove()
+    assert set(seen) == {"ieee"}
+
+
+def test_before_pytorch_2_9_the_older_settings_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contstim.models.float32_products._kinds_of_operations", list)
+    before = told()
+    with float32_products():
+        assert told()[-3:] == ["False", "False", "highest"]
+    assert told()[-3:] == before[-3:]
+    for kind, precision in zip(KINDS, before[:6], strict=True):  # which the older ones change too
+        kind.fp32_precision = precision
