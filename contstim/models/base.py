@@ -300,6 +300,13 @@ class LanguageModel(Scorer):
     not report.
     """
 
+    is_black_box: bool = False
+    """Whether nothing is known but scores of whole sentences, as of a model behind a server.
+
+    A search then learns from all scores so far what to expect of others, with the help of
+    `tokens_per_word`, and of a draft where there is one.
+    """
+
     @abstractmethod
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Log-probabilities of sentences, (n_sentences,), nats.

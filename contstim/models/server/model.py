@@ -47,7 +47,8 @@ class ServerModel(LanguageModel):
     As `CausalModel` under the rule `log-likelihood`, with the network elsewhere: sentences are cut
     here, and the server is sent token ids. It is tried out when the model is made (`handshake`).
 
-    A search knows nothing of a sentence but its score, and asks a draft where there is one.
+    A search knows nothing of a sentence but its score and its number of tokens, and asks a draft
+    where there is one.
 
     Args:
         address: of the server and its model.
@@ -65,6 +66,7 @@ class ServerModel(LanguageModel):
     """
 
     reports_passes = True
+    is_black_box = True
 
     def __init__(
         self,

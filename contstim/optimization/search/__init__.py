@@ -42,6 +42,7 @@ recipes       ways to search under a name: ours (`default`), and the published o
 climb         the one loop
 proposers     how a better word is looked for: screen, draft, score exactly
 screening     what is expected of each word at a position, and the state: what a search has learned
+black_box     what is expected of sentences where only scores of whole ones are known
 regression    a better word in the published way, by lines fitted to a few exact scores
 perturbation  new starts for the loop
 oscillation   new starts from below the floor, where all words are scored at once

@@ -103,6 +103,10 @@ class Evaluator:
             self.exact_passes[number] = self.exact_passes[number] or float(passes)
         return scores[sentence]
 
+    def known_log_prob(self, number: int, sentence: Sentence) -> float:
+        """The same where it has been computed before, else nan."""
+        return self._scores[number].get(sentence, np.nan)
+
     def log_probs(self, sentence: Sentence, *, afresh: bool = False) -> FloatArray:
         """Exact log-probabilities of a sentence, scored alone, (n_models,), nats.
 

@@ -121,7 +121,7 @@ class ScreeningProposer(Proposer):
         # Screen all words. Where every model tells exact scores, as n-gram models do, that is all.
         words = position.words
         estimates = PositionEstimates(position, objective, evaluator, state)
-        if estimates.refined.all():
+        if not estimates.spread.any():
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
             return rank_exactly(position, objective, evaluator, words, log_probs)
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.optimization.search.black_box import BlackBoxEstimates, SentenceRegression
 from contstim.optimization.search.improvement import most_improving
 
 if TYPE_CHECKING:
@@ -63,8 +64,17 @@ class PositionEstimates:
         # Estimated differences from the word that stands there, by the stage they came from.
         self._differences = {stage: np.full(shape, np.nan) for stage in Stage}
         bounds = np.empty(shape)
+        # Where only scores of whole sentences are known, estimates are made in another way
+        self._black_boxes: dict[int, BlackBoxEstimates] = {}
         here = position.column  # the column of the word that stands there
-        for number in range(len(evaluator.models)):
+        for number, model in enumerate(evaluator.models):
+            if model.is_black_box:
+                regression = state.regression(number)
+                box = BlackBoxEstimates(number, position, evaluator, regression)
+                self._black_boxes[number] = box
+                self.mean[number], self.spread[number] = box.predict()
+                self.refined[number], bounds[number] = box.refined, np.inf
+                continue
             screening = evaluator.screen(number, position)
             bounds[number] = screening.upper_bound
             if screening.complete:  # exact scores of all words need no calibration
@@ -80,8 +90,7 @@ class PositionEstimates:
             mean[is_exact] = screening.exact[is_exact]
             self.spread[number, is_exact] = 0
             self.refined[number] = is_exact
-        # So early, only what a model told exactly counts as refined.
-        exact = np.where(self.refined, self.mean, np.nan)
+        exact = np.where(self.spread == 0, self.mean, np.nan)  # what was told exactly
         promising = objective.promising(exact, bounds, position.current.loss)
         self.open: BoolArray = position.allowed & promising
 
@@ -149,6 +158,7 @@ class PositionEstimates:
         position, evaluator = self._position, self._evaluator
         words = [position.words[i] for i in columns.tolist()]
         passes = evaluator.tallies[number].total.rows
+        box = self._black_boxes.get(number)
         draft = evaluator.models[number].draft(draft_covers)
         if draft is None:
             log_probs = evaluator.replacement_log_probs(number, position, words)
@@ -161,7 +171,11 @@ class PositionEstimates:
                     position.sentence, position.index, [*words, position.word]
                 )
             differences = log_probs[:-1] - log_probs[-1]
-            self._expect(number, columns, differences, Stage.DRAFT)
+            if box is None:
+                self._expect(number, columns, differences, Stage.DRAFT)
+            else:
+                box.redraft(columns, log_probs[:-1])
+                self.mean[number], self.spread[number] = box.predict()
         self.refined[number, columns] = True
         self._compare(number, columns, differences, Stage.SCREEN)
         passes = evaluator.tallies[number].total.rows - passes
@@ -177,6 +191,11 @@ class PositionEstimates:
         """
         self._state.record_batch(improved=improved)
         for number, scores in enumerate(exact):
+            if number in self._black_boxes:
+                box = self._black_boxes[number]
+                box.learn(columns, scores)
+                self.mean[number], self.spread[number] = box.predict()
+                continue
             differences = scores - self._position.current.log_probs[number]
             self._compare(number, columns, differences, Stage.DRAFT)
 
@@ -220,12 +239,17 @@ class SearchState:
         self._calibrations = [
             {stage: Calibration(stage.value) for stage in Stage} for _ in range(n_models)
         ]
+        self._regressions = [SentenceRegression() for _ in range(n_models)]
         self._passes, self._words = [0] * n_models, [0] * n_models  # spent on refined estimates
         self._improvements = self._batches = 0
 
     def calibration(self, number: int, stage: Stage) -> Calibration:
         """How a model's estimates of one stage relate to what they come to."""
         return self._calibrations[number][stage]
+
+    def regression(self, number: int) -> SentenceRegression:
+        """How sentences relate to their scores under a model that is a black box."""
+        return self._regressions[number]
 
     def expected_cost(self, number: int, guess: float) -> float:
         """Passes that a refined estimate of one word takes under a model, 1 or more.

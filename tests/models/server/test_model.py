@@ -90,6 +90,7 @@ def test_a_search_knows_scores_alone_and_asks_the_draft(
     with healthy.running() as url:
         options = f"tokenizer={checkpoint.location}&draft=kenlm:{tmp_path / '2.arpa'}"
         served = load_model(f"server:{url}#{MODEL}?{options}")
+        assert served.is_black_box
         answer = served.replacements(PARSED[1], 1, ["sleeps", "walks"])
         assert np.isnan(answer.exact).all()
         assert np.isinf(answer.upper_bound).all()
