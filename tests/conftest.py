@@ -6,15 +6,17 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fontTools.subset import Options
 from hypothesis import settings
 
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
+from contstim.reporting import canvas
 from contstim.sentence import Sentence
 
 # So that records of two runs are the same; a test of dates sets its own
@@ -54,6 +56,20 @@ def freeze_what_lasts() -> None:
 def frozen() -> None:
     """At the start of every file: the file before it may have imported libraries."""
     freeze_what_lasts()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_figures() -> Iterator[None]:
+    """Figures of fewer pixels, and fonts without the tables of ligatures and kerning.
+
+    No test looks at single pixels, and no reader of a PDF at these tables; with them, fonts are
+    half of the time of an analysis.
+    """
+    unread = {"GDEF", "GPOS", "GSUB", "kern"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canvas, "_DPI", 72)
+        patch.setattr(Options, "_drop_tables_default", [*Options._drop_tables_default, *unread])
+        yield
 
 
 @pytest.fixture(scope="session")
