@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fontTools.subset import Options
 from hypothesis import settings
 
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
+from contstim.reporting import canvas
 from contstim.sentence import Sentence
 
 # So that records of two runs are the same; a test of dates sets its own
@@ -23,16 +26,58 @@ settings.register_profile("untimed", deadline=None)  # a slow machine is no defe
 settings.load_profile("untimed")
 
 
+def pytest_collection() -> None:
+    """Load every test file without the garbage collector: nothing in them is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_runtest_teardown() -> None:
     """Close the figures that a test has shown, so that none is left to the next one."""
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
 
 
+def freeze_what_lasts() -> None:
+    """Hide from the garbage collector what lives as long as the tests do.
+
+    Libraries, the tests themselves and the grammar of the embedded English are millions of objects,
+    and would else be walked whenever a model is dropped. Garbage made later is found as ever.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> None:
+    """At the start of every file: the file before it may have imported libraries."""
+    freeze_what_lasts()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_figures() -> Iterator[None]:
+    """Figures of fewer pixels, and fonts without the tables of ligatures and kerning.
+
+    No test looks at single pixels, and no reader of a PDF at these tables; with them, fonts are
+    half of the time of an analysis.
+    """
+    unread = {"GDEF", "GPOS", "GSUB", "kern"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canvas, "_DPI", 72)
+        patch.setattr(Options, "_drop_tables_default", [*Options._drop_tables_default, *unread])
+        yield
+
+
 @pytest.fixture(scope="session")
 def english() -> list[Sentence]:
     """Three thousand sentences of the embedded English."""
-    return generate(3_000, seed=7)
+    sentences = generate(3_000, seed=7)
+    freeze_what_lasts()
+    return sentences
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ def write_html(report: Report) -> str:
     )
 
 
+@functools.cache  # a study writes its page twice a stage; compiling takes longer than filling in
 def page_template(package: str, name: str) -> Template:
     """A page's form beside a package's modules; every text that is filled in is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -91,10 +91,14 @@ class Precision:
             groups: each with items of its own.
             participants: in each group.
         """
+        limits = self._limits(LEVEL / 2, groups, participants)
+        return self._power(effect, groups, participants, limits)
+
+    def _power(self, effect: float, groups: int, participants: int, limits: FloatArray) -> float:
+        """`power` at limits that are known already; they take nearly all of its time."""
         from scipy.special import ndtr
 
         errors = self._usable(effect, groups, participants)[:, None]
-        limits = self._limits(LEVEL / 2, groups, participants)
         with np.errstate(invalid="ignore", divide="ignore"):
             shift = effect / errors
             rates = (ndtr(shift - limits) + ndtr(-shift - limits)).mean(axis=1)
@@ -126,12 +130,16 @@ class Precision:
         """
         from scipy.optimize import brentq
 
+        most = float(np.nanmax(self.widest, initial=0.0))
+        if most == 0:
+            return np.nan
+        limits = self._limits(LEVEL / 2, groups, participants)
+
         def excess(effect: float) -> float:
-            share = self.power(effect, groups, participants)
+            share = self._power(effect, groups, participants, limits)
             return (share if np.isfinite(share) else 1.0) - rate
 
-        most = float(np.nanmax(self.widest, initial=0.0))
-        if most == 0 or not np.isfinite(self.power(most, groups, participants)):
+        if not np.isfinite(self._power(most, groups, participants, limits)):
             return np.nan
         if excess(most) < 0:
             return np.nan

@@ -98,7 +98,13 @@ class CollectProcess:
             command = ["bash", "-c", limited, "bash", *command]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, env=environment, bufsize=0
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                bufsize=0,
+                # A shell's background jobs ignore it, and the server would never end
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
         assert self._process.stdout is not None
         if not self._process.stdout.readline().startswith(b"http://127.0.0.1:"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
 
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.models.checkpoints import Checkpoint
-
-torch.set_num_threads(2)
 
 KINDS = ("bert", "roberta", "electra", "albert", "modernbert", "xlm")
 

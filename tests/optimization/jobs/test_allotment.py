@@ -63,16 +63,16 @@ def test_a_study_that_has_grown_is_repeated_elsewhere_from_its_allotment(
     changed: Changed, study: SynthesisPlan, tmp_path: Path
 ) -> None:
     """Witness: the study that has grown; and one that has not, which has other sentences."""
-    bigram, trigram, fourgram = study.models
-    names = parse_models([f"c={bigram}", f"b={trigram}", f"a={fourgram}"])
+    first, second, third = study.models
+    names = parse_models([f"c={first}", f"b={second}", f"a={third}"])
     grown = tmp_path / "grown.sqlite"
     plan = changed(per_pair=2)
     # The last two first, so that the study has an order of its own
-    find(replace(plan, models=(trigram, fourgram)), grown)
+    find(replace(plan, models=(second, third)), grown)
     results = find(plan, grown, changes=AllowedChanges(models=True))
     assert [(p.model_1, p.model_2) for p in results.pairs][1:] == [
-        (trigram, bigram),
-        (fourgram, bigram),
+        (second, first),
+        (third, first),
     ]
     path = tmp_path / "allotment.csv"
     write_allotment(path, renamed(results, names).allotment)

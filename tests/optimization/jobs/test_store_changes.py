@@ -57,13 +57,9 @@ def four(trained: Path) -> tuple[str, ...]:
 
 @pytest.fixture
 def plan(study: SynthesisPlan, four: tuple[str, ...]) -> Callable[..., SynthesisPlan]:
-    """The study with two triplets a pair, the models of these numbers, and other values.
-
-    Its searches are the shorter ones: what is tested is which of them are made.
-    """
-    usual = {"per_pair": 2, "recipe": "golan2023"}
+    """The study with two triplets a pair, the models of these numbers, and other values."""
     return lambda *numbers, **values: replace(
-        study, **{"models": tuple(four[n] for n in numbers), **usual, **values}
+        study, **{"models": tuple(four[n] for n in numbers), "per_pair": 2, **values}
     )
 
 

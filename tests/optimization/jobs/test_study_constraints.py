@@ -27,6 +27,7 @@ from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.tasks import SEEDS, Judge, TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.constraints import WordLimits
+from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.store import JobState, Outcome, Store, TripletStore
@@ -82,9 +83,9 @@ def test_settings_name_constraints_and_a_store_of_before_has_none(
     plan = two().with_defaults(settings, capitals=None, plausible=None)
     assert plan == two()
     assert find(plan, path) == before
-    new = two().with_defaults({}, capitals=None, plausible=None)
+    new = two(recipe="default").with_defaults({}, capitals=None, plausible=None)
     assert (new.capitals, new.plausible) == (True, Plausibility(0.25))
-    published = two(recipe="golan2023").with_defaults({}, capitals=None, plausible=None)
+    published = two().with_defaults({}, capitals=None, plausible=None)
     assert (published.capitals, published.plausible) == (False, Plausibility())
     for values, difference in (
         ({"limits": WordLimits(max_changes=2)}, r"max changes: \(none\) → 2"),
@@ -190,6 +191,7 @@ def test_a_judge_finds_every_sentence_plausible(
             second,
             triplet.natural,
             words,
+            recipe=recipe_named(plan.recipe),
             fluency=(fourgram, floor),
             seed=seed,
             seeds=SEEDS,
