@@ -301,10 +301,10 @@ class LanguageModel(Scorer):
     """
 
     is_black_box: bool = False
-    """Whether nothing is known but scores of whole sentences, as of a model behind a server.
+    """Whether a search is to learn from scores of whole sentences what to expect of others.
 
-    A search then learns from all scores so far what to expect of others, with the help of
-    `tokens_per_word`, and of a draft where there is one.
+    So it does for a model behind a server, which tells nothing else: with the help of
+    `tokens_per_word`, and of a draft where there is one. What `replacements` tells is not used.
     """
 
     @abstractmethod

@@ -146,7 +146,7 @@ def writes_at_once(device: torch.device | str) -> int:
 def to_device(indices: IntArray | torch.Tensor, device: torch.device | str) -> torch.Tensor:
     """Indices on a device, copied to a GPU without waiting for what it computes."""
     tensor = torch.as_tensor(indices)
-    if torch.device(device).type != "cuda":
+    if torch.device(device).type == "cpu":
         return tensor.to(device)
     # From ordinary memory, the copy would wait until the GPU has done all that it was given
     return tensor.pin_memory().to(device, non_blocking=True)

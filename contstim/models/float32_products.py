@@ -9,40 +9,72 @@ kind of operation by kind of operation.
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _BACKENDS: Any = torch.backends
+_LOCK = threading.Lock()
+_FLOAT32 = ("ieee", "none")  # none: nothing was set, which means float32
 
 
 @contextmanager
 def float32_products() -> Iterator[None]:
     """Within a `with` statement, float32 means float32 in this process.
 
-    Afterwards a program finds its settings as they were.
+    The settings are those of all threads: the first statement that begins makes them, and when the
+    last one has ended, a program finds its own again. What cuDNN has by default counts as set then,
+    and is no longer changed by a wider setting.
     """
+    with _LOCK:
+        if not _Entered.statements:
+            _Entered.restore = _set_float32()
+        _Entered.statements += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _Entered.statements -= 1
+            if not _Entered.statements:
+                _Entered.restore()
+
+
+class _Entered:
+    """The statements that have begun and not ended, and what undoes the settings of the first."""
+
+    statements = 0
+    restore: Callable[[], None]
+
+
+def _set_float32() -> Callable[[], None]:
+    """Have float32 products computed as such; returns what undoes it."""
     kinds = _kinds_of_operations()
     before = [kind.fp32_precision for kind in kinds]
     try:
         older = torch.get_float32_matmul_precision(), _BACKENDS.cudnn.allow_tf32
     except RuntimeError:  # a program has set the newer ones, which the older ones cannot tell
         older = None
-    try:
-        if older is not None:
-            _set_older("highest", allow_tf32=False)
-        for kind in kinds:
+    if older is not None:
+        _set_older("highest", allow_tf32=False)
+    for kind in kinds:
+        if kind.fp32_precision not in _FLOAT32:  # by a newer setting
             kind.fp32_precision = "ieee"
-        yield
-    finally:
+
+    def restore() -> None:
         if older is not None:
             _set_older(older[0], allow_tf32=older[1])
         for kind, precision in zip(kinds, before, strict=True):
-            kind.fp32_precision = precision
+            if kind.fp32_precision != precision:
+                kind.fp32_precision = "none"  # which is enough where it was inherited
+            if kind.fp32_precision != precision:
+                kind.fp32_precision = precision
+
+    return restore
 
 
 def _kinds_of_operations() -> list[Any]:

@@ -12,18 +12,17 @@ they are right can be seen too; how fast a GPU is cannot.
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+import pytest
 import torch
 from torch.utils import _python_dispatch, backend_registration
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from contstim.models.batching import to_device
 from contstim.models.checkpoints import devices, memory
 from contstim.models.recurrent import folder
 
@@ -37,8 +36,15 @@ _ASK = {
     "_local_scalar_dense", "allclose", "argwhere", "equal", "is_nonzero", "item", "masked_select",
     "nonzero", "nonzero_numpy", "_unique2", "unique_consecutive", "unique_dim",
 }  # fmt: skip
+_MIXED = (
+    "{}: expected all tensors to be on the same device, and found some on the CPU beside some on "
+    "the simulated one"
+)
 _COPY = {"to", "_to_copy", "copy_"}
 _ARE_TOLD_BY_SHAPES = {"_has_compatible_shallow_copy_type"}
+
+if not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"):
+    pytest.skip("this PyTorch has no devices in Python", allow_module_level=True)
 
 _mode: Any = _python_dispatch.TorchDispatchMode
 _internals: Any = backend_registration
@@ -95,6 +101,7 @@ class SimulatedGPU(_mode):  # type: ignore[misc]
     Attributes:
         waits: the operations so far for which the host waited.
         operations: how many operations the device has computed.
+        at_copies: how many of them there had been at each copy to the host.
     """
 
     latest: SimulatedGPU
@@ -103,6 +110,7 @@ class SimulatedGPU(_mode):  # type: ignore[misc]
         super().__init__()
         self.waits: list[str] = []
         self.operations = 0
+        self.at_copies: list[int] = []
         SimulatedGPU.latest = self
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -142,12 +150,16 @@ class SimulatedGPU(_mode):  # type: ignore[misc]
         if name in _COPY:
             if there and target == "cpu":
                 self.waits.append("copy to the host")
-            elif any(map(len, here)) and target == DEVICE and not _called_by_to_device():
+                self.at_copies.append(self.operations)
+            elif target == DEVICE and any(len(t) and not hasattr(t, "pinned") for t in here):
                 self.waits.append("copy from memory that is not pinned")
         elif name in _ASK:
             self.waits.append(name)
         elif name in {"index", "index_put", "index_put_"}:
             indices = [index for index in args[1] if index is not None]
+            # Indices may come from the host; what they point to, and what is put there, may not
+            if any(map(_is_of_the_cpu, (args[0], *args[2:]))):
+                raise RuntimeError(_MIXED.format(name))
             if any(index.dtype in {torch.bool, torch.uint8} for index in indices):
                 self.waits.append(f"{name} by a mask")
             if any(_is_of_the_cpu(index) for index in indices):
@@ -155,10 +167,7 @@ class SimulatedGPU(_mode):  # type: ignore[misc]
         elif name == "repeat_interleave" and any(isinstance(x, torch.Tensor) for x in args[1:]):
             self.waits.append(name)
         elif here and there and name not in _ARE_TOLD_BY_SHAPES:
-            raise RuntimeError(
-                f"{name}: expected all tensors to be on the same device, and found some on the "
-                f"CPU beside some on the simulated one"
-            )
+            raise RuntimeError(_MIXED.format(name))
 
 
 def _is_of_the_cpu(leaf: object) -> bool:
@@ -172,14 +181,11 @@ def _on_the_cpu(leaf: Any) -> Any:
     return torch.device("cpu") if isinstance(leaf, torch.device) else leaf
 
 
-def _called_by_to_device() -> bool:
-    """Whether a copy is made by the function that pins memory on a GPU."""
-    frame = sys._getframe()
-    while frame.f_back is not None:
-        frame = frame.f_back
-        if frame.f_code is to_device.__code__:
-            return True
-    return False
+def _pinned(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy that is known to be in pinned memory."""
+    copy: Any = tensor.clone()
+    copy.pinned = True
+    return copy  # type: ignore[no-any-return]
 
 
 def _histc(numbers: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
@@ -255,6 +261,7 @@ def simulated_gpu() -> Iterator[SimulatedGPU]:
                     mock.patch.object(module, "resolve_device", return_value=DEVICE)
                 )
             stack.enter_context(mock.patch.object(memory, "free_memory", return_value=2**40))
+            stack.enter_context(mock.patch.object(torch.Tensor, "pin_memory", _pinned))
             # Tensors of an inference mode cannot be looked at in part from Python
             stack.enter_context(mock.patch.object(torch.inference_mode, "__enter__", _enter))
             stack.enter_context(mock.patch.object(torch.inference_mode, "__exit__", _leave))

@@ -184,6 +184,11 @@ def test_the_simulated_gpu_refuses_what_a_gpu_refuses() -> None:
             there + torch.ones(3)
         with pytest.raises(RuntimeError, match="same device"):
             torch.cat([there, torch.ones(3)])
+        places = torch.tensor([0, 1]).to(DEVICE)
+        with pytest.raises(RuntimeError, match="same device"):
+            torch.ones(3)[places]
+        with pytest.raises(RuntimeError, match="same device"):
+            there[places] = torch.ones(2)
         with pytest.raises((RuntimeError, TypeError), match="numpy"):
             there.numpy()
         assert there.device.type == DEVICE

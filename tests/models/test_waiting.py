@@ -1,13 +1,14 @@
 """How often the host waits for a GPU: questions to a device, and copies to it and from it.
 
-A GPU is not at hand where these tests run; `simulated_gpu` stands for it and notes each wait. What
-is noted must not grow with the batches.
+A GPU is not at hand where these tests run; `simulated_gpu` stands for it and notes each wait.
+Questions must not grow with the batches, and results must be copied when all has been computed.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -60,7 +61,12 @@ def test_questions_to_the_device_do_not_grow_with_the_batches(
         for tokens in (10**6, 16):
             for network in _budgets(model):
                 network.tokens = tokens
+            gpu.at_copies.clear()
             asked[tokens], batches[tokens] = waits(gpu, model, alike)
+    # A copy for each batch of the last call; something is computed only between those of 32 batches
+    # and the next
+    assert len(gpu.at_copies) == batches[16]
+    assert np.count_nonzero(np.diff(gpu.at_copies) > 1) == (batches[16] - 1) // 32
     assert batches[16] > batches[10**6]
     assert asked[16] == asked[10**6] == []
 

@@ -113,6 +113,8 @@ class Reader:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                # A shell's background jobs ignore Ctrl-C
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
         assert self._server.stdout is not None
         address = self._server.stdout.readline()

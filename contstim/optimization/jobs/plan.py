@@ -218,6 +218,8 @@ class SynthesisPlan:
         for role, name, profile in models:
             settings[role] = name
             settings[f"{role} words"] = _describe(profile.words, "all")
+            if profile.is_black_box and role != "judge":  # searched otherwise in earlier stores
+                settings[f"{role} search"] = "learns from all of its scores"
             for aspect, value in asdict(profile.convention).items():
                 settings[f"{role} {aspect}"] = str(value)
             del settings[f"{role} tolerance"]  # measured: another machine's may differ

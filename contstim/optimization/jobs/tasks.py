@@ -51,11 +51,13 @@ class ModelProfile:
         convention: how its scores come about.
         words: those that it lets a search use; None where every word will do.
         training_text: the sentences that it was trained on; None where they are not known.
+        is_black_box: see `LanguageModel.is_black_box`.
     """
 
     convention: Convention
     words: Vocabulary | None
     training_text: TrainingText | None = None
+    is_black_box: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,12 @@ class InspectionTask(WorkerTask[SearchContext]):
     def perform(self, context: SearchContext) -> ModelProfile:
         """See `WorkerTask.perform`."""
         (model,) = context.models((self.model,))
-        return ModelProfile(model.convention, context.usable_words(model), model.training_text)
+        return ModelProfile(
+            model.convention,
+            context.usable_words(model),
+            model.training_text,
+            model.is_black_box,
+        )
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     Term: TypeAlias = str | tuple[str, str]  # a word, or two neighbours
 
 # Weights are independent and normal before anything is known; all in nats. The spreads of terms are
-# about those of highest likelihood in searches under a small GPT-2 of 8,000 tokens. Of the noise
-# that would be 0.7; searches that expect more of it try more words and end lower.
+# about those of highest likelihood in searches under a small GPT-2 of 8,000 tokens. The noise of
+# highest likelihood is 0.7 nats; with 2.0 searches try more words and find better ones.
 _OFFSET, _DRAFT, _TOKENS = range(3)  # the weights of every sentence; those of terms follow
 _MEANS = (0.0, 1.0, -4.0)
 _SPREADS = (100.0, 0.5, 4.0)
@@ -190,6 +190,8 @@ class BlackBoxEstimates:
         """Add exact log-probabilities of some words' sentences, (n_columns,), nats or nan."""
         drafted = self._finite_drafted()
         for column, log_prob in zip(columns.tolist(), log_probs.tolist(), strict=True):
+            if not np.isfinite(drafted[column]):
+                continue  # nothing can be learned beside a draft that has read no sentence yet
             sentence = self._position.replace(self._position.words[column])
             self._regression.learn(sentence, drafted[column], self._n_tokens[column], log_prob)
 
@@ -200,19 +202,23 @@ class BlackBoxEstimates:
     def predict(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of all words' sentences, (n_words,), nats."""
         position = self._position
+        drafted = self._finite_drafted()
         return self._regression.predict(
             position.sentence,
             position.index,
             position.words,
-            self._finite_drafted(),
+            np.where(np.isfinite(drafted), drafted, 0.0),  # all alike where none is known
             self._n_tokens,
         )
 
     def _finite_drafted(self) -> FloatArray:
-        """Scores under the draft; of sentences impossible there, the lowest of the search."""
+        """Scores under the draft; of sentences impossible there, the lowest of the search.
+
+        Infinity while that is not known.
+        """
         drafted = np.where(np.isfinite(self._drafted), self._drafted, np.inf)
         lowest = min(self._regression.lowest_drafted, drafted.min())
-        return np.where(np.isfinite(drafted), drafted, lowest if np.isfinite(lowest) else 0.0)
+        return np.where(np.isfinite(drafted), drafted, lowest)
 
 
 def _n_tokens(model: LanguageModel, position: Position) -> FloatArray:

@@ -437,6 +437,21 @@ def test_several_searches_are_kept_counted_and_resumed(
         assert gain == max(0, first - second)
 
 
+def test_stores_from_before_black_boxes_were_learned_are_of_another_study(
+    changed: Changed,
+) -> None:
+    """Their searches would find other sentences now; those of other models are as they were."""
+    convention = Convention("rule", "", False, "x")
+    known = ModelProfile(convention, None)
+    told = [
+        changed().settings([known, ModelProfile(convention, None, is_black_box=learned), known])
+        for learned in (False, True)
+    ]
+    assert set(told[1].items()) - set(told[0].items()) == {
+        ("model 2 search", "learns from all of its scores")
+    }
+
+
 def test_a_new_store_is_searched_as_the_recipe_says(changed: Changed) -> None:
     for recipe, restarts in (("default", DEFAULT.restarts.text), ("golan2023", None)):
         plan = changed(recipe=recipe, restarts=None).resumed({})

@@ -11,6 +11,7 @@ import pytest
 from contstim.models.base import Replacements
 from contstim.optimization.search.black_box import SentenceRegression
 from contstim.optimization.search.proposers import ScreeningProposer
+from contstim.optimization.search.screening import PositionEstimates, SearchState
 from contstim.sentence import Sentence
 from tests.optimization.search.toys import ExactRanking, TableModel, search_for
 
@@ -102,17 +103,19 @@ class HalfDeaf(TableModel):
         return super().score(sentence, stop) if known else -np.inf
 
 
-@pytest.mark.parametrize(
-    ("kind", "draft_error"), [(BlackBox, None), (BlackBox, 1.0), (Unhelpful, None)]
-)
+@pytest.mark.parametrize("kind", [BlackBox, Unhelpful])
 def test_a_search_between_black_boxes_comes_close_to_ranking_all_words(
-    kind: type[BlackBox], draft_error: float | None
+    kind: type[BlackBox],
 ) -> None:
-    """Witness: the best of all words at each position, each sentence scored in a plain loop."""
+    """Witness: the best of all words at each position, each sentence scored in a plain loop.
+
+    A search that learns nothing of words asks half of all sentences without a draft, and finds a
+    fifth of the drop with one that misleads.
+    """
     drops, asked = np.zeros(2), np.zeros(2)
     for seed in range(5):
         for way, proposer in enumerate((ExactRanking(), ScreeningProposer())):
-            models = [kind(n, "estimate", draft_error) for n in (2 * seed, 2 * seed + 1)]
+            models = [kind(n, "estimate") for n in (2 * seed, 2 * seed + 1)]
             search = search_for(models[0], models[1])
             result = search.climb(proposer, seed)
             exact = [TableModel(m.seed, "exact").log_probs([result.sentence])[0] for m in models]
@@ -121,4 +124,37 @@ def test_a_search_between_black_boxes_comes_close_to_ranking_all_words(
             drops[way] += result.start_log_probs[1] - result.log_probs[1]
             asked[way] += sum(len(set(model.asked)) for model in models)
     assert drops[1] > 0.8 * drops[0] > 0
-    assert asked[1] < 0.8 * asked[0]
+    assert asked[1] < 0.15 * asked[0]
+
+
+class WithoutA(TableModel):
+    """A draft that finds every sentence with the word `A` impossible."""
+
+    cheap_replacements = True
+
+    def score(self, sentence: Sentence, stop: int | None = None) -> float:
+        return super().score(sentence, stop) - 40 if "A" not in sentence.words else -np.inf
+
+
+class DraftedWithoutA(BlackBox):
+    def draft(self, effort: int = 1) -> TableModel:
+        del effort
+        return WithoutA(self.seed, "exact")
+
+
+def test_a_draft_that_cannot_read_the_natural_sentence_tells_nothing_of_it() -> None:
+    """Witness: what is expected where the unreadable word stands, if nothing was asked before.
+
+    Elsewhere all sentences are impossible under the draft, and no score of it is known.
+    """
+    model = DraftedWithoutA(0, "estimate")
+    expected = []
+    for visits in ([0], [2, 1, 0]):
+        search = search_for(model, TableModel(1, "exact"))
+        state = SearchState(2, np.random.default_rng(0))
+        for index in visits:
+            estimates = PositionEstimates(
+                search.at(index), search.objective, search.evaluator, state
+            )
+        expected.append((estimates.mean[0], estimates.spread[0]))
+    np.testing.assert_allclose(expected[1], expected[0])
