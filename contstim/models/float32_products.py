@@ -32,22 +32,22 @@ def float32_products() -> Iterator[None]:
     and is no longer changed by a wider setting.
     """
     with _LOCK:
-        if not _Entered.statements:
-            _Entered.restore = _set_float32()
-        _Entered.statements += 1
+        if not _Statements.begun:
+            _Statements.restore = _set_float32()
+        _Statements.begun += 1
     try:
         yield
     finally:
         with _LOCK:
-            _Entered.statements -= 1
-            if not _Entered.statements:
-                _Entered.restore()
+            _Statements.begun -= 1
+            if not _Statements.begun:
+                _Statements.restore()
 
 
-class _Entered:
-    """The statements that have begun and not ended, and what undoes the settings of the first."""
+class _Statements:
+    """How many have begun and not ended, and what undoes the settings of the first."""
 
-    statements = 0
+    begun = 0
     restore: Callable[[], None]
 
 
