@@ -21,6 +21,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.cli.running import run, succeed
+from tests.interrupts import hear_interrupts
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +287,7 @@ def test_interrupting_by_hand_leaves_no_table_and_no_traceback(folder: Path) -> 
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells may ignore it
+        preexec_fn=hear_interrupts,
     )
     deadline = time.monotonic() + 60
     while not (folder / "hand.sqlite-wal").exists():

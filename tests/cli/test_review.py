@@ -26,6 +26,7 @@ from contstim.stimuli import write_pairs, write_trials, write_triplets
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_responses, make_trials
 from tests.experiments.stimuli import some_pairs, some_triplets
+from tests.interrupts import hear_interrupts
 
 TRIPLETS, PAIRS = some_triplets(1), some_pairs(1)
 TRIALS = [replace(trial, group=1) for triplet in TRIPLETS for trial in triplet_trials(triplet)]
@@ -213,7 +214,7 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=hear_interrupts,
     )
     try:
         assert process.stdout is not None

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from contstim.cli import app
 from contstim.errors import ContstimError
 from contstim.sentence import Sentence
+from tests.interrupts import hear_interrupts
 
 KINDS = ("rnn", "lstm", "bilstm", "gpt2", "bert")
 TINY = "--embedding 8 --hidden 8 --epochs 3 --learning-rate 0.02 --device cpu".split()
@@ -45,7 +46,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells may ignore it
+        preexec_fn=hear_interrupts,
     )
 
 

@@ -124,13 +124,20 @@ def test_networks_compute_products_as_float32(
 ) -> None:
     """After the newer settings PyTorch refuses to tell the older ones."""
     del wish
+    before = told()
     model: Any = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
-    seen: list[str] = []
-    handle = model._checkpoint.model.register_forward_hook(lambda *_: seen.extend(told()[:6]))
-    model.log_probs([Sentence.parse("She sleeps.")])
+    seen: list[list[str]] = []
+    handle = model._checkpoint.model.register_forward_hook(lambda *_: seen.append(told()))
+    sentence = Sentence.parse("She sleeps in the small house.")
+    model.log_probs([sentence])
+    n_scored = len(seen)
+    model.replacements(sentence, 3, ("dog", "house"))
     handle.remove()
-    assert seen
-    assert set(seen) <= FLOAT32
+    assert len(seen) > n_scored > 0
+    for settings in seen:
+        assert set(settings[:6]) <= FLOAT32
+        assert "True" not in settings  # of the older ones, `allow_tf32`
+    assert told() == before
 
 
 def test_before_pytorch_2_9_the_older_settings_are_used(

@@ -51,11 +51,6 @@ NAMES = [
 ]  # fmt: skip
 
 
-def specification(tiny_checkpoint: Folder, name: str) -> str:
-    location, _, rule = name.partition("@")
-    return f"hf:{tiny_checkpoint(location)}" + (f"@{rule}" if rule else "")
-
-
 def answers(model: LanguageModel) -> dict[str, np.ndarray]:
     """All that a search asks a model."""
     sentence = FEW[0]
@@ -79,17 +74,21 @@ def assert_alike(ours: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -
         np.testing.assert_allclose(ours[what], values, rtol=0, atol=limit, err_msg=what)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_transformers_answer_on_a_gpu_what_they_answer_on_the_cpu(
-    tiny_checkpoint: Folder, name: str
-) -> None:
-    given = specification(tiny_checkpoint, name)
+def answers_on_a_gpu_as_on_the_cpu(given: str) -> int:
+    """Check it of the model of a specification; how many operations the GPU has computed."""
     expected = answers(load_model(given, device="cpu"))
     with simulated_gpu() as gpu:
         model = load_model(given, device="cuda")
         gpu.operations = 0
         assert_alike(answers(model), expected)
-    assert gpu.operations > 100
+    return gpu.operations
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_transformers_answer_on_a_gpu_what_they_answer_on_the_cpu(
+    tiny_checkpoint: Folder, name: str
+) -> None:
+    assert answers_on_a_gpu_as_on_the_cpu(tiny.specification(tiny_checkpoint, name)) > 100
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,13 +97,7 @@ def test_recurrent_networks_answer_on_a_gpu_what_they_answer_on_the_cpu(
 ) -> None:
     built = build_recurrent(kind)
     write_folder(tmp_path / "model", built._network, built._words)
-    given = f"{kind}:{tmp_path / 'model'}"
-    expected = answers(load_model(given, device="cpu"))
-    with simulated_gpu() as gpu:
-        model = load_model(given, device="cuda")
-        gpu.operations = 0
-        assert_alike(answers(model), expected)
-    assert gpu.operations > 20
+    assert answers_on_a_gpu_as_on_the_cpu(f"{kind}:{tmp_path / 'model'}") > 20
 
 
 @pytest.mark.parametrize("base", ["bert", "gpt2"])
@@ -121,7 +114,7 @@ def test_classifiers_answer_on_a_gpu_what_they_answer_on_the_cpu(
 
 
 def test_bfloat16_is_rounded_on_a_gpu_as_on_the_cpu(tiny_checkpoint: Folder) -> None:
-    given = specification(tiny_checkpoint, "gpt2")
+    given = tiny.specification(tiny_checkpoint, "gpt2")
     expected = load_model(given, device="cpu", dtype="bfloat16")
     exact = expected.float32_log_probs(SENTENCES)
     with simulated_gpu():
@@ -140,7 +133,7 @@ def test_bfloat16_is_rounded_on_a_gpu_as_on_the_cpu(tiny_checkpoint: Folder) -> 
 def test_a_search_on_a_gpu_finds_what_it_finds_on_the_cpu(
     tiny_checkpoint: Folder, names: tuple[str, str], shared: bool
 ) -> None:
-    given = [specification(tiny_checkpoint, name) for name in names]
+    given = [tiny.specification(tiny_checkpoint, name) for name in names]
     natural = Sentence.parse("She sleeps there.")
     words = Vocabulary.from_sentences([natural, *TEXTS[:6]])
     recipe = replace(DEFAULT, perturbation=None, restarts=SINGLE)  # one search of one round

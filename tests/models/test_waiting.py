@@ -44,10 +44,8 @@ def waits(gpu: SimulatedGPU, model: Any, sentences: list[Sentence]) -> tuple[lis
 def test_questions_to_the_device_do_not_grow_with_the_batches(
     tiny_checkpoint: Folder, name: str
 ) -> None:
-    location, _, rule = name.partition("@")
-    specification = f"hf:{tiny_checkpoint(location)}" + (f"@{rule}" if rule else "")
     with simulated_gpu() as gpu:
-        model: Any = load_scorer(specification, device="cuda")
+        model: Any = load_scorer(tiny.specification(tiny_checkpoint, name), device="cuda")
         # Sentences of one length each: rows of several would be padded, and the library asks
         # whether a mask hides anything, once for a batch
         by_length: dict[int, list[Sentence]] = {}
@@ -75,9 +73,8 @@ def test_questions_to_the_device_do_not_grow_with_the_batches(
 def test_rows_of_several_lengths_cost_one_question_a_batch(
     tiny_checkpoint: Folder, name: str
 ) -> None:
-    location, _, rule = name.partition("@")
     with simulated_gpu() as gpu:
-        model: Any = load_scorer(f"hf:{tiny_checkpoint(location)}@{rule}", device="cuda")
+        model: Any = load_scorer(tiny.specification(tiny_checkpoint, name), device="cuda")
         asked, batches = waits(gpu, model, SENTENCES)
     assert 0 < len(asked) <= batches
 
@@ -103,9 +100,7 @@ def test_results_of_many_batches_come_back_together(
     tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Nothing is copied to the host before the last batch has been handed to the device."""
-    location, _, rule = name.partition("@")
-    specification = f"hf:{tiny_checkpoint(location)}" + (f"@{rule}" if rule else "")
-    model: Any = load_scorer(specification, device="cpu")
+    model: Any = load_scorer(tiny.specification(tiny_checkpoint, name), device="cpu")
     expected = model.scores(SENTENCES[:8])
     for budget in _budgets(model):
         budget.tokens = 64

@@ -73,6 +73,12 @@ def build(name: str, folder: Path) -> Path:
     return place
 
 
+def specification(folder_of: Callable[[str], Path], name: str) -> str:
+    """Of a tiny checkpoint; `bert@chain` is the checkpoint `bert` under the rule `chain`."""
+    checkpoint, _, rule = name.partition("@")
+    return f"hf:{folder_of(checkpoint)}" + (f"@{rule}" if rule else "")
+
+
 def train_ngrams(order: int, path: Path) -> Path:
     """Save an n-gram model of the texts, which are too few for discounts of their own."""
     sentences = [Sentence.parse(text) for text in TEXTS * 2]

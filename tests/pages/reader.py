@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import run
+from tests.interrupts import hear_interrupts
 from tests.pages.blocks import Block, Command
 
 # What a batch script finds on a cluster: a program of each name that writes down what it is asked.
@@ -113,8 +114,7 @@ class Reader:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                # A shell's background jobs ignore Ctrl-C
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=hear_interrupts,
             )
         assert self._server.stdout is not None
         address = self._server.stdout.readline()

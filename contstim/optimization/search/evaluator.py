@@ -104,7 +104,7 @@ class Evaluator:
         return scores[sentence]
 
     def known_log_prob(self, number: int, sentence: Sentence) -> float:
-        """The same where it has been computed before, else nan."""
+        """Exact log-probability of a sentence scored before under one model, nats; else nan."""
         return self._scores[number].get(sentence, np.nan)
 
     def log_probs(self, sentence: Sentence, *, afresh: bool = False) -> FloatArray:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contstim.stimuli import Trial
+from tests.interrupts import hear_interrupts
 
 
 def write_study(
@@ -103,8 +104,7 @@ class CollectProcess:
                 stderr=log,
                 env=environment,
                 bufsize=0,
-                # A shell's background jobs ignore it, and the server would never end
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=hear_interrupts,
             )
         assert self._process.stdout is not None
         if not self._process.stdout.readline().startswith(b"http://127.0.0.1:"):

@@ -100,8 +100,7 @@ def test_a_quantized_network_scores_nearly_as_the_full_one(
     folders: dict[str, Path], name: str, quantize: Any, off: float
 ) -> None:
     """Witness: the full network; int8 keeps a weight to 1/250 of its row, int4 to about 1/12."""
-    location, _, rule = name.partition("@")
-    specification = f"hf:{folders[location]}" + (f"@{rule}" if rule else "")
+    specification = tiny.specification(folders.__getitem__, name)
     full = load_model(specification, device="cpu")
     small = load_model(specification, device="cpu", quantize=quantize)
     ours, theirs = small.log_probs(SENTENCES), full.log_probs(SENTENCES)

@@ -15,6 +15,7 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.devices import Placement
 from contstim.models.spread import has_parts_elsewhere
 from contstim.sentence import Sentence
+from tests.models import tiny
 from tests.models.checkpoints.conftest import edit_weights
 
 if TYPE_CHECKING:
@@ -53,9 +54,8 @@ def two_devices(location: str, *, first: str = "cpu", rest: str = "disk") -> dic
 def test_a_spread_network_scores_as_the_plain_one(
     tiny_checkpoint: Folder, name: str, kind: str
 ) -> None:
-    location, _, rule = name.partition("@")
-    folder = str(tiny_checkpoint(location))
-    specification = f"hf:{folder}@{rule}" if rule else f"hf:{folder}"
+    specification = tiny.specification(tiny_checkpoint, name)
+    folder = str(tiny_checkpoint(name.partition("@")[0]))
     parts = {"": "cpu"} if kind == "whole" else two_devices(folder)
     if kind == "all on disk":
         parts = dict.fromkeys(parts, "disk")

@@ -13,6 +13,7 @@ import pytest
 
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
+from tests.interrupts import hear_interrupts
 from tests.jobs.contract import vanishes
 
 KILLING = Path(__file__).with_name("killing.py")
@@ -92,7 +93,7 @@ def test_interrupting_by_hand_is_no_loss_and_no_traceback(folder: Path) -> None:
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=hear_interrupts,
     )
     log = folder / "hand.csv.sqlite-wal"
     while not log.exists() or log.stat().st_size < 120_000:

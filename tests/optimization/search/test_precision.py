@@ -26,7 +26,7 @@ from contstim.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from contstim.models.base import LanguageModel
@@ -143,33 +143,6 @@ def test_scores_beyond_the_tolerance_still_fail_the_check(
     monkeypatch.setattr(model, "replacement_log_probs", lying)
     with pytest.raises(VerificationError, match="its scores are"):
         synthesize(model, make("pythia"), NATURALS[0], WORDS)
-
-
-@pytest.fixture(params=[True, False])
-def asked(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """Whether a program asks for TF32."""
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = cudnn.allow_tf32, matmul.allow_tf32
-    cudnn.allow_tf32 = matmul.allow_tf32 = request.param
-    yield request.param
-    cudnn.allow_tf32, matmul.allow_tf32 = before
-
-
-def test_networks_compute_float32_products_as_float32(make: Make, asked: bool) -> None:
-    """TF32 is off within every pass, whatever a program asks for, and as it was afterwards."""
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    seen = []
-    model = make("gpt2", "float32")
-    assert isinstance(model, CausalModel)
-    handle = model._checkpoint.model.register_forward_hook(
-        lambda *_: seen.append(cudnn.allow_tf32 or matmul.allow_tf32)
-    )
-    model.log_probs(SENTENCES)
-    model.replacements(SENTENCES[0], 3, ("dog", "house"))
-    handle.remove()
-    assert seen
-    assert not any(seen)
-    assert (cudnn.allow_tf32, matmul.allow_tf32) == (asked, asked)
 
 
 def test_a_study_begun_before_precision_was_told_goes_on() -> None:
