@@ -17,7 +17,6 @@ from contstim.cli import (
     import_responses,
     mixed,
     models,
-    plausibility,
     reproduce,
     review,
     score,
@@ -69,7 +68,6 @@ app.add("sentences", sentences.sentences)
 app.add("score", score.score)
 app.add("synthesize", synthesize.synthesize)
 app.add("triplets", triplets.triplets)
-app.add("plausibility", plausibility.plausibility)
 app.add_typer(select.app, name="select")
 app.add("show", show.show)
 app.add("review", review.review)

@@ -91,7 +91,7 @@ class Reader:
         ]
         done = run(self.folder, *words)
         # 3: the study is complete but for searches that found nothing, which the pages explain
-        searches = words[0] in ("synthesize", "triplets", "plausibility", "run")
+        searches = words[0] in ("synthesize", "triplets", "run")
         assert done.returncode in ((0, 3) if searches else (0,)), (
             f"{block}: contstim {shlex.join(words)}\n{done.stdout}{done.stderr}"
         )

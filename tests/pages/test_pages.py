@@ -109,7 +109,7 @@ INSTEAD: dict[str, dict[str, str]] = {
     "docs/studies.md": {
         "per_pair=40": "per_pair=10",
         "--per-pair 10": "--per-pair 2",
-        "--floors none,.05,.1,.25,.5": "--floors none,.25",
+        '"none", "0.05", "0.1", "0.25", "0.5"': '"none", "0.25"',
     },
     "docs/study.md": {"contstim plan my-study": "contstim plan my-study --no-measure"},
     "docs/synthesis.md": {"--reject hf": "--restarts 1 --reject hf"},

@@ -37,6 +37,5 @@ allotment            the same as a table, from which a study can be repeated els
 store_changes        a store for a study that has changed: what is done again, and what stays
 words                the words that a search between two models may use
 plausibility         floors: how rare a sentence may be, as a quantile of natural ones
-plausibility_curve   what floors cost: the same searches at several of them
 word_cap             in how many sentences of the study a word may stand; searches in waves
 """
