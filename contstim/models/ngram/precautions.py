@@ -2,7 +2,7 @@
 
 An ARPA file that announces -5 n-grams, or a KenLM binary file of order 0, ends the process: KenLM
 reserves memory by these numbers. So the announced numbers are compared with the size of the file.
-The content of a binary file has no checksum: another process reads it first, and scores its words.
+The content of a binary file has no checksum: what is damaged inside cannot be told beforehand.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ import bz2
 import gzip
 import lzma
 import math
-import mmap
 import re
 import struct
-import subprocess
-import sys
 import zlib
 from typing import IO, TYPE_CHECKING, cast
 
@@ -38,19 +35,6 @@ _SHORTEST_LINE = 4  # bytes of an n-gram in an ARPA file: a digit, a tab, a lett
 _DEFLATED = 1100  # how many bytes one compressed byte can stand for at most, in gzip
 _SANITY = 88  # bytes that tell KenLM whether a binary file was made for this machine
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
-_TRIAL_WORDS = 1 << 20  # bytes of the words in a binary file that the other process scores
-_TRIAL = """
-import sys, kenlm
-config = kenlm.Config()
-config.show_progress, config.arpa_complain = False, kenlm.ARPALoadComplain.NONE
-try:
-    model = kenlm.Model(sys.argv[1], config)
-except Exception:
-    sys.exit(0)  # an error of the usual kind, which comes again
-words = sys.stdin.buffer.read().decode("utf-8", "replace").split("\\0")
-for start in range(0, len(words), 16):
-    model.score(" ".join(words[start : start + 16]))
-"""
 
 
 def check_file(path: Path) -> None:
@@ -63,7 +47,6 @@ def check_file(path: Path) -> None:
     start, compressed = read_content(path, _START)
     if start.startswith(_BINARY):
         _check_binary(path, start)
-        _try(path)
     else:
         _check_arpa(path, start, path.stat().st_size * (_DEFLATED if compressed else 1))
 
@@ -150,29 +133,3 @@ def _check_counts(path: Path, counts: Sequence[int], most: int) -> None:
                 f"{path} is damaged: it announces {count:,} n-grams of order {order}, and is too "
                 f"short for so many."
             )
-
-
-def _try(path: Path) -> None:
-    """Read a binary file and score its words in a process of its own."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        # the words stand at the end of the file, unless it was made without them
-        begin = content.rfind(b"<unk>\0")
-        words = content[begin : begin + _TRIAL_WORDS] if begin >= 0 else b"<unk>"
-    seconds = 20 + path.stat().st_size / 20e6
-    try:
-        process = subprocess.run(
-            [sys.executable, "-c", _TRIAL, str(path)],
-            input=words,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ModelError(
-            f"{path} is damaged: KenLM did not come to an end with it in {seconds:.0f} seconds."
-        ) from error
-    if process.returncode < 0:
-        raise ModelError(
-            f"{path} is damaged: KenLM crashed on it (signal {-process.returncode}), in a "
-            f"process of its own. Make the file anew from the ARPA file, or give that."
-        )

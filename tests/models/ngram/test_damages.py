@@ -60,9 +60,10 @@ def test_every_format_gives_the_same_scores(kind: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(model.log_probs(SENTENCES), expected, rtol=1e-6)
 
 
+@BOTH
 @pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize(("reading", "kind"), READINGS, indirect=["reading"])
+@pytest.mark.parametrize("kind", ARPA_KINDS)
 def test_a_damaged_model_is_refused_or_scores_as_before(
     kind: str, damage: str, tmp_path: Path
 ) -> None:
@@ -147,18 +148,6 @@ def test_headers_of_binary_files_are_checked(
     content = path.read_bytes()
     path.write_bytes(content[:place] + value + content[place + len(value) :])
     with pytest.raises(ModelError, match=kind):
-        NgramModel(path)
-
-
-@pytest.mark.usefixtures("reading")
-@pytest.mark.parametrize("reading", ["by KenLM"], indirect=True)
-def test_what_ends_a_process_ends_another_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = copied("tiny.probing.binary", tmp_path)
-    module = "contstim.models.ngram.precautions"
-    monkeypatch.setattr(f"{module}._TRIAL", "import os; os.kill(os.getpid(), 11)")
-    with pytest.raises(ModelError, match=r"crashed on it \(signal 11\), in a process of its own"):
         NgramModel(path)
 
 
