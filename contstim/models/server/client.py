@@ -91,7 +91,6 @@ class Client:
     ) -> None:
         parts = urlsplit(url)
         self.url = url
-        self.openings = 0  # connections: behind one that was kept is the same process as before
         self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._place = (parts.hostname or "", parts.port)
         self._key, self._key_hint = key, key_hint
@@ -220,8 +219,6 @@ class Client:
         try:
             if is_new:
                 connection.connect()
-                with self._lock:
-                    self.openings += 1
             limit = _Limit(connection.sock, deadline)
             connection.request("GET" if body is None else "POST", target, content, headers)
             connection.response_class = cast("type[HTTPResponse]", limit.response)

@@ -29,7 +29,7 @@ class ServerFault(Enum):
     UNTESTABLE = "it tells too little when it generates for its values to be checked"
     OTHER_TOKENIZER = "its tokens stand for other texts than those of the tokenizer"
     UNKNOWN_MODEL = "it has no model of that name"
-    CHANGED = "the model behind the address is another one than before"
+    CHANGED = "the model behind the address, or what it says, is another than before"
 
 
 class ServerFaultError(ModelError):
