@@ -56,7 +56,6 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "make slow"): "takes an hour, with this among it",
     ("CONTRIBUTING.md", "make check"): "a step of its own of every check of a change",
     ("CONTRIBUTING.md", "make bench BENCH=--quick"): "a step of its own of every check of a change",
-    ("docs/acceptability.md", "contstim reproduce adc"): _PUBLISHED,
     ("docs/analysis.md", "contstim reproduce golan2023"): _PUBLISHED,
     ("docs/big-models.md", "python benchmarks/gpu.py"): "measures a GPU",
     ("docs/clusters.md", "pip install"): _NETWORK,
