@@ -57,9 +57,9 @@ class PowerSettings:
     """How the experiment is simulated: with new people and new items."""
 
     participants: Annotated[int, Help("With --power: participants in a group.")] = 10
-    power_groups: Annotated[int | None, Help("With --power: groups, if other than --groups.")] = (
-        None
-    )
+    power_groups: Annotated[
+        int | None, Help("With --power: groups, if other than --groups.", at_least=1)
+    ] = None
     ceiling: Annotated[
         float | None,
         Help(
