@@ -200,7 +200,7 @@ def make_design(
             f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or triplet); "
             f"more than {certificate.kept_bound:,} cannot stay (proven)."
         )
-    for note in summary.catch:
+    for note in (*summary.shared, *summary.catch):
         watch.remark(note)
     return design
 
