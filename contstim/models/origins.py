@@ -64,7 +64,7 @@ def hub_commit(location: str) -> str:
 
     try:
         found = try_to_load_from_cache(location, "config.json")
-    except ValueError:  # not a name that the hub can have
+    except (OSError, ValueError):  # unreadable, or not a name that the hub can have
         return ""
     # …/models--NAME/snapshots/COMMIT/config.json; no text where it is not there
     return Path(found).parent.name if isinstance(found, str) else ""

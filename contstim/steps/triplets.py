@@ -193,7 +193,7 @@ def search_triplets(
                 progress=progress,
             )
         conventions = results.conventions
-        # Of models that were fetched from the hub only now
+        # Not before the searches, which may fetch models from the hub
         origins = model_origins(model.specification for model in (*named_models, *judges))
         inputs += origins.files
         # The store knows models by specification; tables call them as the user does.

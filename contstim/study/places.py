@@ -80,8 +80,8 @@ class StudyFiles:
         return tuple(model.text for model in self.study.models)
 
     @property
-    def unnamed(self) -> tuple[str, ...]:
-        """The same without their names."""
+    def bare_specifications(self) -> tuple[str, ...]:
+        """The same without the names that the study gives them."""
         return tuple(model.specification for model in self.study.models)
 
     @property

@@ -158,7 +158,7 @@ def vocabulary_stage(files: StudyFiles) -> StudyStage | None:
             "trust_remote_code": files.study.loading.trust_remote_code,
         },
         libraries=("tokenizers",),
-        models=files.unnamed,
+        models=files.bare_specifications,
     )
 
 
@@ -236,7 +236,7 @@ def score_stage(
         writes=(out, *present(errors)),
         options={"models": files.specifications, **options_of(loading)},
         libraries=NETWORKS,
-        models=files.unnamed,
+        models=files.bare_specifications,
     )
 
 
@@ -320,7 +320,7 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
         writes=(TRIPLETS, ALLOTMENT),
         options=options,
         libraries=NETWORKS,
-        models=(*files.unnamed, *judges),
+        models=(*files.bare_specifications, *judges),
     )
 
 

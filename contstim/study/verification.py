@@ -233,7 +233,7 @@ def _stage_making(path: Path, content: Mapping[str, Any]) -> _Making:
         {path: value for path, value in reads.items() if path not in texts},
         {**writes, **_absolute(study, content["records"])},
         frozenset(path.relative_to(folder).as_posix() for path, folder in texts.items()),
-        content.get("commits", {}),
+        {**content.get("commits", {})},
     )
 
 
@@ -247,7 +247,7 @@ def _take_record(path: Path, content: Mapping[str, Any], records: _Records) -> N
         reads = _absolute(path.parent, content["inputs"])
         if writes:
             to_edit = frozenset(content.get("to_edit", ()))
-            date, commits = content.get("date", ""), content.get("commits", {})
+            date, commits = content.get("date", ""), {**content.get("commits", {})}
             records.makings.append(_Making(who, date, False, reads, writes, to_edit, commits))
         else:
             records.changing[output] = who

@@ -133,6 +133,8 @@ def test_records_that_tell_too_little(folder: Path) -> None:
     (folder / "broken.csv").write_text("x")
     (folder / "broken.csv.meta.json").write_text('{"inputs": ')
     (folder / "odd.csv.meta.json").write_text('{"inputs": 3, "outputs": ["a"]}')
+    hub = '{"inputs": {}, "outputs": {"pairs.csv": ""}, "commits": ["gpt2"]}'
+    (folder / "hub.csv.meta.json").write_text(hub)
     (folder / "store.sqlite").write_text("rows")
     write_record(folder / "store.sqlite", [], None)
     (folder / "notes.txt").write_text("mine")
@@ -144,6 +146,7 @@ def test_records_that_tell_too_little(folder: Path) -> None:
         "broken.csv.meta.json": FileState.UNREADABLE,
         "broken.csv": FileState.UNRECORDED,
         "odd.csv.meta.json": FileState.UNREADABLE,
+        "hub.csv.meta.json": FileState.UNREADABLE,
         "store.sqlite": FileState.CHANGING,
         "notes.txt": FileState.UNRECORDED,
     }
