@@ -76,7 +76,9 @@ def controls(
     from contstim.experiments.responses import CatchRule, admit, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.frequencies import read_frequencies
+    from contstim.models.base import conventions
     from contstim.models.catalog import load_scorers
+    from contstim.models.origins import model_origins
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, read_trials
@@ -111,10 +113,13 @@ def controls(
             table = {column: [row[column] for row in cells] for column in cells[0]}
             written.append(out / f"{name}.csv")
             write_table(written[-1], table)
+    origins = model_origins(scorer.specification for scorer in models)
     write_record(
         out / "controls",
-        [trials, responses, scores, features, text, tokens],
+        [trials, responses, scores, features, text, tokens, *origins.files],
         written,
+        models=conventions(models),
+        commits=origins.commits,
         excluded=[asdict(exclusion) for exclusion in admission.excluded],
         simulated_participants=admission.origin.simulated,
     )

@@ -65,6 +65,7 @@ def plausibility(
     --judge kenlm:fourgram.arpa --sentences natural.txt --vocabulary vocab.txt --out curve.csv`
     """
     from contstim.jobs.executors import LocalExecutor, ProcessExecutor
+    from contstim.models.origins import model_origins
     from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
@@ -121,7 +122,9 @@ def plausibility(
         "per_pair": per_pair,
     }
     _write_page(out, points, judge)
-    inputs = [sentences, vocabulary, *word_settings.files]
+    origins = model_origins([*study.models, judging])
+    facts["commits"] = origins.commits
+    inputs = [sentences, vocabulary, *word_settings.files, *origins.files]
     write_record(out, inputs, **facts, points=[asdict(point) for point in points])
     remark(f"{out}: {len(points)} floors.", quiet=quiet)
     if not quiet:

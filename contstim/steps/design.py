@@ -57,9 +57,9 @@ class PowerSettings:
     """How the experiment is simulated: with new people and new items."""
 
     participants: Annotated[int, Help("With --power: participants in a group.")] = 10
-    power_groups: Annotated[int | None, Help("With --power: groups, if other than --groups.")] = (
-        None
-    )
+    power_groups: Annotated[
+        int | None, Help("With --power: groups, if other than --groups.", at_least=1)
+    ] = None
     ceiling: Annotated[
         float | None,
         Help(
@@ -200,7 +200,7 @@ def make_design(
             f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or triplet); "
             f"more than {certificate.kept_bound:,} cannot stay (proven)."
         )
-    for note in summary.catch:
+    for note in (*summary.shared, *summary.catch):
         watch.remark(note)
     return design
 

@@ -249,7 +249,7 @@ class Counts:
 
     @property
     def sentences(self) -> int:
-        """How many natural sentences the study needs at least, each of which serves once."""
+        """How many natural sentences the study needs at least, where each serves once."""
         fillers = self.groups * (2 * self.random_per_group + self.catch_per_group)
         return self.model_pairs * (self.searched + 2 * self.pairs) + fillers
 
@@ -321,7 +321,7 @@ def _check_numbers(study: Study, problems: Problems) -> None:
         problems.add(
             ("texts", "natural") if study.texts.natural else ("sentences", "file"),
             f"holds {most:,} sentences at most, and the study needs {counts.sentences:,} natural "
-            f"ones, each of which serves once: give more text, or ask for less.",
+            f"ones, so that none has to serve twice: give more text, or ask for less.",
         )
 
 

@@ -24,6 +24,7 @@ from contstim.study.stage_records import (
     begun_path,
     begun_with,
     checksums,
+    commits_of,
     examine,
     files_in_folders,
     records_of,
@@ -144,6 +145,8 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
             listener.warn(line)
     # Texts for the user to edit are there now, if they were lacking before
     basis["reads"] |= checksums(stage.texts)
+    # And so are models that the step has fetched from the hub
+    basis["commits"] = commits_of(stage)
     record = StageRecord(
         stage.name,
         **basis,

@@ -18,6 +18,7 @@ from contstim.checksums import checksum, files_of, is_record
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError
 from contstim.files import write_text
+from contstim.models.origins import model_origins
 from contstim.records import record_path as record_path_of
 from contstim.records import versions
 from contstim.study.study import RESULTS
@@ -39,6 +40,7 @@ class StageRecord:
         options: as in `Stage.options`.
         reads: the checksum of each path that was read.
         versions: of contstim and of the stage's libraries.
+        commits: of models on the hub, by their names there.
         writes: the checksum of each path that was written.
         files: the checksum of each file in the folders that were written.
         records: the checksum of each record beside or in what was written.
@@ -59,6 +61,7 @@ class StageRecord:
     date: str
     seconds: float
     size: int
+    commits: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     complete: bool = True
 
@@ -173,6 +176,11 @@ def stage_versions(stage: StudyStage) -> dict[str, str]:
     return {name: installed[name] for name in names if name in installed}
 
 
+def commits_of(stage: StudyStage) -> dict[str, str]:
+    """The commits of the models that a stage loads from the hub, where the local cache has them."""
+    return dict(model_origins(stage.models).commits)
+
+
 def size_of(paths: Iterable[Path]) -> int:
     """Bytes of files and folders."""
     size = 0
@@ -207,9 +215,13 @@ def examine(stage: StudyStage) -> Examination:
             if name not in map(Path.as_posix, (*stage.reads, *stage.texts))
         ),
         *(
-            f"{name} {record.versions.get(name, '(none)')} → {version}"
-            for name, version in stage_versions(stage).items()
-            if record.versions.get(name) != version
+            f"{name} {before.get(name, '(none)')} → {version}"
+            for before, now in (
+                (record.versions, stage_versions(stage)),
+                (record.commits, commits_of(stage)),
+            )
+            for name, version in now.items()
+            if before.get(name) != version
         ),
         *(f"{name} is missing" for name, checked in now.items() if not checked),
     ]
@@ -262,6 +274,7 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
         "options": _as_json(stage.options),
         "reads": read_by(stage),
         "versions": stage_versions(stage),
+        "commits": commits_of(stage),
     }
 
 

@@ -104,7 +104,11 @@ BAD = {
     "pairs that groups do not divide": ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
     "too few groups": ("groups = 3", "groups = 2", "3 groups or more"),
     "no groups": ("groups = 3", "groups = 0", "1 or more"),
-    "too few sentences": ("random_per_group = 2", "random_per_group = 2000", "each of which"),
+    "too few sentences": (
+        "random_per_group = 2",
+        "random_per_group = 2000",
+        "none has to serve twice",
+    ),
     "triplets below 1": ("per_pair = 9", "per_pair = 0", "1 or more"),
     "a section without what it needs": ("[design]", "[scores.x]", "needs [design]"),
     "an artificial human that there is not": ('"lstm"\n[an', '"gru"\n[an', "not a model of the"),

@@ -59,7 +59,8 @@ def build_design(
     against synthetic_2, and synthetic_1 against synthetic_2; they go to three different groups.
     Every group has the same number of trials of every condition, model pair and role (which
     synthetic sentence), and sees no sentence twice, whatever its end mark. With the numbers of the
-    2023 study this is its design.
+    2023 study this is its design. Where the sentences of every pair have equally many words, so
+    have those of the random pairs that are drawn.
 
     After a review of an earlier design, as many trials as possible stay in their groups, and all
     random and catch trials that were not rejected do. The others are drawn anew, and not from
@@ -119,10 +120,14 @@ def build_design(
         "catch_per_group": catch_per_group,
     }
     standing = standing_fillers(stood.values(), natural, used, **numbers)
+    of_pairs = [t for t in unplaced if t.condition is Condition.NATURAL_CONTROVERSIAL]
     fillers = filler_trials(
         natural,
         used,
         **numbers,
+        # Pairs of one length say that longer sentences are not to lose for being long
+        same_length=bool(of_pairs)
+        and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs),
         rng=np.random.default_rng([seed, 1]),  # not the stream that allocation draws from
         standing=standing,
         rejected=frozenset() if review is None else rejected_words(review),

@@ -157,7 +157,7 @@ def design_power(
     preferences = preferences_by_scope(trials, table)
     calibration = calibrate(preferences, measured)
     designed = 1 + int(preferences.every.groups.max())
-    groups = groups or designed
+    groups = designed if groups is None else groups
     # A kind of trials compares the models that it has trials of.
     of_scopes = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
     kinds = {scope: with_trials(trials_) for scope, trials_ in of_scopes.items()}

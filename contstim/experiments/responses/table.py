@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from contstim.experiments.responses.spreadsheets import escape_formula, unescape
 from contstim.tables import (
     columns_of,
     count,
+    listed,
     number,
     read_rows,
     text,
@@ -27,6 +29,10 @@ SCALE = range(1, 7)  # 1: very confident in sentence_1 … 6: very confident in 
 UNKNOWN = 0  # of rating, left and position: not recorded
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
 SIMULATED_NAME = "simulated-"  # how contstim begins the names of artificial participants
+
+
+class FurtherColumns(UserWarning):
+    """A table of responses has columns that nothing uses."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
 
 
 def read_responses(path: Path | str) -> tuple[Response, ...]:
-    """Read what `write_responses` wrote; further columns are ignored.
+    """Read what `write_responses` wrote; further columns are ignored, with a warning.
 
     Ratings outside the scale are read as they stand: `check_responses` names them.
 
@@ -101,7 +107,16 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
         InputError: the file cannot be read, lacks a column, has a row without participant or trial,
             or a value of another type.
     """
-    return read_rows(path, Response, _READERS)
+
+    def warn(names: list[str]) -> None:
+        warnings.warn(
+            f"{path} has further columns, which nothing here uses or passes on: {listed(names)}. "
+            "What they say of participants can be joined to results by participant.",
+            FurtherColumns,
+            stacklevel=1,  # one place for all callers, so that Python says it once
+        )
+
+    return read_rows(path, Response, _READERS, ignored=warn)
 
 
 _TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.models.origins import hub_commit, with_neighbours
 from contstim.models.specifications import parse_specification
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, HubModel, is_taken
 from contstim.study.places import StudyFiles, present
 from contstim.study.sections import ResponsesSection
 from contstim.study.stages import stages_of
-from contstim.study.study import with_neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -166,25 +166,12 @@ def hub_models(study: Study, fingerprints: Mapping[str, str]) -> tuple[HubModel,
         HubModel(
             model.name,
             location := parse_specification(model.specification).location,
-            _revision(location),
+            hub_commit(location),
             fingerprints.get(model.name, ""),
         )
         for model in study.models
         if model.training is None and not model.files
     )
-
-
-def _revision(location: str) -> str:
-    """The commit of a model in the local cache of the hub; empty where it is not there."""
-    from transformers.utils.hub import cached_file
-
-    try:
-        found = cached_file(location, "config.json", local_files_only=True)
-    except (OSError, ValueError):
-        return ""
-    # …/models--NAME/snapshots/COMMIT/config.json
-    folder = Path(found).parent if found else Path()
-    return folder.name if folder.parent.name == "snapshots" else ""
 
 
 def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:

@@ -165,7 +165,7 @@ def _sampling_plan(facts: StudyFacts) -> list[Part]:
     size: list[Part] = [to_fill_in("how many participants in each group?")]
     rationale: list[Part] = []
     if isinstance(power, PowerSettings) and facts.trials:
-        groups = power.power_groups or facts.groups
+        groups = facts.groups if power.power_groups is None else power.power_groups
         size = [
             Paragraph(
                 f"{groups * power.participants:,} participants: {power.participants:,} in each of "

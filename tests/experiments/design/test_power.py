@@ -413,5 +413,7 @@ def test_unusable_questions_are_refused() -> None:
         simulate_power(random_comparisons(8), planted(random_comparisons(8)), groups=0)
     with pytest.raises(InputError, match="smallest effect of interest"):
         design_power(DESIGN.trials, table, smallest_effect=0.0)
+    with pytest.raises(InputError, match="1 or more groups, not 0"):
+        design_power(DESIGN.trials, table, groups=0)
     with pytest.raises(InputError, match="keeps 1 to 2 trials"):
         thin(random_comparisons(8), 3)
