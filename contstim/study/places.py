@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.checksums import checksum
-from contstim.files import is_file
+from contstim.files import is_file, path_inside
 from contstim.models.ngram.counts import counts_path
 from contstim.models.specifications import NamedSpecification, parse_specification
 from contstim.models.training_text import training_text_of, training_text_path
@@ -60,6 +60,22 @@ _PLACES_OF_WORK = frozenset(
     {"executor", "workers", "task_timeout", "models_in_memory", "gpus_per_worker"}
     | {"ray_address", "retry_failed"}
 )
+
+
+def check_links() -> None:
+    """Refuse links in what a study writes that lead out of its folder, which is the current one.
+
+    A study is handed on as a folder, and what it writes, and whoever gets an archive of it reads,
+    must not be a file elsewhere.
+
+    Raises:
+        InputError: there is such a link.
+    """
+    folders = (RESULTS, ARCHIVED)
+    inside = (path for folder in folders for path in folder.rglob("*"))
+    for path in (Path("index.html"), *folders, *inside):
+        if path.is_symlink():
+            path_inside("", path.as_posix())
 
 
 class StudyFiles:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.checksums import checksum, files_of, is_record
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError
-from contstim.files import write_text
+from contstim.files import path_inside, write_text
 from contstim.records import record_path as record_path_of
 from contstim.records import versions
 from contstim.study.study import RESULTS
@@ -71,7 +71,7 @@ class StageRecord:
 def record_path(stage: str) -> Path:
     """Where the record of a stage stands, from the study's folder."""
     # Names of models have blanks and dashes, and no plus
-    return FOLDER / f"{stage.replace(' ', '+')}.json"
+    return path_inside(FOLDER, f"{stage.replace(' ', '+')}.json")
 
 
 def read_stage_record(stage: str) -> StageRecord | None:
