@@ -51,6 +51,16 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
                 path.unlink()
 
 
+def lock_holder(path: Path) -> str | None:
+    """Who holds a lock now, empty if that is not known; None where nobody does. Writes nothing."""
+    try:
+        with path.open("r+", encoding="utf-8") as file:  # network file systems lock no other
+            # Of a process that was killed the file stays, and the lock does not
+            return None if _acquire(file) else file.read().strip()
+    except OSError:  # there is none
+        return None
+
+
 def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
     """A file, and whether this process has its lock now."""
     while True:

@@ -16,7 +16,7 @@ from contstim.locks import file_lock
 from contstim.records import now, recorded_as
 from contstim.steps.watching import SILENT, Watcher
 from contstim.study.page import LivePage
-from contstim.study.places import check_links
+from contstim.study.places import LOCK, check_links
 from contstim.study.stage_records import (
     Examination,
     StageRecord,
@@ -191,7 +191,7 @@ def _alone() -> Iterator[None]:
     """Keep other processes from running the same study at the same time."""
     check_links()  # before the lock, which is the first file that is written
     holder = f"process {os.getpid()}"
-    with file_lock(RESULTS / ".lock", holder) as other:
+    with file_lock(LOCK, holder) as other:
         if other is not None:
             raise InputError(
                 f"This study is being run already, by {other or 'another process'}. Wait until "
