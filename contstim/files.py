@@ -72,6 +72,17 @@ def is_device(path: Path | str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def refuse_device(path: Path | str) -> None:
+    """Refuse a device, such as `/dev/zero`, which has no end, in place of a file to be read.
+
+    Raises:
+        OSError: it is a device, or nothing is there.
+    """
+    mode = Path(path).stat().st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise OSError(None, "it is a device, not a file")
+
+
 def is_file(path: Path | str) -> bool:
     """Whether there is such a file; not where the name is longer than the file system takes."""
     try:

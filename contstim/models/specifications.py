@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -201,7 +202,7 @@ def parse_models(texts: Sequence[str]) -> list[NamedSpecification]:
     """
     models = [NamedSpecification.parse(text) for text in texts]
     names = [model.name for model in models]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise ModelError(
             f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_toml, read_text
 from contstim.errors import ContstimError, InputError
-from contstim.files import path_inside
+from contstim.files import is_file, path_inside
 from contstim.models.specifications import parse_models, with_ending
 from contstim.models.training.settings import (
     RECURRENT_TRAINING,
@@ -45,7 +45,7 @@ def read_study(path: Path | str) -> Study:
     path = Path(path)
     if path.is_dir():
         path = path / STUDY_FILE
-    if not path.exists():
+    if not is_file(path):
         raise InputError(
             f"There is no study file {path}. 'contstim new NAME' writes one to begin with."
         )
@@ -55,6 +55,8 @@ def read_study(path: Path | str) -> Study:
     except InputError as error:
         raise InputError(f"{error}{_where_it_stands(text, str(error))}") from error
     problems = Problems(path, text)
+    problems.refuse_null_characters(tables)
+    problems.raise_any()  # before anything becomes a path
     # Whatever the file names is seen from its folder, links among it
     with chdir(path.parent):
         study = _study(path, tables, problems)
