@@ -38,7 +38,10 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
             file.write(holder)
             file.flush()
     except OSError as error:
-        raise StoreError(f"Cannot use the lock {path}: {error}.") from error
+        raise StoreError(
+            f"Cannot use the lock {path}: {error.strerror or error}. Its folder must be one that "
+            "you may write: copy what is in it to another."
+        ) from error
     with file:
         if not acquired:
             file.seek(0)

@@ -36,6 +36,7 @@ from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
@@ -135,7 +136,7 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
         for path in stage.writes:
             # An export replaces its own files, and keeps the texts that the user has edited
             if path.is_dir() and not stage.texts:
-                shutil.rmtree(path)
+                _remove(path)
         write_text(begun_path(stage), _text(basis))
     listener = _Listener(watch)
     started = perf_counter()
@@ -158,7 +159,7 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
         complete=bool(getattr(result, "complete", True)),
     )
     record.write()
-    begun_path(stage).unlink(missing_ok=True)
+    _remove(begun_path(stage))
     return record
 
 
@@ -203,10 +204,17 @@ def _alone() -> Iterator[None]:
 def _remove_partial_files() -> None:
     """Remove what a process that was killed was just writing; the lock says that none is."""
     for path in RESULTS.rglob(".*.partial"):
-        if path.is_dir():
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    try:
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
-            path.unlink()
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot remove {path}: {error.strerror or error}.") from error
 
 
 def _place_of(name: str, stages: Sequence[StudyStage]) -> list[int]:
