@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.platforms.registry import platform_named
+from contstim.files import path_inside
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings, PowerSettings
 from contstim.steps.simulation_settings import SimulationSettings
@@ -215,7 +216,7 @@ def export_stages(files: StudyFiles) -> Iterator[StudyStage]:
 
 
 def _export_stage(platform: str, settings: Any) -> StudyStage:
-    out = RESULTS / "export" / platform
+    out = path_inside(RESULTS / "export", platform)
     place = platform_named(platform)
     exporter = None if place is None else place.exporter
     texts = tuple(out / name for name in (() if exporter is None else exporter.to_edit))

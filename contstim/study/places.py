@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.checksums import checksum
-from contstim.files import is_file
+from contstim.files import is_file, path_inside
 from contstim.models.ngram.counts import counts_path
 from contstim.models.origins import model_origins
 from contstim.models.specifications import NamedSpecification
@@ -29,6 +29,9 @@ _Kind = TypeVar("_Kind")
 
 STORE = RESULTS / "contstim.sqlite"
 """Scores as they come; a memory for later runs, not a result."""
+
+LOCK = RESULTS / ".lock"
+"""Held by the process that runs the study."""
 
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 VOCABULARY, NATURAL = RESULTS / "vocabulary.txt", RESULTS / "natural.txt"
@@ -61,6 +64,22 @@ _PLACES_OF_WORK = frozenset(
     {"executor", "workers", "task_timeout", "models_in_memory", "gpus_per_worker"}
     | {"ray_address", "retry_failed"}
 )
+
+
+def check_links() -> None:
+    """Refuse links in what a study writes that lead out of its folder, which is the current one.
+
+    A study is handed on as a folder, and what it writes, and whoever gets an archive of it reads,
+    must not be a file elsewhere.
+
+    Raises:
+        InputError: there is such a link.
+    """
+    folders = (RESULTS, ARCHIVED)
+    inside = (path for folder in folders for path in folder.rglob("*"))
+    for path in (Path("index.html"), *folders, *inside):
+        if path.is_symlink():
+            path_inside("", path.as_posix())
 
 
 class StudyFiles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -63,12 +64,13 @@ def study_inputs(study: Study, text: str) -> StudyInputs:
     for path in _paths(study):
         place = path
         if path.is_absolute() or ".." in path.parts or is_taken(path):
-            place = INPUTS / path.name
+            named = Path(os.path.normpath(Path.cwd() / path))  # of "..", too
+            place = INPUTS / named.name
             taken = set(places.values())
             for number in range(2, len(taken) + 3):
                 if place not in taken:
                     break
-                place = INPUTS / f"{path.stem}-{number}{path.suffix}"
+                place = INPUTS / f"{named.stem}-{number}{named.suffix}"
         places[path] = place
     moved = {path.as_posix(): place.as_posix() for path, place in places.items() if path != place}
     before = [model.specification for model in study.models]

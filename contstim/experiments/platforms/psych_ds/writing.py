@@ -26,6 +26,7 @@ from contstim.experiments.responses.table import (
     read_responses,
 )
 from contstim.options import Help
+from contstim.reporting.report import Paragraph, Report
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
@@ -224,8 +225,7 @@ def write_psych_ds(
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
         template("psych_ds.md"),
-        title=metadata["name"],
-        description=metadata["description"],
+        head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
         tables="\n".join(f"* {what}: {counted(len(rows), 'row')}" for what, rows in tables.items()),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
