@@ -168,8 +168,8 @@ def _sampling_plan(facts: StudyFacts) -> list[Part]:
         groups = power.power_groups or facts.groups
         size = [
             Paragraph(
-                f"{groups * power.participants:,} participants: {power.participants:,} in each of "
-                f"{counted(groups, 'group')}."
+                f"{facts.files.planned_participants:,} participants: "
+                f"{power.participants:,} in each of {counted(groups, 'group')}."
             ),
             to_fill_in("how many more are asked, in place of those who will be left out?"),
         ]
