@@ -66,7 +66,9 @@ def simulate(
     answer: Callable[..., Sequence[Response]] | None = None
     # Answers are kept here as they come; a browser keeps its own, and no server needs none.
     journal = None if browser or server is None else Path(f"{out}.journal")
-    number = settings.in_all(len({trial.group for trial in read_trials(trials)}))
+    number = 0
+    if server is not None:
+        number = settings.in_all(len({trial.group for trial in read_trials(trials)}))
     if server is not None and journal is not None:
         try:
             from contstim.testing.participants.http import RunSettings, take_part
