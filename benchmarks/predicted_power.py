@@ -98,6 +98,7 @@ class Trials:
                     self.of_groups[g],
                     people,
                     rated[g],
+                    np.zeros(rated[g].shape),
                     np.stack([np.zeros(ratios[g].shape), ratios[g]], axis=-1),
                 )
                 for g in range(len(ratios))

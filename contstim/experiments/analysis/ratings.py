@@ -46,6 +46,7 @@ class GroupRatings:
         trials: in the order of the columns below.
         participants: distinct names.
         ratings: (n_participants, n_trials), 1 to 6, for sentence_1 … sentence_2.
+        left: (n_participants, n_trials), 1 or 2, the sentence shown left; 0 where not recorded.
         log_probs: (n_models, n_trials, 2), nats, of sentence_1 and sentence_2.
     """
 
@@ -53,6 +54,7 @@ class GroupRatings:
     trials: tuple[Trial, ...]
     participants: tuple[str, ...]
     ratings: FloatArray
+    left: FloatArray
     log_probs: FloatArray
 
     @cached_property
@@ -103,21 +105,20 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
             f"the same names."
         )
     _check_complete(trials, responses)
-    rated = {
-        (response.participant, response.trial_id): float(response.rating) for response in responses
-    }
+    answers = {(r.participant, r.trial_id): (float(r.rating), float(r.left)) for r in responses}
     numbers = sorted({response.group for response in responses})
     require_scores([trial for trial in trials if trial.group in numbers], scores)
     groups = []
     for number in numbers:
         seen = tuple(trial for trial in trials if trial.group == number)
         people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
-        ratings = np.array([[rated[name, trial.trial_id] for trial in seen] for name in people])
+        theirs = np.array([[answers[name, trial.trial_id] for trial in seen] for name in people])
+        rated, left = np.moveaxis(theirs, -1, 0)
         # rows: (n_trials, 2), where both sentences stand among the scores, so that indexing gives
         # (n_trials, 2, n_models); a group's log-probabilities have models first.
         rows = [[scores.rows[trial.sentence_1], scores.rows[trial.sentence_2]] for trial in seen]
         log_probs = scores.log_probs[np.array(rows, dtype=np.int64)].transpose(2, 0, 1)
-        groups.append(GroupRatings(number, seen, people, ratings, log_probs))
+        groups.append(GroupRatings(number, seen, people, rated, left, log_probs))
     return Ratings(scores.models, tuple(groups))
 
 
@@ -165,6 +166,7 @@ def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
                 group,
                 trials=tuple(compress(group.trials, columns)),
                 ratings=group.ratings[:, columns],
+                left=group.left[:, columns],
                 log_probs=group.log_probs[:, columns],
             )
             for group, columns in zip(ratings.groups, chosen, strict=True)

@@ -99,7 +99,8 @@ def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> Group
     )
     people = tuple(f"g{number}p{p}" for p in range(len(prefers_2)))
     log_probs = np.stack([np.zeros(ratios.T.shape), ratios.T], axis=-1)
-    return GroupRatings(number, trials, people, np.where(prefers_2, 6.0, 1.0), log_probs)
+    rated = np.where(prefers_2, 6.0, 1.0)
+    return GroupRatings(number, trials, people, rated, np.zeros(rated.shape), log_probs)
 
 
 def planted(
