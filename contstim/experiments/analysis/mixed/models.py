@@ -302,7 +302,6 @@ def _blocks(
             "are the same on every trial), so that no coefficient can be told from the rest. Leave "
             "models out."
         )
-    sided = _sided(rated)
     level_of = np.array([scheme.level_of.get(rating, 0) for rating in range(7)])
     blocks, start = [], 0
     for group in rated.groups:
@@ -312,7 +311,7 @@ def _blocks(
         # where this is not known. Exchanging the sentences of a trial turns all that stands here.
         sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]
         slopes = np.broadcast_to(values[rows], (*levels.shape, len(predictors)))
-        leanings = sides[..., : settings.people != "none" and sided > 0]
+        leanings = sides[..., : settings.people != "none" and rated.sided > 0]
         followings = slopes[..., : len(predictors) * (settings.people == "slopes")]
         effects = np.concatenate([leanings, followings], axis=-1)
         blocks.append(RatedBlock(levels, values[rows], effects))
@@ -344,9 +343,11 @@ def _results(
     ]
     rows = zip(scheme.names, thresholds, errors[:n], strict=True)
     deviations = [("trials", "intercept", n_trials, parameters.trials)] * settings.items
-    sided = _sided(rated)
-    names = [*["intercept"] * (sided > 0), *models]
-    of_people = zip(names, parameters.participants.tolist(), strict=False)
+    of_people = zip(
+        (*["intercept"] * (rated.sided > 0), *models),
+        parameters.participants.tolist(),
+        strict=False,
+    )
     deviations += [("participants", effect, people, deviation) for effect, deviation in of_people]
     return MixedFit(
         models,
@@ -357,17 +358,12 @@ def _results(
         estimates.log_likelihood,
         estimates.n_parameters,
         n_ratings,
-        sided,
+        rated.sided,
         people,
         n_trials,
         estimates,
         tuple(tuple(trial.trial_id for trial in group.trials) for group in rated.groups),
     )
-
-
-def _sided(rated: Ratings) -> int:
-    """Ratings of which it was recorded on which side the sentences were shown."""
-    return sum(int((group.left > 0).sum()) for group in rated.groups)
 
 
 @dataclass(frozen=True, eq=False)
