@@ -34,7 +34,7 @@ from contstim.experiments.design.discoveries import (
     significantly_better,
     suited_units,
 )
-from contstim.experiments.design.population import PeopleSpread, Population
+from contstim.experiments.design.population import Population
 from contstim.experiments.design.power import simulate_power, thin
 from contstim.experiments.design.power_figure import draw_power
 from contstim.experiments.design.power_report import power_report
@@ -112,7 +112,7 @@ def planted(
             name,
             strength * comparisons.differences[:, m] / 5,
             np.full(len(comparisons.groups), item_sd),
-            PeopleSpread(0.1, 0.2),
+            0.2,
         )
         for m, name in enumerate(comparisons.models)
     ]
@@ -244,7 +244,7 @@ def test_expected_accuracy_is_what_many_participants_give() -> None:
 def test_without_noise_the_planted_model_always_comes_first() -> None:
     comparisons = random_comparisons(200)
     sure = [
-        replace(people, signal=1e6 * people.signal, spread=PeopleSpread())
+        replace(people, signal=1e6 * people.signal, following=0.0)
         for people in planted(comparisons)
     ]
     power = simulate_power(comparisons, sure, simulations=20)
