@@ -136,6 +136,7 @@ def measured(
         ceilings={trials.scope: float(lower[best])},
         accuracies={trials.scope: float(values[best])},
         of_models={trials.scope: dict(zip(trials.models, values.tolist(), strict=True))},
+        items={},
         raters={trials.scope: each},
         following=0.0,
         source="a pilot",

@@ -72,7 +72,8 @@ class PowerSettings:
         Help(
             "With --power: the folder that analyze wrote of a pilot or an earlier study. "
             "Simulated people agree, and each model predicts them, as often as there; by default "
-            "as in the 2023 study, with each model in turn planted as the best."
+            "as in the 2023 study, with each model in turn planted as the best, and rates are "
+            "ranges for close and for distant rivals."
         ),
     ] = None
     smallest_effect: Annotated[
@@ -83,7 +84,11 @@ class PowerSettings:
         ),
     ] = SMALLEST_EFFECT
     simulations: Annotated[
-        int, Help("With --power: experiments to simulate for each planted model.")
+        int,
+        Help(
+            "With --power: experiments to simulate for each planted model, with close and with "
+            "distant rivals."
+        ),
     ] = 1000
 
     def measured(self) -> MeasuredPeople:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 AS_MEASURED = "as measured"
 """The name of a population that follows all models, each as far as people of a pilot did."""
 
+DISTANT, CLOSE = "distant", "close"
+"""Where rivals of a planted model stand: with people they share only what they share with it, or
+they predict people nearly as well, as other models did where it was measured."""
+
 _NODES = 31  # of Gauss-Hermite quadrature over items
 
 
@@ -35,12 +39,14 @@ class Population:
             sentence_2.
         item_sd: (n_trials,) how much items vary beyond that, in the same unit.
         following: standard deviation of how far people follow models, as a share of the mean.
+        rivals: of a planted model, `DISTANT` or `CLOSE`.
     """
 
     name: str
     signal: FloatArray
     item_sd: FloatArray
     following: float
+    rivals: str = ""
 
     def choice_probabilities(self) -> FloatArray:
         """(n_trials,) how likely a new person prefers sentence_2 of a new item of this kind."""

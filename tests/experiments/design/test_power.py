@@ -34,7 +34,7 @@ from contstim.experiments.design.discoveries import (
     significantly_better,
     suited_units,
 )
-from contstim.experiments.design.population import Population
+from contstim.experiments.design.population import CLOSE, DISTANT, Population
 from contstim.experiments.design.power import simulate_power, thin
 from contstim.experiments.design.power_figure import draw_power
 from contstim.experiments.design.power_report import power_report
@@ -301,7 +301,18 @@ def test_the_report_of_a_design(tmp_path: Path) -> None:
     table = power_table(power)
     assert power.to_frame().to_dict("list") == table
     assert list(dict.fromkeys(table["scope"])) == [str(scope) for scope in Scope]
-    assert len(table["model"]) == 6 * len(MODELS) * (len(MODELS) - 1)
+    assert len(table["model"]) == 6 * 2 * len(MODELS) * (len(MODELS) - 1)
+    assert set(table["rivals"]) == {CLOSE, DISTANT}
+    for scope, result in power.scopes.items():
+        distant, close = result.parts
+        assert (distant.rivals, close.rivals) == ((DISTANT,) * 4, (CLOSE,) * 4)
+        assert result.range_first == tuple(sorted([distant.first.mean(), close.first.mean()]))
+        assert result.first.mean() == pytest.approx(np.mean(result.range_first))
+        # The page states both, and what they assume
+        low, high = (f"{rate:.3f}" for rate in result.range_first)
+        assert f"| {scope} | {result.first_by_trials.shape[1]} | {low} to {high} |" in (
+            power_report(power).markdown()
+        )
     assert table["people"] == table["model"]  # a planted model's own comparisons
     sizes = size_table(power)
     assert sizes["groups"][:5] == [4, 4, 4, 2, 8]
@@ -309,6 +320,7 @@ def test_the_report_of_a_design(tmp_path: Path) -> None:
     assert sizes["test"][:5] == ["crossed"] * 4 + ["groups"]
     page = power_report(power).markdown()
     assert "4 groups of 5 participants" in page
+    assert "Close rivals lie as far behind the planted model as other models lay" in page
     assert page.splitlines()[2].startswith("**With 4 groups signed-rank tests over groups could")
     assert "| random-natural | 36 |" in page
     assert "significant, 4 × 10" in page

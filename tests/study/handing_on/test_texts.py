@@ -316,7 +316,10 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
     sizes = [r for r in rows(results / "trials.csv.power-sizes.csv") if r["scope"] == "overall"]
     planned = sizes[0]
     assert (planned["groups"], planned["participants_per_group"]) == ("3", "2")
-    for rate in ("first", "significantly_better", "shows_equivalence"):
+    for rate in (
+        *("first_low", "first_high", "significantly_better_low", "significantly_better_high"),
+        "shows_equivalence",
+    ):
         assert f"{100 * float(planned[rate]):.1f} %" in draft
     assert f"A difference of {float(planned['detectable_difference']):.3f} in accuracy" in draft
     # The study file leaves units, intervals and correction as they are by default
