@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.options import Folder, Models, Quiet, Seed, StoreInFolder
-from contstim.cli.output import names_for_tables, print_table, remark, results_table
+from contstim.cli.output import (
+    names_for_tables,
+    print_table,
+    remark,
+    results_table,
+    tell_unknown_words,
+)
 from contstim.cli.progress import scoring_progress
 from contstim.errors import ContstimError, InputError
 from contstim.steps.loading import Loading
@@ -80,6 +86,7 @@ def compare(
         scoring_progress(total, quiet=quiet) as progress,
     ):
         table, left_out = gather(tables, models, texts, store=opened, progress=progress)
+    tell_unknown_words(models, table.sentences or (), quiet=quiet)
     # A contest between two models needs both loaded, not their scores alone
     contest = None
     if len(models) > 1:

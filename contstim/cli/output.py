@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from contstim.models.contamination import Contamination
+    from contstim.models.base import Scorer
     from contstim.sentence import Sentence
 
 INCOMPLETE = 3
@@ -83,14 +83,17 @@ def warn(text: str) -> None:
         print(f"warning: {text}", file=sys.stderr)
 
 
-def warn_of_training_texts(
-    contaminations: Mapping[str, Contamination | None], what: str = "sentences"
+def tell_unknown_words(
+    models: Sequence[Scorer], sentences: Sequence[Sentence], *, quiet: bool = False
 ) -> None:
-    """Say, even if quiet, how many sentences models were trained on."""
-    from contstim.models.contamination import contamination_warnings
+    """Say which share of the words each model does not know; a large one even if quiet."""
+    from contstim.models.letter_case import unknown_words
 
-    for warning in contamination_warnings(contaminations, what):
-        warn(warning)
+    for unknown in (unknown_words(model, sentences) for model in models):
+        if unknown.is_loud:
+            warn(unknown.text)
+        elif unknown.text:
+            remark(unknown.text, quiet=quiet)
 
 
 def show_warning(

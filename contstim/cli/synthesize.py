@@ -16,6 +16,7 @@ from contstim.cli.output import (
     print_table,
     remark,
     results_table,
+    tell_unknown_words,
     terminal,
 )
 from contstim.errors import InputError
@@ -105,6 +106,7 @@ def synthesize(
     if restarts is not None or seconds is not None:
         budget = SearchBudget(restarts, seconds)
     models = loading.language_models([*accept, *reject, *judges])
+    tell_unknown_words(models, [natural], quiet=quiet)
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
         "recipe": way,

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 from contstim.errors import ModelError
+from contstim.models.base import require_language_model
 from contstim.models.families import attribute, require_family
+from contstim.models.letter_case import LETTER_CASES, InLetterCase
 from contstim.models.specifications import NamedSpecification, parse_models, parse_specification
 
 if TYPE_CHECKING:
@@ -108,6 +110,8 @@ def load_scorer(
     # A loader gets what its family says it takes: n-gram models know no device
     options = {option: arguments[option] for option in family.options}
     model = loader(parsed.location, name=named.name, **options)
+    if parsed.rule in LETTER_CASES:
+        model = InLetterCase(require_language_model(model, f"@{parsed.rule}"), parsed.rule)
     if parsed.transform:
         from contstim.models.transforms import transformed
 
@@ -204,6 +208,4 @@ def free_memory() -> None:
 
 
 def _language_model(scorer: Scorer) -> LanguageModel:
-    from contstim.models.base import require_language_model
-
     return require_language_model(scorer, "A function that loads a language model")

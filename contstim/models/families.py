@@ -17,6 +17,7 @@ from functools import cache
 from importlib import import_module
 
 from contstim.errors import ModelError
+from contstim.models.letter_case import LETTER_CASES
 from contstim.models.masked.rules import RULES
 from contstim.plugins import plugin, plugin_names
 
@@ -37,6 +38,7 @@ class Family:
         loader: `module:attribute`, a function of the location, `name` and its options that
             returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
+            The `LETTER_CASES` of word-level models are no matter of the loader.
         options: which of `family`, `rule`, `device`, `dtype`, `device_map`, `quantize`, `prompt`,
             `trust_remote_code` and `weights` the loader takes.
         endings: endings of file names that imply this family where a specification names none.
@@ -64,7 +66,7 @@ FAMILIES: dict[str, Family] = {
             name="kenlm",
             summary="n-gram model from an ARPA or KenLM binary file",
             loader="contstim.models.ngram.adapter:NgramModel",
-            rules=("log-likelihood",),
+            rules=("log-likelihood", *LETTER_CASES),
             endings=(".arpa", ".binary", ".klm"),
         ),
         Family(
@@ -98,7 +100,7 @@ FAMILIES: dict[str, Family] = {
                 name=kind,
                 summary=f"{what} from a folder that contstim trained",
                 loader="contstim.models.recurrent.folder:load_recurrent",
-                rules=(rule,),
+                rules=(rule, *LETTER_CASES),
                 options=("family", "device"),
             )
             for kind, what, rule in (

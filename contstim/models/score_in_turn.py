@@ -14,6 +14,7 @@ import numpy as np
 from contstim.models.base import LanguageModel, conventions
 from contstim.models.catalog import with_each_model
 from contstim.models.contamination import contamination
+from contstim.models.letter_case import UnknownWords, unknown_words
 from contstim.models.scoring import (
     score_sentences,
     table_of_terms,
@@ -48,6 +49,7 @@ class ModelScores:
         lower_bounds: (n_sentences,), nats; None where nobody asked, or the rule has none.
         n_sampled: how many of the scores are estimates.
         contamination: which sentences it was trained on; None where its text is not known.
+        unknown: the words that it does not know.
     """
 
     name: str
@@ -58,6 +60,7 @@ class ModelScores:
     lower_bounds: FloatArray | None
     n_sampled: int
     contamination: Contamination | None
+    unknown: UnknownWords
 
 
 def score_in_turn(
@@ -152,6 +155,7 @@ def model_scores(
         bounds,
         len(sentences) - int(model.exact(sentences).sum()),
         contamination({model.name: model.training_text}, sentences)[model.name],
+        unknown_words(model, sentences),
     )
 
 

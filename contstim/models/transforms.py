@@ -2,7 +2,8 @@
 
     +mean   log p / number of tokens that the rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
-            2017)
+            2017); the unigram model reads words in the letter case of the model, or in its own:
+            +slor:FILE@lower
 
 Neither score is a log-probability: they rank sentences, and no search takes them.
 """
@@ -17,7 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, LanguageModel, Scorer, require_language_model
+from contstim.models.base import (
+    Continuation,
+    Convention,
+    LanguageModel,
+    Scorer,
+    require_language_model,
+)
+from contstim.models.letter_case import LETTER_CASES, InLetterCase
 from contstim.models.ngram.adapter import NgramModel
 
 if TYPE_CHECKING:
@@ -40,7 +48,10 @@ def transformed(scorer: Scorer, transform: str, argument: str, *, name: str) -> 
     if transform == "mean":
         return MeanPerToken(model, name=name)
     if transform == "slor":
-        return Slor(model, NgramModel(argument), name=name)
+        file, _, case = argument.rpartition("@")
+        if case not in LETTER_CASES:
+            file, case = argument, model.case if isinstance(model, InLetterCase) else ""
+        return Slor(model, NgramModel(file), name=name, case=case)
     raise ModelError(f"There is no transform {transform!r}; there are mean and slor.")
 
 
@@ -125,18 +136,26 @@ class Slor(Transformed):
     The unigram model is an n-gram model of order 1. It scores the words alone, without end mark and
     end of sentence.
 
+    Args:
+        model: the language model.
+        unigram: the n-gram model of order 1.
+        name: names columns and files.
+        case: a key of `LETTER_CASES` in which the unigram model reads words; empty for as given.
+
     Raises:
         ModelError: the unigram model has another order.
     """
 
-    def __init__(self, model: LanguageModel, unigram: NgramModel, name: str) -> None:
+    def __init__(
+        self, model: LanguageModel, unigram: NgramModel, name: str, case: str = ""
+    ) -> None:
         if unigram.order != 1:
             raise ModelError(
                 f"{unigram.name} has order {unigram.order}; +slor needs order 1. Train one with "
                 f"'contstim train ngram --order 1'."
             )
         super().__init__(model, name)
-        self._unigram = unigram
+        self._unigram = InLetterCase(unigram, case) if case else unigram
 
     @property
     def convention(self) -> Convention:
@@ -146,7 +165,8 @@ class Slor(Transformed):
     def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:
         # words, not tokens: the same divisor for all models
         lengths = np.fromiter(map(len, sentences), np.float64, len(sentences))
-        unigrams = self._unigram.word_log_probs(sentences)
+        # Without the end of the sentence
+        unigrams = self._unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
         if np.isneginf(unigrams).any():
             sentence = sentences[int(np.argmin(unigrams))]
             raise ModelError(

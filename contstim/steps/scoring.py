@@ -140,6 +140,11 @@ def score(
     write_record(out, [sentences], models=conventions, **rows, **facts)
     for warning in contamination_warnings(contaminations):
         watch.warn(warning)
+    for scored in scores:
+        if scored.unknown.is_loud:
+            watch.warn(scored.unknown.text)
+        elif scored.unknown.text:
+            watch.remark(scored.unknown.text)
     watch.remark(
         f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(scores), 'model')}."
     )

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.options import Folder, Models, Quiet, StoreInFolder
-from contstim.cli.output import names_for_tables, print_table, remark, remark_folder, results_table
+from contstim.cli.output import (
+    names_for_tables,
+    print_table,
+    remark,
+    remark_folder,
+    results_table,
+    tell_unknown_words,
+)
 from contstim.cli.progress import scoring_progress
 from contstim.errors import InputError
 from contstim.steps.execution import ScoringExecution
@@ -139,8 +146,10 @@ def acceptability(
     ]
     with execution.scorers(model, loading, partial(remark, quiet=quiet)) as models:
         if models:
+            asked = [judged.sentence for judged in judgements.sentences]
+            tell_unknown_words(models, asked, quiet=quiet)
             # A sentence that several items share is scored once.
-            distinct = len({judged.sentence for judged in judgements.sentences})
+            distinct = len(set(asked))
             at_once = not execution.is_local
             with (
                 scoring_progress(distinct, quiet=quiet, together=at_once) as progress,

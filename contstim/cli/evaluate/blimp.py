@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contstim.cli.options import Folder, Models, Quiet, Seed, StoreInFolder
-from contstim.cli.output import names_for_tables, print_table, remark, remark_folder, results_table
+from contstim.cli.output import (
+    names_for_tables,
+    print_table,
+    remark,
+    remark_folder,
+    results_table,
+    tell_unknown_words,
+)
 from contstim.cli.progress import reading_progress, scoring_progress, training_progress
 from contstim.steps.execution import ScoringExecution
 from contstim.steps.loading import Loading
@@ -154,6 +161,7 @@ def blimp(
             settings = CurveSettings(train, order, epochs, loading.device)
             points = _train_points(sizes, text, settings, out / "models", seed=seed, quiet=quiet)
             models += [point.model for point in points]
+        tell_unknown_words(models, [side for pair in pairs for side in pair.sides], quiet=quiet)
         if scores:
             scoring = pair_scores_from_table(ScoreTable.read(scores), pairs)
         else:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.options import Folder, Model, Quiet, Seed, Sentences, StoreInFolder
-from contstim.cli.output import names_for_tables, print_table, remark, results_table
+from contstim.cli.output import (
+    names_for_tables,
+    print_table,
+    remark,
+    results_table,
+    tell_unknown_words,
+)
 from contstim.cli.progress import scoring_progress
 from contstim.steps.execution import ScoringExecution
 from contstim.steps.loading import Loading
@@ -94,6 +100,7 @@ def desiderata(
         Store(store or out / "contstim.sqlite") as opened,
         scoring_progress(total, quiet=quiet, together=at_once) as progress,
     ):
+        tell_unknown_words(loaded, chosen, quiet=quiet)
         results = evaluate_desiderata(
             # A reference of its own is the last of those loaded, and is not evaluated
             loaded[: len(model)],

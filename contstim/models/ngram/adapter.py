@@ -134,10 +134,6 @@ class NgramModel(LanguageModel):
         """See `LanguageModel.completed_word_log_probs`: a term is a word already."""
         return self.token_log_probs(sentences)
 
-    def word_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Log-probabilities of the words without the end of the sentence, (n_sentences,), nats."""
-        return self._query.totals(sentences, end=False) * _NATS
-
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
         sentences = [sentence for sentence, _ in continuations]

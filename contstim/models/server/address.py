@@ -79,18 +79,20 @@ def parse_address(location: str) -> ServerAddress:
     """
     url, _, rest = location.partition("#")
     model, _, options = rest.partition("?")
-    parts = urlsplit(url)
     # Anywhere, since a password with a slash in it ends the part that holds the host
-    if "@" in url or parts.query:
+    if "@" in url or "?" in url:
         raise ModelError(
             f"The address of a server holds neither a user, nor a password, nor a query: addresses "
             f"are written into records. If the server wants a key, set the environment variable "
             f"{KEY_VARIABLE}."
         )
     try:
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is not a number
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna")  # as connections look it up
+        valid = parts.scheme in {"http", "https"} and bool(host) and parts.port != 0
+    except ValueError:  # the host cannot be one, or the port is no number
         valid = False
+    valid = valid and url.isascii() and url.isprintable() and " " not in url
     if not valid:
         raise ModelError(
             f"{url!r} is not the address of a server; write "

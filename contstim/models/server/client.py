@@ -13,11 +13,12 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from io import BufferedReader, RawIOBase
 from socket import SHUT_RDWR
 from threading import Event, Lock
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 from weakref import finalize
 
@@ -26,6 +27,7 @@ from contstim.models.server.faults import ServerFault, ServerFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from socket import socket
 
 _Result = TypeVar("_Result")
 
@@ -35,6 +37,7 @@ FIRST_PATIENCE = 10.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TRIES = 3  # of a request whose answers are whole and lack something
+_LARGEST = 1 << 26  # bytes of an answer, a thousand times those of eight sentences
 _LONGEST_TEXT = 300  # characters of a server's message that are repeated
 
 
@@ -74,10 +77,6 @@ class Client:
         patience: seconds for which a request is tried again.
         concurrency: how many requests are under way at once.
         key_hint: what to do where the server wants a key, a sentence.
-
-    Attributes:
-        openings: how many connections were opened so far: behind one that was kept is the same
-            process as before.
     """
 
     def __init__(
@@ -92,7 +91,6 @@ class Client:
     ) -> None:
         parts = urlsplit(url)
         self.url = url
-        self.openings = 0
         self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._place = (parts.hostname or "", parts.port)
         self._key, self._key_hint = key, key_hint
@@ -221,20 +219,14 @@ class Client:
         try:
             if is_new:
                 connection.connect()
-                with self._lock:
-                    self.openings += 1
+            limit = _Limit(connection.sock, deadline)
             connection.request("GET" if body is None else "POST", target, content, headers)
-            response = connection.getresponse()
-            chunks = []
-            # In chunks: the socket's limit is for each of them, and a server that sends a byte now
-            # and then would keep within it for ever
-            while chunk := response.read1(1 << 16):
-                chunks.append(chunk)
-                if monotonic() > deadline:
-                    raise TimeoutError
+            connection.response_class = cast("type[HTTPResponse]", limit.response)
+            # Closed, it leaves the connection ready for the next request
+            with connection.getresponse() as response:
+                text = self._read(response)
             if response.length:  # bytes that were promised and did not come
                 raise HTTPException("the answer is cut off")
-            response.read()  # leaves the connection ready for the next request
             with self._lock:
                 # A connection that the server has closed has no socket any more
                 if connection.sock is not None:
@@ -253,13 +245,26 @@ class Client:
         finally:
             with self._lock:
                 self._busy.discard(connection)
-        text = b"".join(chunks).decode("utf-8", "replace")
         if response.status != 200:
             raise self._refusal(response.status, text, response.getheader("Retry-After"))
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise PassingError("an answer is not JSON, or is cut off.") from None
+
+    def _read(self, response: HTTPResponse) -> str:
+        chunks, size = [], 0
+        while chunk := response.read1(1 << 16):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > _LARGEST:
+                raise ServerFaultError(
+                    self.url,
+                    ServerFault.TOO_LARGE,
+                    f"It has more than {_LARGEST >> 20} MiB. If sentences are very long, ask for "
+                    f"fewer at once with '&batch=1'.",
+                )
+        return b"".join(chunks).decode("utf-8", "replace")
 
     def _refusal(
         self, status: int, text: str, retry_after: str | None
@@ -291,8 +296,47 @@ def _seconds(retry_after: str | None) -> float | None:
         pass
     try:
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time())
-    except ValueError:
+    except (ValueError, OverflowError):  # a year that no calendar has
         return None
+
+
+class _Limit(RawIOBase):
+    """What a socket gives until a deadline.
+
+    A socket's own limit is for each piece of an answer, and a server that sends one now and then
+    would keep within it for ever.
+    """
+
+    def __init__(self, sock: socket, deadline: float) -> None:
+        self._sock, self._deadline = sock, deadline
+        self._bytes: Any = None
+        self._apply()
+
+    def response(self, *arguments: Any, **options: Any) -> HTTPResponse:
+        """As `http.client` makes it of a socket, read within the limit."""
+        response = HTTPResponse(*arguments, **options)
+        self._bytes = response.fp.detach()
+        response.fp = BufferedReader(self)
+        return response
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._apply()
+        n: int | None = self._bytes.readinto(buffer)
+        return n
+
+    def close(self) -> None:
+        if self._bytes is not None:
+            self._bytes.close()
+        super().close()
+
+    def _apply(self) -> None:
+        left = self._deadline - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left)
 
 
 def _close_all(connections: list[HTTPConnection]) -> None:

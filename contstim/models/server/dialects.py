@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     Tokens: TypeAlias = tuple[int, ...]
 
 FLOOR = -9999.0
-"""What vLLM writes for minus infinity, which JSON does not have."""
+"""What vLLM writes for minus infinity, which JSON does not have; no model comes near it."""
+
+_DIGITS = "[0-9]{1,9}"  # of a token's id
 
 _PLAIN = {"temperature": 1.0, "top_p": 1.0}
 """The settings under which a server generates by the model's own probabilities."""
@@ -184,7 +186,7 @@ class PromptLogprobsDialect(CompletionsDialect):
                 by_id = entry if isinstance(entry, dict) else {}
                 expected = str(tokens[place]) if place < len(tokens) else ""
                 key = expected if expected in by_id else str(next(iter(by_id), ""))
-                ids.append(int(key) if key.isdecimal() else -1)
+                ids.append(int(key) if re.fullmatch(_DIGITS, key) else -1)
                 fact = by_id.get(key)
                 facts.append(fact if isinstance(fact, dict) else {})
             text = "".join(str(fact.get("decoded_token") or "") for fact in facts)
@@ -281,11 +283,11 @@ def _member(part: Any, name: str, kind: type[Any]) -> Any:
 def _choices(answer: Any, n_rows: int) -> list[dict[str, Any]]:
     """The parts of an answer, in the order of the rows that were sent."""
     choices = _member(answer, "choices", list)
-    by_index = {c.get("index", i): c for i, c in enumerate(choices) if isinstance(c, dict)}
+    by_index = {str(c.get("index", i)): c for i, c in enumerate(choices) if isinstance(c, dict)}
     # Neither fewer than were asked for, nor one in place of another
-    if len(choices) != n_rows or set(by_index) != set(range(n_rows)):
+    if len(choices) != n_rows or set(by_index) != set(map(str, range(n_rows))):
         raise PassingError(f"an answer has {len(choices)} parts in place of {n_rows}.", few=True)
-    return [by_index[i] for i in range(n_rows)]
+    return [by_index[str(i)] for i in range(n_rows)]
 
 
 def _values(entries: Iterable[Any]) -> tuple[float | None, ...]:
@@ -295,7 +297,10 @@ def _values(entries: Iterable[Any]) -> tuple[float | None, ...]:
         if entry is None:
             values.append(None)
         elif isinstance(entry, int | float) and not isinstance(entry, bool):
-            values.append(float(entry) if entry > FLOOR or entry != entry else -math.inf)
+            try:
+                values.append(float(entry))
+            except OverflowError:  # a whole number of hundreds of digits
+                values.append(math.nan)
         else:
             values.append(math.nan)
     return tuple(values)
@@ -303,22 +308,23 @@ def _values(entries: Iterable[Any]) -> tuple[float | None, ...]:
 
 def _triples(entries: Any) -> list[tuple[Any, Any, Any]]:
     """SGLang's (value, id, text)."""
-    if not all(isinstance(entry, list) and len(entry) == 3 for entry in entries):
+    told = entries if isinstance(entries, list) else [entries]
+    if not all(isinstance(entry, list) and len(entry) == 3 for entry in told):
         raise PassingError(
             "an answer has values in another form than value, token and text.", few=True
         )
-    return [(value, token, text) for value, token, text in entries]
+    return [(value, token, text) for value, token, text in told]
 
 
 def _id(token: object) -> int | str:
     """The id in `token_id:71`; any other text as it stands."""
-    match = re.fullmatch(r"token_id:(\d+)", str(token))
+    match = re.fullmatch(f"token_id:({_DIGITS})", str(token))
     return int(match[1]) if match else str(token)
 
 
 def _ids(tokens: Sequence[object]) -> Tokens | None:
-    ids = [int(str(t)[9:]) for t in tokens if re.fullmatch(r"token_id:\d+", str(t))]
-    return tuple(ids) if len(ids) == len(tokens) else None
+    ids = tuple(i for i in map(_id, tokens) if isinstance(i, int))
+    return ids if len(ids) == len(tokens) else None
 
 
 def _n_read(answer: Any) -> int | None:

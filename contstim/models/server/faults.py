@@ -16,9 +16,12 @@ class ServerFault(Enum):
     BEGINNING_IGNORED = "it does not read the token that begins a text"
     TRUNCATED = "it reads a part of the tokens only"
     INCOMPLETE = "its answer lacks a part of what was asked"
+    TOO_LARGE = "its answer is larger than any that can be meant"
     MISSING_VALUE = "it gives no value for a token"
     NOT_A_NUMBER = "it gives a value that is not a number"
     POSITIVE = "it gives a log-probability above 0"
+    IMPOSSIBLE = "it says that a token is impossible"
+    ROUNDED = "its values are rounded"
     SHIFTED = "its values are shifted by one token"
     OTHER_VALUES = "its values are not the log-probabilities by which it generates"
     INVENTED = "its values of unlikely tokens are made up"
@@ -26,7 +29,7 @@ class ServerFault(Enum):
     UNTESTABLE = "it tells too little when it generates for its values to be checked"
     OTHER_TOKENIZER = "its tokens stand for other texts than those of the tokenizer"
     UNKNOWN_MODEL = "it has no model of that name"
-    CHANGED = "the model behind the address is another one than before"
+    CHANGED = "the model behind the address, or what it says, is another than before"
 
 
 class ServerFaultError(ModelError):

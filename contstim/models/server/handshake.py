@@ -49,6 +49,8 @@ _STEPS = 8  # tokens of a path that the server itself tells
 _UNLIKELY = 8  # tokens that are not among those told
 _MOST = 1.01  # the sum of probabilities, rounding included
 _SAME = 1e-6  # nats between two values that cannot be told apart
+_FEW = 8  # values: fewer have a common step by chance
+_ROUNDING, _COARSE = 1e-5, 1e-4  # nats that float32 leaves of a step, and a step that is one
 
 
 @dataclass(frozen=True)
@@ -94,25 +96,27 @@ def tolerance_in_nats(score: float, tolerance: float) -> float:
 
 
 def score_of(values: FloatArray) -> float:
-    """The sum of a row's values, nats, without those that are not finite."""
-    return float(values[np.isfinite(values)].sum())
+    """The sum of a row's values, nats, the first token's aside."""
+    return float(np.nansum(values))
 
 
 def check_unchanged(service: ScoringService, agreed: Handshake) -> None:
-    """Refuse a server whose model has changed since the handshake.
+    """Refuse a server whose model, or form of values, has changed since the handshake.
 
     Raises:
         ServerFaultError: the first probes have other values.
         ModelError: the server cannot be reached.
     """
     for values, before in zip(service.echo(agreed.rows[:2]), agreed.values, strict=False):
-        score = score_of(before)
-        if _difference(values, before) > tolerance_in_nats(score, service.address.tolerance):
+        allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
+        difference = _difference(values, before)
+        if difference > allowed:
             raise ServerFaultError(
                 service.address.text,
                 ServerFault.CHANGED,
-                f"A probe had {score:.4f} nats at first and has {score_of(values):.4f} now. "
-                f"Scores of the two must not be mixed: serve one model, and start the work again.",
+                f"A probe differs by {difference:.4f} nats from what it had at first, where "
+                f"{allowed:.4f} is allowed. Scores of the two must not be mixed: serve one model, "
+                f"and start the work again.",
             )
 
 
@@ -139,6 +143,7 @@ def shake_hands(service: ScoringService, tokenizer: Any, context: Tokens) -> Han
     rows += [(*context, *many, ids[0]) for ids in texts[:2]]
     rows += [context + row for row in _uncommon_rows(tokenizer)]
     values = _check_stability(service, rows)
+    _check_steps(service, values)
     special = frozenset(tokenizer.all_special_ids)
     sentence = rows[len(texts) - 1]
     _check_paths(service, [context, sentence[: len(context) + 3]], special)
@@ -154,7 +159,8 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
     address, client = service.address, service.client
     listed = client.get(f"{address.url}/models")
     entries = listed.get("data") if isinstance(listed, dict) else None
-    models = {str(entry.get("id")): entry for entry in entries or () if isinstance(entry, dict)}
+    entries = entries if isinstance(entries, list) else []
+    models = {str(entry.get("id")): entry for entry in entries if isinstance(entry, dict)}
     if models and address.model not in models:
         raise ServerFaultError(
             address.text,
@@ -213,8 +219,7 @@ def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatA
     shares = [0.0]
     for other in others:
         for before, now in zip(values, other, strict=True):
-            score = score_of(before)
-            difference = max(_difference(now, before), abs(score_of(now) - score))
+            score, difference = score_of(before), _difference(now, before)
             if difference > tolerance_in_nats(score, service.address.tolerance):
                 shares.append(difference / max(abs(score), LEAST_TOLERANCE))
     if len(shares) > 1:
@@ -229,6 +234,42 @@ def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatA
             f"'&tolerance={_rounded_up(2 * largest):g}' (0.05 at most).",
         )
     return values
+
+
+def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
+    """Scores cannot be off by more than the tolerance for want of digits.
+
+    Decimals have one step; in half precision it doubles from each octave to the next.
+    """
+    values = np.concatenate([row[1:] for row in rows])
+    octaves = np.frexp(values)[1]
+    common = _common_step(values)
+    steps = {int(o): max(common, _common_step(values[octaves == o])) for o in np.unique(octaves)}
+    for row in rows:
+        largest = sum(steps[int(octave)] for octave in np.frexp(row[1:])[1]) / 2
+        score = score_of(row)
+        if largest > tolerance_in_nats(score, service.address.tolerance):
+            share = largest / max(abs(score), LEAST_TOLERANCE)
+            raise ServerFaultError(
+                service.address.text,
+                ServerFault.ROUNDED,
+                f"They are multiples of {max(steps.values()):.4g} nats, so that a probe may be off "
+                f"by {share:.2g} of its score, where {service.address.tolerance:g} is allowed. "
+                f"Have the server write more digits, or, where such errors are small enough for "
+                f"the study, allow them with '&tolerance={_rounded_up(share):g}' (0.05 at most).",
+            )
+
+
+def _common_step(values: FloatArray) -> float:
+    """The largest number of which all differences of values are multiples, nats; 0 if none is."""
+    distinct = np.unique(values)
+    if len(distinct) < _FEW:
+        return 0.0
+    step = 0.0
+    for gap in np.diff(distinct).tolist():
+        while gap > _ROUNDING:  # Euclid's algorithm
+            step, gap = gap, abs(math.remainder(step, gap))
+    return step if step > _COARSE else 0.0
 
 
 def _rounded_up(share: float) -> float:
@@ -298,8 +339,7 @@ def _check_unlikely(
     last = np.array([row[-1] for row in service.echo([(*prefix, token) for token in others])])
     total = float(np.exp([*told.values(), *last]).sum())
     allowed = tolerance_in_nats(score_of(last), service.address.tolerance)
-    alike = np.ptp(np.where(np.isfinite(last), last, 0.0)) < _SAME
-    if alike or (last > _least(told) + allowed).any() or total > _MOST:
+    if np.ptp(last) < _SAME or (last > _least(told) + allowed).any() or total > _MOST:
         raise ServerFaultError(
             service.address.text,
             ServerFault.INVENTED,
@@ -352,7 +392,6 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
 
 
 def _difference(values: FloatArray, others: FloatArray) -> float:
-    """The largest difference between values of the same tokens, nats, the first token's aside."""
-    with np.errstate(invalid="ignore"):  # minus infinity from minus infinity: they are the same
-        differences = np.where(values == others, 0.0, np.abs(values - others))
-    return float(np.nanmax(differences, initial=0.0))
+    """The largest difference between values of the same tokens or their sums, nats."""
+    by_token = float(np.nanmax(np.abs(values - others), initial=0.0))
+    return max(by_token, abs(score_of(values) - score_of(others)))

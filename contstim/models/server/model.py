@@ -6,7 +6,6 @@ import hashlib
 import json
 from copy import copy
 from functools import cached_property
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 UNKNOWN_PRECISION = "unknown"
 """Of weights that are elsewhere; results are held to the tolerance of the address."""
-
-_UNCONFIRMED, _SECONDS = 64, 30.0  # sentences and seconds without another look at the model
 
 
 class ServerModel(LanguageModel):
@@ -90,7 +87,7 @@ class ServerModel(LanguageModel):
         self._candidates = CandidateTokens(tokenizer, self._encode)
         self._agreed: Handshake | None = None
         if connected:
-            self._client = Client(
+            client = Client(
                 address.url,
                 key=key_of(address),
                 timeout=address.timeout,
@@ -99,10 +96,9 @@ class ServerModel(LanguageModel):
                 key_hint=f"Set the environment variable {host_variable(address)} or "
                 f"{KEY_VARIABLE} to it; it is not part of the address.",
             )
-            self._service = ScoringService(address, tokenizer, self._client)
+            self._service = ScoringService(address, tokenizer, client)
             self._agreed = shake_hands(self._service, tokenizer, self._context)
             self._window = self._window or self._agreed.window
-            self._confirmed()
 
     @cached_property
     def convention(self) -> Convention:
@@ -225,23 +221,11 @@ class ServerModel(LanguageModel):
         before = len(self._context)
         with timed():
             answers = self._service.echo([self._context + row for row in rows])
-        terms = [values[before:] for values in answers]
-        self._n_unconfirmed += len(rows)
-        # Behind a connection that was kept is the process that was there before. Behind a new one
-        # may be another model, and then none of these values are given out.
-        if (
-            self._client.openings > self._openings
-            or self._n_unconfirmed >= _UNCONFIRMED
-            or monotonic() - self._moment > _SECONDS
-        ):
+            # Another model, or values in another form, may be there from one request to the next:
+            # none are given out before the probes have shown that they are as they were
             check_unchanged(self._service, self._agreed)
-            self._confirmed()
         count(len(rows), sum(map(len, rows)) + before * len(rows))
-        return terms
-
-    def _confirmed(self) -> None:
-        """The model was the one of the handshake a moment ago."""
-        self._openings, self._n_unconfirmed, self._moment = self._client.openings, 0, monotonic()
+        return [values[before:] for values in answers]
 
 
 def check_server(location: str, *, trust_remote_code: bool = False) -> None:

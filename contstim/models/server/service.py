@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contstim.models.server.client import FIRST_PATIENCE, Client, StatusError
-from contstim.models.server.dialects import dialect_of
+from contstim.models.server.dialects import FLOOR, dialect_of
 from contstim.models.server.faults import ServerFault, ServerFaultError
 
 if TYPE_CHECKING:
@@ -191,6 +191,12 @@ class ScoringService:
             self._refuse(ServerFault.NOT_A_NUMBER, "Look at its log; half precision may overflow.")
         elif value > _SLACK:
             self._refuse(ServerFault.POSITIVE, f"The value is {value:g}.")
+        elif value <= FLOOR:
+            self._refuse(
+                ServerFault.IMPOSSIBLE,
+                f"The value is {value:g}; models leave some probability to every token. Look at "
+                f"its log and at settings that forbid tokens.",
+            )
 
     def _id(self, token: int | str) -> int | None:
         """The id of a token that a server tells, None where its text leaves that open."""

@@ -37,6 +37,10 @@ _ATTEMPTS = 3
 class ModelInspection(TaskQueue[InspectionTask]):
     """Every model, to be inspected once.
 
+    Args:
+        models: their specifications.
+        sentences: the natural sentences of the study.
+
     Attributes:
         profiles: what has been told of each model, by its name.
 
@@ -45,9 +49,9 @@ class ModelInspection(TaskQueue[InspectionTask]):
             not log-probabilities.
     """
 
-    def __init__(self, models: Iterable[str]) -> None:
+    def __init__(self, models: Iterable[str], sentences: tuple[Sentence, ...] = ()) -> None:
         # The first models come last, so that they are still loaded when searches begin.
-        self._waiting = [InspectionTask(model) for model in reversed(tuple(models))]
+        self._waiting = [InspectionTask(model, sentences) for model in reversed(tuple(models))]
         self._running = 0
         self.profiles: dict[str, ModelProfile] = {}
 

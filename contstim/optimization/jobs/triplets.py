@@ -106,9 +106,12 @@ def find_triplets(
         scheduler = Scheduler(executor, say, task_limit)
 
         # What each model is and which words it knows; only workers load models.
-        inspection = ModelInspection(plan.models)
+        inspection = ModelInspection(plan.models, plan.sentences)
         scheduler.work_off(inspection)
         profiles = {name: inspection.profiles[name] for name in plan.models}
+        for profile in profiles.values():
+            if profile.unknown:
+                note(profile.unknown)
         judge = plan.judge
         if judge is not None and judge not in profiles:
             # Alone: it may be one of the models under another specification.

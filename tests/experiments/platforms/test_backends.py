@@ -228,7 +228,7 @@ def test_a_page_for_a_server_says_so_on_a_disk(export: Export, visit: Visit) -> 
     assert "contstim collect" in page.inner_text(".reason")
 
 
-def test_a_shared_computer_begins_anew_once_somebody_has_finished(
+def test_a_shared_computer_begins_anew_when_somebody_has_finished(
     export: Export, visit: Visit
 ) -> None:
     page = visit(accept_downloads=True)
@@ -241,6 +241,68 @@ def test_a_shared_computer_begins_anew_once_somebody_has_finished(
     reach(page, "saved")
     page.goto(f"{address}&fresh=1")
     reach(page, "file")
+
+
+def test_what_somebody_who_left_has_answered_is_downloaded_for_whoever_follows(
+    export: Export, visit: Visit, tmp_path: Path
+) -> None:
+    page = visit(accept_downloads=True)
+    address = f"{export(save=SaveTo.DOWNLOAD).as_uri()}/index.html"
+    page.goto(address)
+    begin(page)
+    answer(page, 2)
+    with page.expect_download() as download:
+        page.goto(f"{address}?fresh=1")
+    reach(page, "consent")
+    download.value.save_as(tmp_path / "left.csv")
+    assert len(read_responses(tmp_path / "left.csv")) == 1
+    downloads: list[Any] = []
+    page.on("download", lambda found: downloads.append(found))
+    page.reload()
+    begin(page)
+    assert downloads == []
+
+
+def test_somebody_else_in_the_same_result_of_jatos_has_another_name(
+    export: Export, collect: Collect, visit: Visit, tmp_path: Path
+) -> None:
+    """An answer of the first that JATOS did not take is sent beside those of the second."""
+    results: list[str] = []
+    page = visit()
+
+    def tell(what: str, value: str) -> None:
+        if what == "data":
+            results[-1] = value
+
+    page.expose_function("tell", tell)
+    stub = JATOS % "{}" + "jatos.batchInput = { group: 1 }; const taken = jatos.submitResultData;"
+    stub += "jatos.submitResultData = (d) => window.lost ? Promise.reject('busy') : taken(d);"
+    page.route(
+        "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
+    )
+    results.append("")
+    page.goto(collect(export(save=SaveTo.JATOS)).address)
+    begin(page)
+    answer(page, 1)
+    page.evaluate("window.lost = true")
+    answer(page, 1)
+    results.append("")
+    page.reload()
+    reach(page, "resume")
+    page.click("button.next >> nth=1")
+    begin(page)
+    answer(page, 6)
+    results.append("")
+    page.reload()
+    reach(page, "resume")
+    page.click("button.next >> nth=0")
+    for _ in range(PAIRS - 1):
+        answer(page, 6)
+    reach(page, "saved")
+    file = tmp_path / "jatos_results.txt"
+    file.write_text("\n".join(result or "[]" for result in results))
+    found = import_jspsych([file], TRIALS).responses
+    assert [r.participant for r in found] == ["jatos-7"] * 2 + ["jatos-7-2"] * PAIRS
 
 
 def test_another_study_on_prolific_begins_anew_and_another_session_goes_on(

@@ -19,7 +19,7 @@ from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY
 from contstim.experiments.responses import check_responses, read_responses
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
-from tests.experiments.platforms.walking import answer, begin, reach
+from tests.experiments.platforms.walking import answer, begin, picture, reach
 
 pytestmark = pytest.mark.skipif(
     find_spec("contstim.experiments.collection") is None, reason="there is no collecting server"
@@ -92,6 +92,47 @@ def test_two_people_at_once_one_of_whom_reloads(
     (tmp_path / "responses.csv").write_text(server.download("responses.csv"))
     assert check_responses(TRIALS, read_responses(tmp_path / "responses.csv")).findings == ()
     assert "person-" not in server.download("participants.csv")
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_whoever_follows_at_a_shared_computer_begins_anew(
+    fresh: bool, server: Server, visit: Visit
+) -> None:
+    """What the first one answered is in the database, an answer among it that was not sent yet."""
+    page = visit(f"{server.address}?group=1")
+    begin(page)
+    answer(page, 1)
+    page.wait_for_function("() => JSON.parse(Object.values(localStorage)[0]).saved.length === 1")
+    page.route("**/api/responses", lambda route: route.abort())
+    answer(page, 1)
+    page.goto("about:blank")
+    page.unroute("**/api/responses")
+    page.goto(f"{server.address}?group=1{'&fresh=1' if fresh else ''}")
+    if not fresh:
+        reach(page, "resume")
+        assert page.locator("button.next").all_inner_texts() == ["Continue", "I am somebody else"]
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            picture(page, "5-welcome-back")
+        page.click("button.next >> nth=1")
+    begin(page)
+    for _ in range(PAIRS):
+        answer(page, 6)
+    reach(page, "saved")
+    rows = server.rows()
+    first, second = dict.fromkeys(row["participant"] for row in rows)
+    assert [row["participant"] for row in rows] == [first] * 2 + [second] * PAIRS
+    assert [row["position"] for row in rows] == ["1", "2", "1", "2", "3"]
+    people = list(csv.DictReader(io.StringIO(server.download("participants.csv"))))
+    assert [person["completed"] != "" for person in people] == [False, True]
+
+
+def test_whoever_comes_from_a_platform_is_nobody_else(server: Server, visit: Visit) -> None:
+    page = visit(f"{server.address}?PROLIFIC_PID=person-1")
+    begin(page)
+    page.reload()
+    reach(page, "resume")
+    assert page.locator("button.next").count() == 1
 
 
 def test_a_page_that_answers_by_itself_says_so(server: Server, visit: Visit) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import SHUT_RDWR, create_server
 from threading import Event, Lock, Thread
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.server import client
 from contstim.models.server.client import Client
+from contstim.models.server.faults import ServerFault, ServerFaultError
 
 Answer = tuple[int, dict[str, str]]
 """Status and headers."""
@@ -146,6 +148,84 @@ def test_a_server_says_by_a_date_how_long_to_wait(
         assert ask(server) == [1]
     (pause,) = pauses
     assert pause == pytest.approx(expected, abs=5.0 if seconds > 0 else 1e-9)
+
+
+@pytest.mark.parametrize("year", ["99999999999", "9999"])
+def test_a_date_beyond_all_calendars_is_no_reason_to_break_off(
+    year: str, pauses: list[float]
+) -> None:
+    date = f"Wed, 21 Oct {year} 07:28:00 GMT"
+    with running(Server(failing(1, {"Retry-After": date}))) as server:
+        if year == "9999":
+            with pytest.raises(ModelError, match="status 503"):
+                ask(server)
+        else:
+            assert ask(server) == [1]
+            assert pauses == [0.5]
+
+
+@contextmanager
+def dripping(pieces: Iterable[bytes], seconds: float) -> Iterator[str]:
+    """The address of a server that answers in pieces, with a pause before each."""
+    over = Event()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    connection.recv(1 << 16)
+                    for piece in pieces:
+                        if over.wait(seconds):
+                            return
+                        connection.sendall(piece)
+
+    with create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            with suppress(OSError):
+                listener.shutdown(SHUT_RDWR)
+            thread.join()
+
+
+def ask_dripping(url: str) -> None:
+    asking = Client(url, key=None, timeout=0.4, patience=0.1, concurrency=1, key_hint="")
+    asking.ask_all(url, [{}], lambda _number, answer: answer)
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+DRIPS: dict[str, list[bytes]] = {
+    "status line": [bytes([byte]) for byte in OK * 1_000],
+    "headers": [OK, *[b"X-More: and more\r\n"] * 1_000],
+    "a header": [OK, b"X-More: ", *[b"m"] * 1_000],
+    "100 Continue": [b"HTTP/1.1 100 Continue\r\n\r\n"] * 1_000,
+    "body": [OK, b"\r\n", *[b" "] * 1_000],
+    "chunks": [OK, b"Transfer-Encoding: chunked\r\n\r\n", *[b"1\r\n \r\n"] * 1_000],
+}
+
+
+@pytest.mark.parametrize("drip", DRIPS)
+def test_an_answer_that_drips_ends_with_the_time_limit(drip: str) -> None:
+    began = monotonic()
+    with (
+        dripping(DRIPS[drip], 0.05) as url,
+        pytest.raises(ModelError, match=r"took more than 0\.4 seconds"),
+    ):
+        ask_dripping(url)
+    assert monotonic() - began < 2
+
+
+@pytest.mark.parametrize("length", [b"", b"Content-Length: 99999999999\r\n"])
+def test_an_answer_without_end_is_refused(length: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_LARGEST", 1 << 20)
+    pieces = [OK + length + b"\r\n", *[b"0" * (1 << 16)] * 1_000]
+    with dripping(pieces, 0.0) as url, pytest.raises(ServerFaultError, match="1 MiB") as caught:
+        ask_dripping(url)
+    assert caught.value.fault is ServerFault.TOO_LARGE
 
 
 def test_no_more_requests_are_under_way_than_asked_for() -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from contstim.errors import ModelError
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint
+from contstim.models.scoring import score_sentences
 from contstim.models.server import client
 from contstim.models.server.address import parse_address
 from contstim.models.server.faults import ServerFault, ServerFaultError
 from contstim.models.server.model import load_server
 from contstim.sentence import Sentence
+from contstim.store.scores import Store
 from tests.models.server.fakes import MODEL, FakeServer, Network, Reply, Row
 from tests.models.tiny import TEXTS
 
@@ -209,6 +214,46 @@ class FloorBeyondTwenty(NothingBeyondTwenty):
         return -9999.0
 
 
+class Infinite(FakeServer):
+    """Now and then a token is impossible."""
+
+    lowest = -float("inf")
+
+    def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+        values = super().values(row, log_probs)
+        if self.is_tired and len(row) > 12:
+            values[3] = self.lowest
+        return values
+
+
+class Overflowing(Infinite):
+    """A sum of two such values is minus infinity."""
+
+    lowest = -1e308
+
+
+class Rounded(FakeServer):
+    """Writes one decimal."""
+
+    def written(self, log_probs: np.ndarray) -> np.ndarray:
+        return np.asarray(log_probs.round(1))
+
+    def read(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
+        exact = self.network
+        try:
+            self.network = lambda row: self.written(exact(row))
+            return super().read(row)
+        finally:
+            self.network = exact
+
+
+class HalfPrecision(Rounded):
+    """Writes bfloat16, whose steps are larger the lower a value is."""
+
+    def written(self, log_probs: np.ndarray) -> np.ndarray:
+        return np.asarray(torch.tensor(log_probs).bfloat16().double().numpy())
+
+
 class Silent(FakeServer):
     """Tells no alternatives when it generates, so that nothing can be compared."""
 
@@ -269,7 +314,11 @@ REFUSED: dict[type[FakeServer], set[ServerFault]] = {
     Probabilities: {ServerFault.POSITIVE},
     NothingBeyondTwenty: {ServerFault.MISSING_VALUE},
     TwentiethBeyondTwenty: {ServerFault.INVENTED, ServerFault.OTHER_VALUES},
-    FloorBeyondTwenty: {ServerFault.INVENTED, ServerFault.OTHER_VALUES},
+    FloorBeyondTwenty: {ServerFault.IMPOSSIBLE},
+    Infinite: {ServerFault.IMPOSSIBLE},
+    Overflowing: {ServerFault.IMPOSSIBLE},
+    Rounded: {ServerFault.ROUNDED},
+    HalfPrecision: {ServerFault.ROUNDED},
     Tempered: {ServerFault.OTHER_VALUES, ServerFault.INVENTED},
     Silent: {ServerFault.UNTESTABLE},
     Incomplete: {ServerFault.INCOMPLETE},
@@ -445,6 +494,58 @@ def test_the_same_model_after_a_restart_goes_on_and_another_is_refused(
     with fake.running(port), pytest.raises(ServerFaultError) as caught:
         served.log_probs(SENTENCES[10:])
     assert caught.value.fault is ServerFault.CHANGED
+
+
+CHANGES: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
+    "in base 2": lambda values, _: values / np.log(2),
+    "shifted": lambda values, _: np.roll(values, -1),
+    "noisy": lambda values, rng: values - rng.exponential(0.5, len(values)),
+}
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("change", CHANGES)
+def test_values_that_change_behind_a_connection_that_was_kept_are_not_given_out(
+    change: str, checkpoint: Checkpoint, network: Network, tmp_path: Path
+) -> None:
+    """One sentence, a moment after the handshake; and none is stored."""
+
+    class Changed(FakeServer):
+        def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+            values = super().values(row, log_probs)
+            if self.is_tired:
+                exact = np.array(values[1:], np.float64)
+                values[1:] = CHANGES[change](exact, self.rng).tolist()
+            return values
+
+    fake = Changed(network, checkpoint.tokenizer)
+    with fake.running() as url:
+        served = load_server(f"{url}#{MODEL}?tokenizer={checkpoint.location}", name="served")
+        served.log_probs(SENTENCES[:1])
+        fake.is_tired = True
+        for score in (served.log_probs, served.token_log_probs):
+            with pytest.raises(ServerFaultError) as caught:
+                score(SENTENCES[:1])
+            assert caught.value.fault is ServerFault.CHANGED
+        with Store(tmp_path / "store.sqlite") as store:
+            with pytest.raises(ServerFaultError):
+                score_sentences([served], SENTENCES, store=store)
+            kept = store.log_probs(served.convention.fingerprint, [s.text for s in SENTENCES])
+            assert np.isnan(kept).all()
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_is_as_coarse_as_the_tolerance_says_is_taken(
+    checkpoint: Checkpoint, network: Network, local: CausalModel
+) -> None:
+    """Witness: the network in this process; the message says which tolerance is enough."""
+    fake = Rounded(network, checkpoint.tokenizer)
+    with fake.running() as url:
+        with pytest.raises(ServerFaultError, match=r"multiples of 0\.1 nats") as caught:
+            scores(fake, url)
+        (told,) = re.findall(r"&tolerance=([0-9.]+)", str(caught.value))
+        served = scores(fake, url, f"&tolerance={told}")
+    np.testing.assert_allclose(served, local.log_probs(SENTENCES), rtol=float(told))
 
 
 @pytest.mark.usefixtures("quick")

@@ -88,9 +88,13 @@ def _check_table(path: Path, name: str) -> None:
                 )
     if name == "labels.csv":
         with resources.as_file(_DEFAULTS / name) as file:
-            missing = sorted(set(read_csv(file)["name"]) - set(table["name"]))
+            labels = dict(zip(*read_csv(file).values(), strict=True))
+        missing = sorted(set(labels) - set(table["name"]))
         if missing:
-            raise InputError(f"{path} lacks the labels {', '.join(missing)}.")
+            raise InputError(
+                f"{path} lacks the labels {', '.join(missing)}. Add a row for each: under name the "
+                f"label, under text what people read, such as {labels[missing[0]]!r}."
+            )
         twice = [label for label, n in Counter(table["name"]).items() if n > 1]
         if twice:
             raise InputError(f"{path} has the label {shortened(twice[0])} twice; leave one out.")

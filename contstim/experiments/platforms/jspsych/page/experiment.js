@@ -4,7 +4,7 @@
 
 const stage = () => document.querySelector("#jspsych-content") ?? document.querySelector("#stage");
 
-/** The record to go on with: this study's (here and on Prolific), this person's, and not over. */
+/** The record to go on with: this study's (here and on Prolific), and this person's. */
 function recordToResume(keep, study, platform) {
   const record = keep.read();
   if (!record) return null;
@@ -12,7 +12,7 @@ function recordToResume(keep, study, platform) {
   const other =
     record.study !== study.id ||
     ["PROLIFIC_PID", "STUDY_ID"].some(differs) ||
-    (record.done && contstim.query.has("fresh"));
+    contstim.query.has("fresh");
   if (!other) return record;
   keep.setAside(record);
   return null;
@@ -48,6 +48,7 @@ class Experiment {
     const { place } = this.backend;
     this.keep = contstim.keeping(simulation ? `${place}:simulated` : place);
     this.record = recordToResume(this.keep, this.study, this.platform);
+    this.sendLeft();
     if (this.record?.done) return this.end();
     const jsPsych = initJsPsych({
       display_element: "stage",
@@ -78,7 +79,25 @@ class Experiment {
   welcome() {
     const { label } = this.texts;
     const html = `<h1>${label("welcome_back")}</h1><p>${label("go_on")}</p>`;
-    return contstim.textTrial(this.screens, html, [label("next")], "resume", () => this.join());
+    // Where the address says who it is, nobody else takes part there
+    const choices = [label("next"), ...(this.platform ? [] : [label("somebody_else")])];
+    const chosen = (data) => (data.response === 0 ? this.join() : this.beginAnew());
+    return contstim.textTrial(this.screens, html, choices, "resume", chosen);
+  }
+
+  /** Somebody else has sat down: consent is asked again, and the earlier record is over. */
+  beginAnew() {
+    this.keep.setAside(this.record);
+    this.record = null;
+    this.sendLeft();
+    this.timeline.push(this.consent());
+  }
+
+  /** Send what people who left have answered, while somebody else goes on. */
+  sendLeft() {
+    for (const keep of this.keep.aside()) {
+      new contstim.Outbox(this.backend, keep.read(), keep).send();
+    }
   }
 
   async join() {

@@ -4,8 +4,8 @@
  * The local copy: who takes part here, and every answer, kept in the browser until it is done.
  *
  * A record has participant, secret, group, seed, assigned_by, platform, answers, saved (the
- * trial_ids whose answers are safe elsewhere) and, at the end, done. Where the browser keeps
- * nothing, the record lives as long as the page.
+ * trial_ids whose answers are safe elsewhere) and, at the end, done, or left where somebody else
+ * took this person's place. Where the browser keeps nothing, the record lives as long as the page.
  */
 contstim.keeping = (place) => {
   const key = `contstim:${place}`;
@@ -29,10 +29,22 @@ contstim.keeping = (place) => {
       attempt(() => {
         localStorage.removeItem(key);
         if (record.answers.length > record.saved.length) {
-          localStorage.setItem(`${key}:${record.participant}`, JSON.stringify(record));
+          const left = JSON.stringify({ ...record, left: true });
+          localStorage.setItem(`${key}:${record.participant}`, left);
         }
       });
     },
+    /** The copies of people who left before all of their answers were safe. */
+    aside: () =>
+      (attempt(() => Object.keys(localStorage)) ?? [])
+        .filter((name) => name.startsWith(`${key}:`))
+        .map((name) => ({ name, copy: contstim.keeping(name.slice("contstim:".length)) }))
+        .filter(({ name, copy }) => {
+          const record = copy.read();
+          const own = name === `${key}:${record?.participant}`; // not that of a simulation
+          return own && record.answers.length > record.saved.length;
+        })
+        .map(({ copy }) => copy),
   };
 };
 

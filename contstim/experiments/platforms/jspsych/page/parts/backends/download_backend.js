@@ -8,7 +8,7 @@ contstim.backends.download = (study, screens) => ({
 
   async save(record, answers) {
     const name = `${record.participant}.csv`;
-    await screens.download(name);
+    if (!record.left) await screens.download(name); // who left presses no button
     contstim.offer(name, contstim.table(record));
     return answers.map((answer) => answer.trial_id);
   },

@@ -17,11 +17,23 @@ contstim.backends.jatos = async (study) => {
   }
   await jatosIsReady;
   const earlier = new Set(); // answers that an earlier load of the page has sent
+  const rows = new Map(); // of each person, what this load sends
   const passing = (error) => {
     throw new contstim.Passing(String(error?.responseText ?? error));
   };
   // Older versions call it batchJsonInput, and so on.
   const input = (of) => (jatos[`${of}Input`] ?? jatos[`${of}JsonInput`])?.group;
+  /** What tells a person from those who began before in the same result. */
+  const further = () => {
+    try {
+      const key = `contstim:jatos:${jatos.studyResultId}:people`;
+      const n = 1 + Number(localStorage.getItem(key));
+      localStorage.setItem(key, n);
+      return n > 1 ? `-${n}` : "";
+    } catch {
+      return ""; // where nothing is kept, nobody is welcomed back either
+    }
+  };
   const leastFilled = async (groups) => {
     const counts = jatos.batchSession.get("contstim_started") ?? {};
     const least = Math.min(...groups.map((group) => counts[group] ?? 0));
@@ -40,14 +52,19 @@ contstim.backends.jatos = async (study) => {
 
     async join(wish) {
       const joined = await contstim.joinAlone(wish, leastFilled);
-      wish.record?.saved.forEach((name) => earlier.add(name));
-      const name = `${wish.simulated ? "simulated-" : ""}jatos-${jatos.studyResultId}`;
-      return wish.record ? joined : { ...joined, participant: name };
+      if (wish.record) {
+        wish.record.saved.forEach((name) => earlier.add(`${joined.participant} ${name}`));
+        return joined;
+      }
+      const name = `${wish.simulated ? "simulated-" : ""}jatos-${jatos.studyResultId}${further()}`;
+      return { ...joined, participant: name };
     },
 
     async save(record, answers) {
-      const here = record.answers.filter((answer) => !earlier.has(answer.trial_id));
-      const data = JSON.stringify(contstim.rows(record, here));
+      const { participant } = record;
+      const isHere = (answer) => !earlier.has(`${participant} ${answer.trial_id}`);
+      rows.set(participant, contstim.rows(record, record.answers.filter(isHere)));
+      const data = JSON.stringify([...rows.values()].flat());
       await Promise.resolve(jatos.submitResultData(data)).catch(passing);
       return answers.map((answer) => answer.trial_id);
     },
