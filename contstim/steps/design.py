@@ -72,7 +72,8 @@ class PowerSettings:
         Help(
             "With --power: the folder that analyze wrote of a pilot or an earlier study. "
             "Simulated people agree, and each model predicts them, as often as there; by default "
-            "as in the 2023 study, with each model in turn planted as the best."
+            "as in the 2023 study, with each model in turn planted as the best, and rates are "
+            "ranges for close and for distant rivals."
         ),
     ] = None
     smallest_effect: Annotated[
@@ -83,7 +84,11 @@ class PowerSettings:
         ),
     ] = SMALLEST_EFFECT
     simulations: Annotated[
-        int, Help("With --power: experiments to simulate for each planted model.")
+        int,
+        Help(
+            "With --power: experiments to simulate for each planted model, with close and with "
+            "distant rivals."
+        ),
     ] = 1000
 
     def measured(self) -> MeasuredPeople:
@@ -168,7 +173,7 @@ def make_design(
         seconds=settings.seconds,
         review=reviewed,
     )
-    frequencies = _frequencies(settings.text, natural, design.trials)
+    frequencies = word_frequencies(settings.text, natural, design.trials)
     summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
     simulated = None
     inputs = [pairs, triplets, sentences, settings.text, *review]
@@ -289,16 +294,22 @@ def _write_power(power: DesignPower, out: Path) -> list[Path]:
     return [table, sizes, report, figure]
 
 
-def _frequencies(
+def word_frequencies(
     text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
 ) -> WordFrequencies:
-    """Of the largest text there is: the user's, all natural sentences, the trials."""
+    """Of the largest text there is: the user's, all natural sentences, the trials.
+
+    Raises:
+        InputError: the text cannot be read, or there is no word anywhere.
+    """
     from contstim.frequencies import WordFrequencies, read_frequencies
 
     if text is not None:
         return read_frequencies(text)
+    if natural:
+        return WordFrequencies.of(natural, "the natural sentences")
     of_trials = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
-    return WordFrequencies.of(natural or of_trials)
+    return WordFrequencies.of(of_trials, "the trials")
 
 
 def _warn_of_other_numbers(review: Review, settings: DesignSettings, watch: Watcher) -> None:

@@ -134,9 +134,10 @@ def simulate_people(
         lapses=settings.lapses,
         seed=seed,
     )
+    participants = settings.in_all(len(people.groups))
     with watch.working("participants") as progress:
         if answer is None:
-            responses: Sequence[Response] = simulate_responses(people, settings.participants)
+            responses: Sequence[Response] = simulate_responses(people, participants)
         else:
             responses = answer(people, progress=progress)
     write_responses(out, responses)
@@ -144,7 +145,7 @@ def simulate_people(
         out,
         [trials, scores],
         model=model,
-        participants=settings.participants,
+        participants=participants,
         noise_nats=people.noise,
         lapses=settings.lapses,
         seed=seed,
@@ -152,7 +153,7 @@ def simulate_people(
     )
     watch.remark(
         f"{out}: {counted(len(responses), 'response')} of "
-        f"{counted(settings.participants, 'artificial participant')} who follow {model} "
+        f"{counted(participants, 'artificial participant')} who follow {model} "
         f"with noise of {people.noise:.3g} nats."
     )
     return responses

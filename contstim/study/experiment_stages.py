@@ -169,6 +169,8 @@ def responses_stage(files: StudyFiles) -> StudyStage | None:
     if section is None or section.file is not None:
         return None
     settings = part_of(section, SimulationSettings)
+    if settings.participants is None:
+        settings = replace(settings, participants=files.planned_participants)
     seed = files.study.seed
     reads: tuple[Path, ...]
     if section.simulate is not None:

@@ -186,11 +186,15 @@ def power_part(files: StudyFiles) -> Iterator[Part]:
         if first != "":
             accuracies.setdefault(scope, []).append(float(accuracy))
     table = read_table(sizes)
-    names = ("scope", "first", "significantly_better", "detectable_difference")
+    names = (
+        *("scope", "first_low", "first_high"),
+        *("significantly_better_low", "significantly_better_high", "detectable_difference"),
+    )
     columns = zip(*(table[name] for name in names), strict=True)
     planned: dict[str, tuple[Value, ...]] = {}  # the first row of a scope is that of the design
     for scope, *rates, least in columns:
-        shares = [f"{float(rate):.0%}" for rate in rates]
+        ends = [f"{float(rate):.0%}" for rate in rates]
+        shares = [" to ".join(dict.fromkeys(ends[place : place + 2])) for place in (0, 2)]
         accuracy = f"{fmean(accuracies[scope]):.3f}"
         difference = f"{float(least):.3f}" if least != "" else "–"
         planned.setdefault(scope, (scope, *shares, accuracy, difference))
@@ -200,7 +204,8 @@ def power_part(files: StudyFiles) -> Iterator[Part]:
     whom = (
         "People follow all models, as in the pilot"
         if AS_MEASURED in followed
-        else "Each model in turn is planted as the one that people follow"
+        else "Each model in turn is planted as the one that people follow most, and ranges are for "
+        "close and for distant rivals"
     )
     yield Paragraph(
         f"{whom}, in experiments with new people and new items: how often the model that predicts "

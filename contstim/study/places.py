@@ -16,6 +16,7 @@ from contstim.models.origins import model_origins
 from contstim.models.specifications import NamedSpecification
 from contstim.models.training_text import training_text_of, training_text_path
 from contstim.steps.constraints import read_fluency, read_plausible
+from contstim.steps.design import DesignSettings, PowerSettings
 from contstim.steps.settings_files import files_of_settings
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 
@@ -92,6 +93,14 @@ class StudyFiles:
         """The settings of a section; None where the study does not name it."""
         settings = self.study.sections.get(name)
         return settings if isinstance(settings, kind) else None
+
+    @property
+    def planned_participants(self) -> int | None:
+        """How many people are to take part, by [power] and [design]; None if [power] is lacking."""
+        design, power = self.section("design", DesignSettings), self.section("power", PowerSettings)
+        if design is None or power is None:
+            return None
+        return (power.power_groups or design.groups) * power.participants
 
     @property
     def specifications(self) -> tuple[str, ...]:

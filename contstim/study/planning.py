@@ -29,7 +29,7 @@ from contstim.study.amounts import StudyNumbers, count_cautions, numbers_of
 from contstim.study.feasibility import counts_of, most_sentences
 from contstim.study.places import StudyFiles, triplet_store
 from contstim.study.rehearsal import MOST_SECONDS, Speeds, rehearse
-from contstim.study.sections import TripletsSection
+from contstim.study.sections import ResponsesSection, TripletsSection
 from contstim.study.stage_records import read_stage_record
 from contstim.study.stages import stages_of
 from contstim.study.status import stage_states
@@ -329,6 +329,16 @@ def _tests(study: Study) -> tuple[str, list[str]]:
             cautions.append(
                 f"[power] takes {power.smallest_effect:g} for the smallest difference that "
                 f"matters, [analysis] {settings.smallest_effect:g}: state one in both."
+            )
+    responses = files.section("responses", ResponsesSection)
+    planned = files.planned_participants
+    if responses is not None and planned is not None and responses.simulate is not None:
+        simulated = responses.participants or planned
+        if simulated != planned:
+            cautions.append(
+                f"[power] plans {planned:,} participants, and the preregistration says so, "
+                f"[responses] simulates {simulated:,}: leave out the participants of [responses] "
+                "to simulate as many as are planned."
             )
     if not counts.groups or counts.models < 2:
         return "", cautions

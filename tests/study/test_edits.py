@@ -130,6 +130,10 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         edit(("participants = 12", "participants = 15")),
         {"responses", "analysis"},
     ),
+    "as many participants as are planned": (
+        edit(("participants = 12\n", "")),
+        {"responses", "analysis"},
+    ),
     "more resamples": (edit(("bootstrap = 20", "bootstrap = 21")), {"analysis"}),
     "a list for the export": (edit(("[export.csv]", "[export.csv]\nseed = 5")), {"export csv"}),
     "where networks run": (

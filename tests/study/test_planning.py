@@ -14,6 +14,8 @@ from contstim.checksums import checksum
 from contstim.optimization.jobs.speed import SearchSpeed
 from contstim.stimuli import read_stimuli, read_trials
 from contstim.study.amounts import numbers_of
+from contstim.study.experiment_stages import responses_stage
+from contstim.study.places import StudyFiles
 from contstim.study.planning import StudyPlan, plan_study
 from contstim.study.rehearsal import ScoringSpeed, Speeds, rehearse
 from contstim.study.study_file import read_study
@@ -177,6 +179,19 @@ def test_counts_of_model_pairs(study: Path, rows: str, message: str) -> None:
     (study / "counts.csv").write_text(f"model_1,model_2,per_pair\n{rows}\n")
     change(study, ("quantiles = 0", 'quantiles = 0\ncounts = "counts.csv"'))
     assert message in " ".join(plan(study, measure=False).cautions)
+
+
+def test_planned_and_simulated_participants_are_one_number(study: Path) -> None:
+    """Two in each of three groups by [power], and 12 by [responses]."""
+    (caution,) = (c for c in plan(study, measure=False).cautions if "participants" in c)
+    assert "plans 6 participants" in caution
+    assert "simulates 12" in caution
+    change(study, ("participants = 12\n", ""))
+    files = StudyFiles(read_study(study))
+    stage = responses_stage(files)
+    assert stage is not None
+    assert stage.options["participants"] == files.planned_participants == 6
+    assert not any("participants" in c for c in plan(study, measure=False).cautions)
 
 
 def test_counts_of_model_pairs_are_counted(study: Path) -> None:

@@ -54,6 +54,7 @@ class DesignSummary:
             sentence_1 and sentence_2, averaged over its trials.
         notes: sentences about how the design came about.
         shared: a sentence about natural sentences that stand both in pairs and in triplets, if any.
+        counted_in: what word frequencies are counted in.
         catch: sentences about whom the catch trials leave out.
         cautions: sentences about what tests of its groups cannot show.
     """
@@ -66,6 +67,7 @@ class DesignSummary:
     balance: Mapping[Condition, FloatArray]
     notes: tuple[str, ...]
     shared: tuple[str, ...]
+    counted_in: str
     catch: tuple[str, ...]
     cautions: tuple[str, ...]
 
@@ -107,6 +109,7 @@ def summarise(
             f"Duration at {seconds_per_trial:g} s a trial, without instructions and pauses.",
         ),
         shared=tuple(_shared_notes(trials)),
+        counted_in=frequencies.source,
         catch=tuple(_catch_notes(counts.get(Condition.CATCH, ()))),
         cautions=tuple(_cautions(trials, groups)),
     )
@@ -232,8 +235,9 @@ def summary_report(summary: DesignSummary) -> Report:
             Heading("Balance between the two sentences of a trial"),
             Paragraph(
                 "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
-                "scale (log10 of the frequency in a thousand million words). Which sentence stands "
-                "left is balanced for each participant."
+                "scale (log10 of the frequency in a thousand million words)"
+                + (f", counted in {summary.counted_in}" if summary.counted_in else "")
+                + ". Which sentence stands left is balanced for each participant."
             ),
             Table(balance_header, balance, texts=2),
         ),

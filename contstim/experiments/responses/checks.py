@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import SCALE, UNKNOWN, Response
+from contstim.stimuli import check_trials
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -101,8 +102,11 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     """Hold responses against the trials that they are about.
 
     Raises:
-        InputError: two trials have the same trial_id.
+        InputError: two trials have the same trial_id, or one is none of its condition
+            (`check_trials`).
     """
+    trials = tuple(trials)
+    check_trials(trials)
     groups: dict[str, int] = {}
     for trial in trials:
         if trial.trial_id in groups:

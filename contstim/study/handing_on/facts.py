@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_json_object
-from contstim.frequencies import WordFrequencies, read_frequencies
 from contstim.records import record_path
 from contstim.reviews import Review, read_reviews
-from contstim.steps.design import DesignSettings
+from contstim.steps.design import word_frequencies
 from contstim.stimuli import (
     Condition,
     Kind,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.experiments.responses import Response
+    from contstim.frequencies import WordFrequencies
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet
     from contstim.study.study import Study
@@ -161,14 +161,11 @@ class StudyFacts:
 
     @cached_property
     def frequencies(self) -> WordFrequencies | None:
-        """Word frequencies as the design's summary has them; None without sentences."""
-        settings = self.files.section("design", DesignSettings)
-        if settings is not None and settings.text is not None:
-            return read_frequencies(settings.text)
-        sentences = self.natural or [
-            sentence for trial in self.trials for sentence in (trial.sentence_1, trial.sentence_2)
-        ]
-        return WordFrequencies.of(sentences) if sentences else None
+        """Word frequencies as the design's summary has them; None without trials."""
+        text = self.record(TRIALS).get("text")
+        if not self.trials:
+            return None
+        return word_frequencies(None if text is None else Path(text), self.natural, self.trials)
 
     def trials_of_pair(self, condition: Condition, first: str, second: str) -> int:
         """How many trials of a condition set two models against each other."""

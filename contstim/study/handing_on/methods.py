@@ -302,7 +302,7 @@ def _design(facts: StudyFacts, cite: Citations) -> Iterator[str]:
             f"{mean([float(len(s)) for s in distinct]):.1f} words and "
             f"{mean([float(len(s.bare)) for s in distinct]):.1f} characters on average, and a mean "
             f"word frequency of {mean([frequencies.mean_zipf(s) for s in distinct]):.2f} on the "
-            f"Zipf scale ({cite('van Heuven et al., 2014')})."
+            f"Zipf scale ({cite('van Heuven et al., 2014')}), counted in {frequencies.source}."
         )
 
 

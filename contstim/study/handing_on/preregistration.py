@@ -168,8 +168,8 @@ def _sampling_plan(facts: StudyFacts) -> list[Part]:
         groups = facts.groups if power.power_groups is None else power.power_groups
         size = [
             Paragraph(
-                f"{groups * power.participants:,} participants: {power.participants:,} in each of "
-                f"{counted(groups, 'group')}."
+                f"{facts.files.planned_participants:,} participants: "
+                f"{power.participants:,} in each of {counted(groups, 'group')}."
             ),
             to_fill_in("how many more are asked, in place of those who will be left out?"),
         ]
@@ -197,6 +197,9 @@ def _sampling_plan(facts: StudyFacts) -> list[Part]:
     ]
 
 
+_ENDS = ("low", "high")  # of rates, by what is assumed of rivals
+
+
 def _power(power: PowerSettings) -> list[str]:
     """What the simulation of the experiment says of all trials together."""
     path = Path(f"{TRIALS}.power-sizes.csv")
@@ -204,7 +207,8 @@ def _power(power: PowerSettings) -> list[str]:
         return []
     table = read_table(path)
     names = (
-        *("scope", "groups", "participants_per_group", "test", "first", "significantly_better"),
+        *("scope", "groups", "participants_per_group", "test", "first_low", "first_high"),
+        *("significantly_better_low", "significantly_better_high"),
         *("detectable_difference", "smallest_effect", "shows_equivalence"),
     )
     if not set(names) <= table.keys():
@@ -223,11 +227,12 @@ def _power(power: PowerSettings) -> list[str]:
     whom = (
         "with people whom each model predicts as well as in the pilot"
         if as_measured
-        else "with each model in turn as the one that people follow, which puts its rivals further "
-        "behind than real ones would be"
+        else "with each model in turn as the one that people follow most, and rivals as close as "
+        "in the 2023 study or further behind"
     )
     first, better = (
-        f"{100 * float(row[name]):.1f} %" for name in ("first", "significantly_better")
+        " to ".join(dict.fromkeys(f"{100 * float(row[f'{name}_{end}']):.1f} %" for end in _ENDS))
+        for name in ("first", "significantly_better")
     )
     text = (
         f"In {power.simulations:,} simulated experiments of {counted(groups, 'group')} of "
