@@ -217,7 +217,8 @@ if (nrow(comparison) > 0) {
   tested$second <- as.integer(tested$chosen > 0)
   if (requireNamespace("lme4", quietly = TRUE)) {
     choices <- try(suppressMessages(suppressWarnings(lme4::glmer(
-      update(formula, second ~ 0 + .), data = tested, family = binomial))), silent = TRUE)
+      update(formula, second ~ 0 + .), data = tested, family = binomial,
+      control = lme4::glmerControl(optimizer = "bobyqa")))), silent = TRUE)
     cat("\nchoices on the ratios of ", best, " (lme4::glmer, log odds)\n", sep = "")
     if (inherits(choices, "try-error")) cat(choices) else print(summary(choices)$coefficients)
   }
