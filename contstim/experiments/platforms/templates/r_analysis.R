@@ -150,7 +150,6 @@ tested <- ratings[ratings$condition != "catch", ]  # catch trials say nothing of
 # was shown (1: sentence_2 was on the left), where it was recorded (0: it was not)
 tested$side <- c("1" = -1, "2" = 1)[tested$left]
 tested$side[is.na(tested$side)] <- 0
-leaning <- if (any(tested$side != 0)) "(0 + side | participant) +" else ""
 
 # A ratio of unit size; an infinite one is as large as the largest finite one
 predictor <- function(model) {
@@ -176,9 +175,9 @@ if (nrow(fitted) > 0 && !requireNamespace("ordinal", quietly = TRUE)) {
   cat('no mixed models of ratings: install.packages("ordinal")\n')
 } else if (nrow(fitted) > 0) {
   # People may lean towards a side and follow a model more or less; trials differ
-  effects <- paste(leaning, "(0 + x | participant) + (1 | trial_id)")
-  formula <- as.formula(paste("ordered ~ x +", effects))
+  formula <- ordered ~ x + (0 + side | participant) + (0 + x | participant) + (1 | trial_id)
   unsided <- sum(tested$side == 0)
+  if (unsided == nrow(tested)) formula <- ordered ~ x + (0 + x | participant) + (1 | trial_id)
   if (unsided > 0) {
     cat(sprintf("\n%d of %d ratings have no side (column left): no leaning of people towards a side",
                 unsided, nrow(tested)), "is estimated there\n")
@@ -218,8 +217,8 @@ if (nrow(comparison) > 0) {
   tested$second <- as.integer(tested$chosen > 0)
   if (requireNamespace("lme4", quietly = TRUE)) {
     choices <- try(suppressMessages(suppressWarnings(lme4::glmer(
-      as.formula(paste("second ~ 0 + x +", effects)), data = tested, family = binomial))),
-      silent = TRUE)
+      update(formula, second ~ 0 + .), data = tested, family = binomial,
+      control = lme4::glmerControl(optimizer = "bobyqa")))), silent = TRUE)
     cat("\nchoices on the ratios of ", best, " (lme4::glmer, log odds)\n", sep = "")
     if (inherits(choices, "try-error")) cat(choices) else print(summary(choices)$coefficients)
   }
