@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.measures import MIDDLE
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.scale import Scale
     from contstim.stimuli import Trial
 
 
@@ -34,7 +33,8 @@ class ItemReliability:
     """What people in general think of a trial, as far as those who rated it tell.
 
     Attributes:
-        shrunken_rating: the mean rating, drawn towards 3.5; 3.5 where nothing but chance is in it.
+        shrunken_rating: the mean rating, drawn towards the middle of the scale, which it is where
+            nothing but chance is in it.
         standard_error: of the shrunken rating, in steps of the scale.
         reliability: of the mean rating, 0 (chance) to 1.
         sure_of_2: how likely it is that people in general prefer sentence_2, 0 to 1.
@@ -53,15 +53,16 @@ class ItemReliability:
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
     """What is known of each trial of an experiment, by its identifier; see `reliabilities_of`."""
-    return reliabilities_of(
+    rated = [
         (trial, group.ratings[:, column])
         for group in ratings.groups
         for column, trial in enumerate(group.trials)
-    )
+    ]
+    return reliabilities_of(rated, ratings.scale)
 
 
 def reliabilities_of(
-    rated_trials: Iterable[tuple[Trial, FloatArray]],
+    rated_trials: Iterable[tuple[Trial, FloatArray]], scale: Scale
 ) -> dict[str, ItemReliability | None]:
     """What is known of each trial, by its identifier.
 
@@ -69,16 +70,19 @@ def reliabilities_of(
     two people, so that nobody knows what is chance.
 
     Args:
-        rated_trials: trials with their ratings, 1 to 6, (n_people,), one at least.
+        rated_trials: trials with their ratings, (n_people,), one at least.
+        scale: of the ratings.
     """
     from scipy.stats import norm
 
+    middle = scale.middle
     # By condition a row a trial: its name, its mean rating, its number of people, and the sum of
     # squares around the mean.
     rows: dict[str, list[tuple[str, float, int, float]]] = {}
     for trial, rated in rated_trials:
-        middle = float(rated.mean())
-        row = trial.trial_id, middle, len(rated), float(((rated - middle) ** 2).sum())
+        mean_rating = float(rated.mean())
+        squares = float(((rated - mean_rating) ** 2).sum())
+        row = trial.trial_id, mean_rating, len(rated), squares
         rows.setdefault(trial.condition, []).append(row)
     reliabilities: dict[str, ItemReliability | None] = {}
     for of_condition in rows.values():
@@ -89,13 +93,13 @@ def reliabilities_of(
             reliabilities |= dict.fromkeys(names)
             continue
         chance = squares_of.sum() / freedom / people_of  # (n_trials,) variance of a mean rating
-        items = max(0.0, float(((mean - MIDDLE) ** 2 - chance).mean()))
+        items = max(0.0, float(((mean - middle) ** 2 - chance).mean()))
         # Where both are zero everybody chose the middle, which the scale does not have
         share = items / np.maximum(items + chance, 1e-300)
-        shrunken = MIDDLE + share * (mean - MIDDLE)
+        shrunken = middle + share * (mean - middle)
         errors = np.sqrt(share * chance)
         # Without any chance the side is certain, and without any preference it is open
-        away = shrunken - MIDDLE
+        away = shrunken - middle
         distance = np.where(away > 0, np.inf, np.where(away < 0, -np.inf, 0.0))
         np.divide(away, errors, out=distance, where=errors > 0)
         sure = norm.cdf(distance)
