@@ -21,7 +21,7 @@ from contstim.stimuli import (
     read_trials,
     read_triplets,
 )
-from contstim.study.experiment_stages import responses_file
+from contstim.study.experiment_stages import responses_of
 from contstim.study.places import (
     ANALYSIS,
     PAIRS,
@@ -144,10 +144,7 @@ class StudyFacts:
     @cached_property
     def responses(self) -> Sequence[Response]:
         """What people, or artificial participants, answered."""
-        from contstim.experiments.responses import read_responses
-
-        path = responses_file(self.files)
-        return read_responses(path) if path is not None and path.is_file() else ()
+        return responses_of(self.files)
 
     @cached_property
     def participants(self) -> dict[str, bool]:
