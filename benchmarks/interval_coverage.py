@@ -205,7 +205,8 @@ def compare_with_package(world: World, models: list[int]) -> None:
         for n in range(world.layout.trials)
     )
     log_probs = np.stack([np.zeros(answers.ratios[0].shape), answers.ratios[0]], axis=-1)
-    group = GroupRatings(1, trials, tuple("abcd"), answers.ratings[0], log_probs)
+    rated = answers.ratings[0]
+    group = GroupRatings(1, trials, tuple("abcd"), rated, np.zeros(rated.shape), log_probs)
     ratings = Ratings(tuple("abcdefghi"[: world.layout.models]), (group,))
     for measure, ours in zip(TOLD, measured(answers, world.mask, models), strict=True):
         (package,) = group_moves(ratings, measure, [world.mask])

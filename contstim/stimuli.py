@@ -245,6 +245,53 @@ class Trial:
     scale: Scale = Scale.CONFIDENCE  # a column of trials that ask for choices only
 
 
+_KINDS = {
+    Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
+    Condition.NATURAL_SYNTHETIC: (
+        (Kind.NATURAL, Kind.SYNTHETIC_1),
+        (Kind.NATURAL, Kind.SYNTHETIC_2),
+    ),
+    Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
+    Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
+    Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED),),
+}
+
+
+def check_trials(trials: Iterable[Trial]) -> None:
+    """Make sure that every trial is one of its condition, as `Trial` says.
+
+    Raises:
+        InputError: a controversial trial does not name two different models, another names one, or
+            the kinds of sentences are not those of the condition, in their order.
+    """
+    for trial in trials:
+        models = (trial.model_1, trial.model_2)
+        stated = f"The trial {trial.trial_id!r} is {trial.condition}, so it"
+        if trial.condition not in CONTROVERSIAL:
+            if any(models):
+                raise InputError(
+                    f"{stated} sets no models against each other, but model_1 and model_2 are "
+                    f"{models[0]!r} and {models[1]!r}; leave them empty, or correct the condition."
+                )
+        elif not all(models) or models[0] == models[1]:
+            raise InputError(
+                f"{stated} sets two models against each other, but model_1 and model_2 are "
+                f"{models[0]!r} and {models[1]!r}; name both, or correct the condition."
+            )
+        allowed = _KINDS[trial.condition]
+        if (trial.kind_1, trial.kind_2) not in allowed:
+            remedy = "correct them, or the condition."
+            if (trial.kind_2, trial.kind_1) in allowed:
+                remedy = (
+                    "exchange the sentences and their kinds, and in the responses turn its ratings "
+                    "(7 - rating) and left (1 and 2)."
+                )
+            raise InputError(
+                f"{stated} compares {' or '.join(' with '.join(kinds) for kinds in allowed)}, in "
+                f"this order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}; {remedy}"
+            )
+
+
 _OTHER_TABLES = (".tsv", ".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
 SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2")
 

@@ -40,7 +40,8 @@ class MixedOptions:
         Literal["slopes", "intercept", "none"],
         Help(
             "How participants may differ: also in how much they follow a model, only in their "
-            "leaning towards a sentence, or not at all."
+            "leaning towards the side on which a sentence is shown (responses with the column "
+            "left), or not at all."
         ),
     ] = "slopes"
     items: Annotated[
@@ -53,7 +54,7 @@ class MixedOptions:
         Literal["symmetric", "flexible"],
         Help(
             "symmetric: it does not matter which sentence of a trial is sentence_1; flexible: as "
-            "R's clmm by default."
+            "R's clmm by default, where results depend on it."
         ),
     ] = "symmetric"
     ratios: Annotated[
@@ -162,6 +163,17 @@ def fit_ratings(
     )
     watch.remark(str(admission))
     watch.warn(admission.origin.warning)
+    if settings.people != "none" and analysis.empty.sided < analysis.empty.ratings:
+        watch.warn(
+            f"{counted(analysis.empty.ratings - analysis.empty.sided, 'rating')} of "
+            f"{analysis.empty.ratings:,} do not say which sentence was shown left (column left of "
+            f"{responses}): no leaning of participants towards a side is estimated there."
+        )
+    if settings.thresholds == "flexible":
+        watch.warn(
+            "Flexible thresholds depend on which sentence of a trial is called sentence_1, and so "
+            "do all results; symmetric ones do not."
+        )
     for model, reason in analysis.left_out.items():
         watch.warn(f"{model} is left out. {reason}")
     for row in analysis.coefficients_capped:

@@ -27,10 +27,9 @@ from contstim.experiments.design.golan2023 import (
     PUBLISHED_ACCURACIES,
     PUBLISHED_CEILINGS,
     PUBLISHED_FOLLOWING,
-    PUBLISHED_LEANING,
     PUBLISHED_RATERS,
 )
-from contstim.experiments.design.population import AS_MEASURED, PeopleSpread, Population
+from contstim.experiments.design.population import AS_MEASURED, Population
 from contstim.records import record_path
 from contstim.tables import read_table
 
@@ -59,7 +58,7 @@ class MeasuredPeople:
         of_models: scope → model → the same of every model, where the study evaluated them.
         ceilings_of_models: scope → model → the ceiling on its own trials, likewise.
         raters: scope → how many people saw each trial there.
-        spread: how much people differ.
+        following: standard deviation of how far people follow models, as a share of the mean.
         source: where this was measured.
         best: the model that people followed most.
         simulated: whether participants of that study were artificial.
@@ -76,9 +75,7 @@ class MeasuredPeople:
     raters: Mapping[Scope, int] = field(
         default_factory=lambda: {Scope(name): PUBLISHED_RATERS for name in PUBLISHED_CEILINGS}
     )
-    spread: PeopleSpread = field(
-        default_factory=lambda: PeopleSpread(PUBLISHED_LEANING, PUBLISHED_FOLLOWING)
-    )
+    following: float = PUBLISHED_FOLLOWING
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
     best: str = "GPT-2"
     simulated: bool = False
@@ -244,7 +241,7 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
             item_sd[rows] += population.item_sd
             counts[rows] += 1
         if Scope.OVERALL in populations:
-            every = Population(name, signal / counts, item_sd / counts, measured.spread)
+            every = Population(name, signal / counts, item_sd / counts, measured.following)
             populations[Scope.OVERALL].append(every.of_trials(study.rows(Scope.OVERALL)))
     return CalibratedPeople({s: tuple(own) for s, own in populations.items()}, tuple(unreached))
 
@@ -275,7 +272,7 @@ def _planted(
         if scope is Scope.REJECT:
             rejecting = fitted.weights, fitted.item_sd
         signal = aim.signals @ fitted.weights
-        yield scope, Population(name, signal, item_sd, measured.spread), fitted.reached
+        yield scope, Population(name, signal, item_sd, measured.following), fitted.reached
 
 
 def _as_measured(
@@ -298,7 +295,7 @@ def _as_measured(
         )
         fitted = _fit(aim, measured)
         signal, item_sd = aim.signals @ fitted.weights, np.full(len(aim.signals), fitted.item_sd)
-        yield scope, Population(AS_MEASURED, signal, item_sd, measured.spread), fitted.reached
+        yield scope, Population(AS_MEASURED, signal, item_sd, measured.following), fitted.reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +342,7 @@ def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None)
 
     def population(weights: FloatArray, item_sd: float) -> Population:
         items = np.full(len(aim.signals), item_sd)
-        return Population("", aim.signals @ weights, items, measured.spread)
+        return Population("", aim.signals @ weights, items, measured.following)
 
     def misses(weights: FloatArray, item_sd: float) -> FloatArray:
         p = population(weights, item_sd).choice_probabilities()

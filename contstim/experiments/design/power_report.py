@@ -216,11 +216,9 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
             *(code("overall"), " is all trials but catch trials, which analyze counts there too."),
         )
     )
-    spread = power.measured.spread
     yield Paragraph(
-        f"People differ in how far they follow models, by {spread.following:.0%} (standard "
-        f"deviation), and in their leaning towards one side, by {spread.leaning:g} standard "
-        "deviations of single answers, as in experiment 1 of Golan et al. (2023)."
+        f"People differ in how far they follow models, by {power.measured.following:.0%} (standard "
+        "deviation), as in experiment 1 of Golan et al. (2023)."
     )
     if not power.as_measured:
         yield Paragraph(

@@ -15,7 +15,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
-from contstim.experiments.analysis.mixed import TESTING, MixedSettings, fit_mixed
+from contstim.experiments.analysis.mixed import fit_mixed
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
@@ -100,6 +100,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
         participants=counted(len(ratings.participants), "participant"),
         trials=counted(sum(len(group.trials) for group in ratings.groups), "trial"),
         models=counted(len(ratings.models), "model"),
+        sided=f"{ratings.sided:,} of {sum(group.left.size for group in ratings.groups):,}",
         excluded="".join(excluded) or "nobody here",
     )
     return folder.finish(
@@ -191,18 +192,11 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
     """A row for each model; a note where none can be fitted."""
-    # clmm has no symmetric thresholds where a rating was never given: then both are flexible.
-    tested = [
-        group.ratings[:, [trial.condition in TESTING for trial in group.trials]].ravel()
-        for group in ratings.groups
-    ]
-    all_given = len(np.unique(np.concatenate(tested))) == 6
-    settings = MixedSettings(thresholds="symmetric" if all_given else "flexible")
     rows: list[dict[str, object]] = []
     for model in ratings.models:
         row: dict[str, object] = {"model": model, "note": ""}
         try:
-            fit = fit_mixed(ratings, [model], settings)
+            fit = fit_mixed(ratings, [model])
         except InputError as error:
             row["note"] = str(error)
         else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.experiments.responses.table import UNKNOWN, Response
 from contstim.scale import Scale
+from contstim.stimuli import check_trials
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -102,9 +103,12 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     """Hold responses against the trials that they are about.
 
     Raises:
-        InputError: two trials have the same trial_id, responses are on two scales, or the trials
-            ask for choices and the responses are none.
+        InputError: two trials have the same trial_id, or one is none of its condition
+            (`check_trials`); responses are on two scales, or the trials ask for choices and the
+            responses are none.
     """
+    trials = tuple(trials)
+    check_trials(trials)
     groups: dict[str, int] = {}
     scales = {response.scale for response in responses}
     for trial in trials:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -88,7 +90,7 @@ def test_groups_that_saw_the_same_items_are_one_group() -> None:
     made = simulate(groups=(3, 5), seed=2)
     ratings = gather(made.trials, made.responses, made.scores)
     first, second = ratings.groups
-    both = type(second)(2, first.trials, second.participants, second.ratings, first.log_probs)
+    both = replace(second, trials=first.trials, log_probs=first.log_probs)
     ratings = Ratings(ratings.models, (first, both))
     masks = [scope_mask(g.trials, Scope.OVERALL, ratings.models) for g in ratings.groups]
     moves = group_moves(ratings, MEASURES[0], masks)

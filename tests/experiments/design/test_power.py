@@ -34,7 +34,7 @@ from contstim.experiments.design.discoveries import (
     significantly_better,
     suited_units,
 )
-from contstim.experiments.design.population import PeopleSpread, Population
+from contstim.experiments.design.population import Population
 from contstim.experiments.design.power import simulate_power, thin
 from contstim.experiments.design.power_figure import draw_power
 from contstim.experiments.design.power_report import power_report
@@ -99,7 +99,8 @@ def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> Group
     )
     people = tuple(f"g{number}p{p}" for p in range(len(prefers_2)))
     log_probs = np.stack([np.zeros(ratios.T.shape), ratios.T], axis=-1)
-    return GroupRatings(number, trials, people, np.where(prefers_2, 6.0, 1.0), log_probs)
+    rated = np.where(prefers_2, 6.0, 1.0)
+    return GroupRatings(number, trials, people, rated, np.zeros(rated.shape), log_probs)
 
 
 def planted(
@@ -111,7 +112,7 @@ def planted(
             name,
             strength * comparisons.differences[:, m] / 5,
             np.full(len(comparisons.groups), item_sd),
-            PeopleSpread(0.1, 0.2),
+            0.2,
         )
         for m, name in enumerate(comparisons.models)
     ]
@@ -243,7 +244,7 @@ def test_expected_accuracy_is_what_many_participants_give() -> None:
 def test_without_noise_the_planted_model_always_comes_first() -> None:
     comparisons = random_comparisons(200)
     sure = [
-        replace(people, signal=1e6 * people.signal, spread=PeopleSpread())
+        replace(people, signal=1e6 * people.signal, following=0.0)
         for people in planted(comparisons)
     ]
     power = simulate_power(comparisons, sure, simulations=20)

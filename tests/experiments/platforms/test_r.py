@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,8 +67,19 @@ def folder(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> 
     return export(experiment, tmp_path_factory.mktemp("r"))
 
 
-def test_r_prints_our_accuracies_ceilings_and_mixed_models(folder: Path) -> None:
+def bare(made: Experiment) -> Experiment:
+    """Answers without sides, among which nobody is very sure of sentence_1."""
+    answers = tuple(replace(each, left=0, rating=max(each.rating, 2)) for each in made.responses)
+    return replace(made, responses=answers)
+
+
+@pytest.mark.parametrize("change", [None, bare], ids=["as it is", "bare"])
+def test_r_prints_our_accuracies_ceilings_and_mixed_models(
+    experiment: Experiment, change: Callable[[Experiment], Experiment] | None, tmp_path: Path
+) -> None:
+    folder = export(change(experiment) if change else experiment, tmp_path)
     said = in_r(folder, MODELS[0], MODELS[2])
+    assert ("have no side (column left)" in said) == (change is bare)
     assert "accuracy: the same order of models in 5 of 5 scopes" in said
     differences = re.search(r"largest difference (\S+); of ceilings (\S+)", said)
     assert differences is not None

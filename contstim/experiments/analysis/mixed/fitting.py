@@ -4,9 +4,9 @@
                   symmetric: 0 in the middle, the others mirrored: -t2 -t1 0 t1 t2
 
 Which sentence of a trial is called sentence_1 is a convention. With symmetric thresholds exchanging
-both sentences of a trial, which mirrors ratings and turns ratios, changes nothing of what trials
-and slopes say; with flexible ones the thresholds hold an intercept, which may follow the convention
-instead of people.
+the sentences of any trials, which mirrors ratings and turns ratios and sides, changes nothing; with
+flexible ones the thresholds hold an intercept, which depends on the convention and may take a part
+of what is the model's.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class _Problem:
         self.n_ratings = sum(block.levels.size for block in blocks)
         self.n_thresholds = len(scheme.names)
         self.n_slopes = blocks[0].predictors.shape[1]
-        self._n_effects = blocks[0].effects.shape[1]
+        self._n_effects = blocks[0].effects.shape[2]
 
     def parameters(self, point: FloatArray) -> MixedParameters:
         """The vector's parts."""

@@ -42,12 +42,13 @@ class MixedSettings:
 
     Attributes:
         link: probit or logit.
-        thresholds: symmetric, so that exchanging the sentences of a trial changes no slope, or
-            flexible, as R's `clmm` has them by default.
-        people: whether participants differ in nothing, in their leaning towards sentence_2
-            (intercept), or also in how much they follow each model (slopes). Without slopes a
-            coefficient speaks of these participants, and its standard error is too small for
-            others. Intercept and slopes are independent.
+        thresholds: symmetric, so that it does not matter which sentence of a trial is sentence_1;
+            or flexible, as R's `clmm` has them by default, with which results depend on it.
+        people: none, so that participants differ in nothing; intercept, in their leaning towards
+            the side on which a sentence is shown; or slopes, also in how much they follow each
+            model. Without slopes a coefficient speaks of these participants, and its standard error
+            is too small for others. Intercept and slopes are independent. Ratings without a
+            recorded side have no leaning.
         items: whether trials differ beyond what the ratios say. A trial has one ratio of each
             model, so that a slope of its own cannot be told from its intercept.
         scale: ratios in nats, an infinite one as large as the model's largest finite one, or their
@@ -122,7 +123,8 @@ class MixedVariance:
     Attributes:
         models: of the fit, joined by ` + `.
         factor: participants or trials.
-        effect: the intercept, or the model whose slope it is.
+        effect: the intercept (of participants: their leaning towards a side), or the model whose
+            slope it is.
         levels: how many participants or trials.
         standard_deviation: in the unit of the hidden value; of a slope, of a ratio of typical size.
         variance: its square.
@@ -182,6 +184,7 @@ class MixedFit:
         log_likelihood: by the Laplace approximation, nats.
         parameters: how many were estimated.
         ratings: how many.
+        sided: for how many of them it was recorded on which side the sentences were shown.
         participants: how many.
         trials: how many.
         estimates: those behind the rows, for predictors of unit size.
@@ -196,6 +199,7 @@ class MixedFit:
     log_likelihood: float
     parameters: int
     ratings: int
+    sided: int
     participants: int
     trials: int
     estimates: MixedEstimates
@@ -298,13 +302,19 @@ def _blocks(
             "are the same on every trial), so that no coefficient can be told from the rest. Leave "
             "models out."
         )
-    effects = {"none": ones[:, :0], "intercept": ones, "slopes": np.hstack([ones, values])}
     level_of = np.array([scheme.level_of.get(rating, 0) for rating in range(7)])
     blocks, start = [], 0
     for group in rated.groups:
         rows = slice(start, start + len(group.trials))
         levels = level_of[group.ratings.astype(np.int64)]
-        blocks.append(RatedBlock(levels, values[rows], effects[settings.people][rows]))
+        # Positive towards the side on the left, where sentence_2 (1) or sentence_1 (-1) stood; 0
+        # where this is not known. Exchanging the sentences of a trial turns all that stands here.
+        sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]
+        slopes = np.broadcast_to(values[rows], (*levels.shape, len(predictors)))
+        leanings = sides[..., : settings.people != "none" and rated.sided > 0]
+        followings = slopes[..., : len(predictors) * (settings.people == "slopes")]
+        effects = np.concatenate([leanings, followings], axis=-1)
+        blocks.append(RatedBlock(levels, values[rows], effects))
         start = rows.stop
     return blocks
 
@@ -333,7 +343,11 @@ def _results(
     ]
     rows = zip(scheme.names, thresholds, errors[:n], strict=True)
     deviations = [("trials", "intercept", n_trials, parameters.trials)] * settings.items
-    of_people = zip(("intercept", *models), parameters.participants.tolist(), strict=False)
+    of_people = zip(
+        (*["intercept"] * (rated.sided > 0), *models),
+        parameters.participants.tolist(),
+        strict=False,
+    )
     deviations += [("participants", effect, people, deviation) for effect, deviation in of_people]
     return MixedFit(
         models,
@@ -344,6 +358,7 @@ def _results(
         estimates.log_likelihood,
         estimates.n_parameters,
         n_ratings,
+        rated.sided,
         people,
         n_trials,
         estimates,

@@ -146,7 +146,11 @@ for (row in which(mixed$note != "")) {
   cat("no mixed model of ", mixed$model[row], ": ", mixed$note[row], "\n", sep = "")
 }
 tested <- ratings[ratings$condition != "catch", ]  # catch trials say nothing of models
-tested$ordered <- factor(tested$rating, ordered = TRUE)
+# Which sentence is sentence_1 must not matter: people lean towards the side on which a sentence
+# was shown (1: sentence_2 was on the left), where it was recorded (0: it was not)
+tested$side <- c("1" = -1, "2" = 1)[tested$left]
+tested$side[is.na(tested$side)] <- 0
+leaning <- if (any(tested$side != 0)) "(0 + side | participant) +" else ""
 
 # A ratio of unit size; an infinite one is as large as the largest finite one
 predictor <- function(model) {
@@ -156,20 +160,35 @@ predictor <- function(model) {
   # Every trial counts once, however many people rated it
   x / sqrt(mean(x[!duplicated(tested$trial_id)]^2))
 }
-# Symmetric thresholds: no side is sentence_1. Where a rating was never given, clmm cannot have them
-symmetric <- if (length(unique(tested$rating)) == 6) "symmetric2" else "flexible"
+# Thresholds are symmetric. clmm needs both of 1 and 6, 2 and 5, 3 and 4 for that: where one of them
+# was never given, a row with next to no weight holds its place
+never <- setdiff(7 - tested$rating, tested$rating)
+weights <- rep(c(1, 1e-9), c(nrow(tested), length(never)))
+with_never <- function(rows) {
+  rows <- rows[c(seq_len(nrow(rows)), rep(1, length(never))), ]
+  rows$rating[weights < 1] <- never
+  rows$ordered <- factor(rows$rating, ordered = TRUE)
+  rows
+}
 
 comparison <- data.frame()
 if (nrow(fitted) > 0 && !requireNamespace("ordinal", quietly = TRUE)) {
   cat('no mixed models of ratings: install.packages("ordinal")\n')
 } else if (nrow(fitted) > 0) {
-  # People may lean towards a sentence and follow a model more or less; trials differ
-  formula <- ordered ~ x + (1 | participant) + (0 + x | participant) + (1 | trial_id)
+  # People may lean towards a side and follow a model more or less; trials differ
+  effects <- paste(leaning, "(0 + x | participant) + (1 | trial_id)")
+  formula <- as.formula(paste("ordered ~ x +", effects))
+  unsided <- sum(tested$side == 0)
+  if (unsided > 0) {
+    cat(sprintf("\n%d of %d ratings have no side (column left): no leaning of people towards a side",
+                unsided, nrow(tested)), "is estimated there\n")
+  }
   for (row in seq_len(nrow(fitted))) {
     ours <- fitted[row, ]
     tested$x <- predictor(ours$model)
     model <- try(suppressWarnings(ordinal::clmm(
-      formula, data = tested, link = "probit", threshold = symmetric)), silent = TRUE)
+      formula, data = with_never(tested), weights = weights, link = "probit",
+      threshold = "symmetric2")), silent = TRUE)
     if (inherits(model, "try-error")) {
       cat("clmm could not fit ", ours$model, ": ", model, "\n", sep = "")
       next
@@ -199,12 +218,14 @@ if (nrow(comparison) > 0) {
   tested$second <- as.integer(tested$chosen > 0)
   if (requireNamespace("lme4", quietly = TRUE)) {
     choices <- try(suppressMessages(suppressWarnings(lme4::glmer(
-      second ~ 0 + x + (1 | participant) + (0 + x | participant) + (1 | trial_id),
-      data = tested, family = binomial))), silent = TRUE)
+      as.formula(paste("second ~ 0 + x +", effects)), data = tested, family = binomial))),
+      silent = TRUE)
     cat("\nchoices on the ratios of ", best, " (lme4::glmer, log odds)\n", sep = "")
     if (inherits(choices, "try-error")) cat(choices) else print(summary(choices)$coefficients)
   }
   if (requireNamespace("brms", quietly = TRUE)) {
+    # Its thresholds are flexible, and so depend on which sentence is sentence_1
+    tested$ordered <- factor(tested$rating, ordered = TRUE)
     bayes <- brms::brm(formula, data = tested, family = brms::cumulative("probit"), seed = 1)
     print(bayes)
   }
