@@ -177,7 +177,7 @@ def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
     experiment: Analysis,
 ) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm."""
-    fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(scale="ranks"))
+    fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(ratios="ranks"))
     spread = {(v.factor, v.effect): v.standard_deviation for v in fit.variances}
     (slope,) = fit.coefficients
     following = spread["participants", "gpt2"] / slope.typical_effect

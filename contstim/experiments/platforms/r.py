@@ -15,7 +15,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
-from contstim.experiments.analysis.mixed import fit_mixed
+from contstim.experiments.analysis.mixed import TESTING, MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
@@ -92,7 +92,8 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     accuracies = _accuracy_rows(ratings)
     folder.rows("accuracies.csv", accuracies, list(accuracies[0]))
     folder.rows("mixed.csv", _mixed_rows(ratings), _FIT)
-    folder.text("analysis.R", template("r_analysis.R"))
+    middle = f"middle <- {ratings.scale.middle:g}"
+    folder.text("analysis.R", template("r_analysis.R").replace("middle <- 3.5", middle))
     excluded = [f"{counted(len(admission.excluded), 'participant')}"] if admission.excluded else []
     folder.readme(
         template("r.md"),
@@ -192,11 +193,20 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
     """A row for each model; a note where none can be fitted."""
+    # Of two answers, choices among them, R fits logistic models: see the script
+    degrees = {
+        float(degree)
+        for group in ratings.groups
+        for column, trial in enumerate(group.trials)
+        if trial.condition in TESTING
+        for degree in np.abs(group.preferences[:, column])
+    }
+    settings = MixedSettings(link="logit" if len(degrees) == 1 else "probit")
     rows: list[dict[str, object]] = []
     for model in ratings.models:
         row: dict[str, object] = {"model": model, "note": ""}
         try:
-            fit = fit_mixed(ratings, [model])
+            fit = fit_mixed(ratings, [model], settings)
         except InputError as error:
             row["note"] = str(error)
         else:
