@@ -25,9 +25,10 @@ def mixed(
     scale: AnswerScale = None,
     quiet: Quiet = False,
 ) -> None:
-    """Model ratings of 1 to 6 with random effects of people and items, and compare models by it.
+    """Model answers with random effects of people and items, and compare models by it.
 
-    An ordinal mixed model for each language model: people's ratings on its log-probability ratios.
+    An ordinal mixed model for each language model: people's ratings of 1 to 6 on its
+    log-probability ratios; of choices a binary one.
     Writes fits.csv (log-likelihood, AIC), coefficients.csv, variances.csv, thresholds.csv,
     comparisons.csv (which model fits better, and how sure that is) and, with `--together`,
     additions.csv (what each model adds to another).

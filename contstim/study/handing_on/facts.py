@@ -12,6 +12,7 @@ from contstim.documents import read_json_object
 from contstim.frequencies import WordFrequencies, read_frequencies
 from contstim.records import record_path
 from contstim.reviews import Review, read_reviews
+from contstim.scale import Scale
 from contstim.steps.design import DesignSettings
 from contstim.stimuli import (
     Condition,
@@ -145,6 +146,14 @@ class StudyFacts:
     def responses(self) -> Sequence[Response]:
         """What people, or artificial participants, answered."""
         return responses_of(self.files)
+
+    @property
+    def scale(self) -> Scale:
+        """On which people answer: what the design asks for, or else what the responses say."""
+        settings = self.files.section("design", DesignSettings)
+        if settings is not None and settings.scale is Scale.CHOICE:
+            return settings.scale
+        return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @cached_property
     def participants(self) -> dict[str, bool]:
