@@ -59,8 +59,9 @@ def cosine_lower(preferences: FloatArray, weights: FloatArray | None = None) -> 
     values = spread(preferences, weights)
     ranks = resampled_ranks(preferences, weights)
     counts = np.ones(preferences.shape[-1]) if weights is None else weights
-    # Everybody has the same norm, so that sums rank as means do; but see `_published_means`.
-    others = _published_means(values) if weights is None else ranks.sum(axis=0) - ranks
+    # Everybody has the same norm, so that sums rank as means do. Ranks are halves of whole numbers:
+    # what ties is equal, in whatever order people stand.
+    others = ranks.sum(axis=0) - ranks
     # The others' mean is ranked again, as a model's ratios are, so that both have the same norm.
     products = (counts * signed_ranks(others, counts) * ranks).sum(axis=-1)
     squares = rank_squares(others, counts) * rank_squares(values, counts)
@@ -81,18 +82,3 @@ def cosine_upper(preferences: FloatArray, weights: FloatArray | None = None) -> 
     products = (counts * ranks * mean).sum(axis=-1)
     squares = rank_squares(values, counts) * (counts * mean**2).sum(axis=-1)
     return cosine(products, squares, counts)
-
-
-def _published_means(values: FloatArray) -> FloatArray:
-    """The mean of the others' normalised signed ranks, summed person by person as published.
-
-    Rounding tells apart what would tie in exact arithmetic, which moves the 2023 ceiling in its
-    sixth digit. The work grows with the square of the number of people, so resamples do without.
-    """
-    norms = np.sqrt(rank_squares(values, np.ones(values.shape)))
-    normalised = signed_ranks(values) / norms[:, None]
-    everyone = range(len(values))
-    means: FloatArray = np.stack(
-        [np.delete(normalised, person, axis=0).mean(axis=0) for person in everyone]
-    )
-    return means

@@ -20,7 +20,7 @@ PUBLISHED_ACCURACIES = {
     "natural-synthetic-reject": 0.91,
 }
 # How people differ in how far they follow GPT-2, as a share of the mean, by the mixed model of all
-# its ratings (`fit_mixed` with ranks for ratios). Items vary by .69 beyond what GPT-2 says. A leaning
-# towards a side cannot be told: on which side a sentence was shown is not in the published data.
+# its ratings (`fit_mixed`, ranks for ratios). Items vary by .69 beyond what GPT-2 says. Leanings
+# towards a side cannot be told: which sentence was shown left is not in the published data.
 PUBLISHED_FOLLOWING = 0.297
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials

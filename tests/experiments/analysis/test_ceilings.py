@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -49,7 +50,8 @@ def literal_cosines(ratings: FloatArray) -> tuple[list[float], list[float]]:
     lower, upper = [], []
     for person in range(people):
         others = [row for p, row in enumerate(unit) if p != person]
-        mean = [sum(row[t] for row in others) / len(others) for t in range(trials)]
+        # Rounded, so that what ties is equal
+        mean = [round(sum(row[t] for row in others) / len(others), 9) for t in range(trials)]
         again = ranks(mean)
         product = sum(a * b for a, b in zip(again, unit[person], strict=True))
         lower.append(product / norm(mean) if any(mean) else 0.0)
@@ -73,6 +75,20 @@ def test_ceilings_are_their_transcription(people: int, trials: int, seed: int) -
     lower, upper = literal_cosines(ratings)
     assert ceilings.cosine_lower(ratings).tolist() == pytest.approx(lower)
     assert ceilings.cosine_upper(ratings).tolist() == pytest.approx(upper)
+
+
+@pytest.mark.parametrize("trials", [8, 40])
+@pytest.mark.parametrize("ceiling", [ceilings.cosine_lower, ceilings.cosine_upper])
+def test_the_order_of_people_and_trials_does_not_matter(
+    ceiling: Callable[[FloatArray], FloatArray], trials: int
+) -> None:
+    """Property; with few trials one pair of ties told apart moved a ceiling by .015."""
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        ratings = rng.integers(1, 7, (10, trials)) - 3.5
+        order = rng.permutation(10)
+        found = ceiling(ratings[order][:, rng.permutation(trials)])
+        assert found.tolist() == pytest.approx(ceiling(ratings)[order].tolist(), abs=1e-12)
 
 
 def test_people_who_all_give_one_rating_agree_fully() -> None:
