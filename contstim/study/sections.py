@@ -225,7 +225,7 @@ def _in_words(detail: ErrorDetails) -> str:
     value, kind, context = detail["input"], detail["type"], detail.get("ctx", {})
     if kind == "missing":
         return "is missing."
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         return f"{value!r} is not one of {context['expected']}."
     if kind in ("too_long", "too_short"):
         return f"{value!r} has the wrong length: expected {context.get('max_length')} values."

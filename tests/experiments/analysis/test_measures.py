@@ -99,7 +99,7 @@ def test_signed_ranks_are_those_of_scipy_without_zeros(values: FloatArray) -> No
 
 @given(RATIOS, st.integers(0, 1_000))
 def test_exchanging_the_sentences_changes_nothing(ratios: FloatArray, seed: int) -> None:
-    ratings = np.random.default_rng(seed).integers(1, 7, (2, 7)) - MIDDLE
+    ratings = np.random.default_rng(seed).integers(1, 7, (2, 7)).astype(float) - MIDDLE
     flip = np.random.default_rng(seed + 1).choice([-1.0, 1.0], 7)
     turned = ratings * flip
     for measure in (accuracy, signed_rank_cosine):
@@ -112,7 +112,7 @@ def test_exchanging_the_sentences_changes_nothing(ratios: FloatArray, seed: int)
 def test_weights_are_how_often_a_trial_stands_there(ratios: FloatArray, seed: int) -> None:
     """Witness: the same function on trials that are repeated, without weights."""
     rng = np.random.default_rng(seed)
-    ratings = rng.integers(1, 7, (4, 7)) - MIDDLE
+    ratings = rng.integers(1, 7, (4, 7)).astype(float) - MIDDLE
     weights = rng.integers(0, 3, (3, 7))
     weights[:, 0] += 1
     for measure in (accuracy, signed_rank_cosine):
