@@ -284,7 +284,7 @@ def check_trials(trials: Iterable[Trial]) -> None:
             if (trial.kind_2, trial.kind_1) in allowed:
                 remedy = (
                     "exchange the sentences and their kinds, and in the responses turn its ratings "
-                    "(7 - rating) and left (1 and 2)."
+                    f"({2 * trial.scale.middle:g} - rating) and left (1 and 2)."
                 )
             raise InputError(
                 f"{stated} compares {' or '.join(' with '.join(kinds) for kinds in allowed)}, in "
