@@ -24,6 +24,7 @@ import numpy as np
 
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.reproduce.golan2023_data import read_experiment
+from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
@@ -64,7 +65,8 @@ def drawn(
 
 def judged(condition: Condition, ratings: np.ndarray) -> np.ndarray:
     """(n,) how likely people in general are said to prefer sentence_2."""
-    said = reliabilities_of(zip(trials(condition, len(ratings)), ratings, strict=True))
+    rated = zip(trials(condition, len(ratings)), ratings, strict=True)
+    said = reliabilities_of(rated, Scale.CONFIDENCE)
     return np.array([one.sure_of_2 for one in said.values() if one is not None])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from html import escape
 from itertools import chain
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.corpus import read_lines
 from contstim.documents import shortened
 from contstim.errors import InputError
+from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.tables import (
     TABLE_KINDS,
@@ -77,6 +78,10 @@ CELL_READERS: dict[str, Reader] = {
     # By the type of the field as it is annotated: see `read_rows`
     "Sentence | None": (lambda cell: _sentence(cell) if optional_text(cell) else None, "sentence"),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
+    "Scale": (
+        lambda cell: Scale(optional_text(cell) or Scale.CONFIDENCE),
+        f"scale ({', '.join(Scale)})",
+    ),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
 """How cells of tables of stimuli are read, see `read_rows`."""
@@ -237,6 +242,7 @@ class Trial:
     kind_1: Kind
     kind_2: Kind
     source_id: str  # the pair's or triplet's identifier; empty where there is none
+    scale: Scale = Scale.CONFIDENCE  # a column of trials that ask for choices only
 
 
 _KINDS = {
@@ -278,7 +284,7 @@ def check_trials(trials: Iterable[Trial]) -> None:
             if (trial.kind_2, trial.kind_1) in allowed:
                 remedy = (
                     "exchange the sentences and their kinds, and in the responses turn its ratings "
-                    "(7 - rating) and left (1 and 2)."
+                    f"({2 * trial.scale.middle:g} - rating) and left (1 and 2)."
                 )
             raise InputError(
                 f"{stated} compares {' or '.join(' with '.join(kinds) for kinds in allowed)}, in "
@@ -387,7 +393,14 @@ def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    write_table(path, columns_of(Trial, trials))
+    write_table(path, trial_columns(trials))
+
+
+def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
+    """The columns of trials.csv; see `Trial`."""
+    columns = columns_of(Trial, trials)
+    scale = columns.pop("scale")
+    return columns | ({"scale": scale} if Scale.CHOICE in scale else {})
 
 
 def read_trials(path: Path | str) -> tuple[Trial, ...]:
@@ -396,10 +409,15 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     Raises:
         InputError: the file cannot be read, lacks a column, has no rows, or holds a value of
             another type; a trial_id is empty or given twice, a group is below 1, the sentences of a
-            trial do not differ, or its models are not those of its condition: two where it is
-            controversial, else none.
+            trial do not differ, its models are not those of its condition (two where it is
+            controversial, else none), or trials are on two scales.
     """
     trials = read_rows(path, Trial, CELL_READERS)
+    if len({trial.scale for trial in trials}) > 1:
+        raise InputError(
+            f"{path} names several scales under scale; the trials of an experiment are answered on "
+            "one. Name the same in every row."
+        )
     _check_ids(path, "trial_id", [trial.trial_id for trial in trials])
     for row, trial in enumerate(trials):
         if trial.group < 1:
@@ -413,6 +431,21 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             )
         _check_sentences(path, row, trial)
     return trials
+
+
+def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
+    """The same trials, answered on a scale that their table does not name.
+
+    Raises:
+        InputError: it asks for choices, and the scale is another.
+    """
+    trials = tuple(trials)
+    if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):
+        raise InputError(
+            f"These trials ask for answers on the scale {trials[0].scale}, and the stated scale is "
+            f"{scale}. Leave out the stated one, or make the design on that scale."
+        )
+    return tuple(replace(trial, scale=scale) for trial in trials)
 
 
 def read_stimulus_table(

@@ -18,6 +18,7 @@ from contstim.cli.options import (
 )
 from contstim.cli.output import remark, warn
 from contstim.errors import InputError
+from contstim.options import AnswerScale
 from contstim.steps.analysis import MinCatch
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def controls(
             help="Count the tokens of this model; NAME is its column in --scores. Repeatable.",
         ),
     ] = None,
+    scale: AnswerScale = None,
     min_catch: MinCatch = None,
     trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
@@ -88,7 +90,7 @@ def controls(
         raise InputError("Give something to control for: --features, --text, --tokens or --model.")
     design = read_trials(trials)
     rule = DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch)
-    admission = admit(design, read_responses(responses), catch=rule)
+    admission = admit(design, read_responses(responses, design, scale=scale), catch=rule)
     # The same people as in `analyze`: those who finished and passed their catch trials.
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
     sentences = read_stimuli(trials)

@@ -10,6 +10,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.options import Help
+from contstim.scale import Scale
 from contstim.steps.watching import SILENT
 from contstim.wording import counted
 
@@ -36,6 +37,13 @@ class DesignSettings:
     catch_per_group: Annotated[
         int, Help("Catch trials for a group: natural against its own words shuffled.")
     ] = 12
+    scale: Annotated[
+        Scale,
+        Help(
+            "What people answer: confidence, 1 (very confident in sentence_1) to 6 (very confident "
+            "in sentence_2); or choice, 1 or 2."
+        ),
+    ] = Scale.CONFIDENCE
     seconds: Annotated[
         float, Help("How long the search for an allocation may take.", at_least=0.0)
     ] = 60.0
@@ -172,6 +180,7 @@ def make_design(
         seed=seed,
         seconds=settings.seconds,
         review=reviewed,
+        scale=settings.scale,
     )
     frequencies = word_frequencies(settings.text, natural, design.trials)
     summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
@@ -189,7 +198,8 @@ def make_design(
     if simulated is not None:
         outputs += _write_power(simulated, out)
     text = None if settings.text is None else str(settings.text)
-    write_record(out, inputs, outputs, groups=settings.groups, seed=seed, text=text)
+    facts = {"groups": settings.groups, "scale": str(settings.scale), "seed": seed, "text": text}
+    write_record(out, inputs, outputs, **facts)
     for caution in dict.fromkeys((simulated or summary).cautions):
         watch.warn(caution)
     minutes = max(1, round(max(summary.minutes)))

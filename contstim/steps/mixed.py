@@ -13,6 +13,7 @@ from contstim.steps.watching import SILENT
 
 if TYPE_CHECKING:
     from contstim.experiments.analysis.mixed import MixedAnalysis, MixedSettings
+    from contstim.scale import Scale
     from contstim.steps.watching import Watcher
     from contstim.stimuli import Condition
 
@@ -95,6 +96,7 @@ def fit_ratings(
     out: Path,
     *,
     options: MixedOptions,
+    scale: Scale | None = None,
     watch: Watcher = SILENT,
 ) -> MixedAnalysis:
     """Fit a mixed model of ratings for each language model, and compare them.
@@ -108,6 +110,7 @@ def fit_ratings(
         scores: a table of the scores of the trials' sentences, nats.
         out: the folder to write.
         options: which mixed models.
+        scale: of the responses, where neither their record nor the trials name it.
         watch: told what is done.
 
     Raises:
@@ -128,7 +131,7 @@ def fit_ratings(
     design = read_trials(trials)
     catch = DEFAULT_RULE if options.min_catch is None else CatchRule(number=options.min_catch)
     # The same people as in `analyze`: those who finished and passed their catch trials.
-    admission = admit(design, read_responses(responses), catch=catch)
+    admission = admit(design, read_responses(responses, design, scale=scale), catch=catch)
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
     with watch.working("fitting") as progress:
         analysis = compare_mixed(
@@ -152,6 +155,7 @@ def fit_ratings(
         [trials, responses, scores],
         files,
         settings=asdict(settings),
+        scale=str(ratings.scale),
         conditions=[str(each) for each in conditions],
         models_left_out=dict(analysis.left_out),
         excluded=[asdict(exclusion) for exclusion in admission.excluded],

@@ -37,6 +37,7 @@ from contstim.study.study import RESULTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from contstim.experiments.responses import Response
     from contstim.steps.watching import Watcher
     from contstim.study.places import StudyFiles
 
@@ -187,7 +188,11 @@ def responses_stage(files: StudyFiles) -> StudyStage | None:
     else:
         platform = str(section.platform)
         reads = (TRIALS, *section.data)
-        options = {"platform": platform, "duplicates": section.duplicates}
+        options = {
+            "platform": platform,
+            "duplicates": section.duplicates,
+            "scale": section.scale,
+        }
 
         def step(watch: Watcher) -> None:
             from contstim.steps.responses import import_responses
@@ -198,6 +203,7 @@ def responses_stage(files: StudyFiles) -> StudyStage | None:
                 TRIALS,
                 RESPONSES,
                 duplicates=section.duplicates,
+                scale=section.scale,
                 watch=watch,
             )
 
@@ -209,6 +215,22 @@ def responses_file(files: StudyFiles) -> Path | None:
     """The table of what people answered; None in a study without."""
     section = files.section("responses", ResponsesSection)
     return None if section is None else section.file or RESPONSES
+
+
+def responses_of(files: StudyFiles) -> tuple[Response, ...]:
+    """What people answered; empty where nothing is there yet.
+
+    Raises:
+        InputError: the table cannot be read.
+    """
+    from contstim.experiments.responses import read_responses
+    from contstim.stimuli import read_trials
+
+    path, section = responses_file(files), files.section("responses", ResponsesSection)
+    if section is None or path is None or not path.is_file():
+        return ()
+    trials = read_trials(TRIALS) if TRIALS.is_file() else ()
+    return read_responses(path, trials, scale=section.scale)
 
 
 def export_stages(files: StudyFiles) -> Iterator[StudyStage]:
@@ -248,16 +270,24 @@ def _export_stage(platform: str, settings: Any) -> StudyStage:
 def analysis_stage(files: StudyFiles) -> StudyStage | None:
     """Say which models people agree with."""
     settings = files.section("analysis", AnalysisSettings)
-    responses = responses_file(files)
-    if settings is None or responses is None:
+    section, responses = files.section("responses", ResponsesSection), responses_file(files)
+    if settings is None or section is None or responses is None:
         return None
+    scale = section.scale
     seed = files.study.seed
 
     def step(watch: Watcher) -> None:
         from contstim.steps.analysis import analyze_responses
 
         analyze_responses(
-            TRIALS, responses, TRIAL_SCORES, ANALYSIS, settings=settings, seed=seed, watch=watch
+            TRIALS,
+            responses,
+            TRIAL_SCORES,
+            ANALYSIS,
+            settings=settings,
+            scale=scale,
+            seed=seed,
+            watch=watch,
         )
 
     return StudyStage(
@@ -266,6 +296,6 @@ def analysis_stage(files: StudyFiles) -> StudyStage | None:
         step,
         reads=(TRIALS, responses, TRIAL_SCORES, *user_files(settings)),
         writes=(ANALYSIS,),
-        options={"seed": seed, **options_of(settings)},
+        options={"seed": seed, "scale": scale, **options_of(settings)},
         libraries=STATISTICS,
     )

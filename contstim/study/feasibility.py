@@ -16,6 +16,7 @@ from contstim.errors import ContstimError
 from contstim.files import is_file
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_models, parse_specification
+from contstim.scale import Scale
 from contstim.steps.constraints import read_fluency, read_plausible
 from contstim.study.places import StudyFiles
 from contstim.study.sections import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from contstim.study.toml_lines import Key
 
 _NEEDS_MODELS = ("scores", "pairs", "triplets")
+_OF_CONFIDENCE = ("jspsych", "jatos", "pcibex", "psychopy", "gorilla", "qualtrics")
 
 
 def check_study(study: Study, problems: Problems) -> None:
@@ -148,6 +150,12 @@ def _check_sections(study: Study, problems: Problems) -> None:
     for platform in study.exports:
         if "design" not in sections:
             problems.add(("export", platform), "trials are exported: the study needs [design].")
+        elif sections["design"].scale is Scale.CHOICE and platform in _OF_CONFIDENCE:
+            problems.add(
+                ("export", platform),
+                'asks for confidence, and [design] has scale = "choice": leave one of them out. '
+                "[export.csv] writes a table for a program of your own.",
+            )
     responses = sections.get("responses")
     if isinstance(responses, ResponsesSection):
         _check_responses(study, responses, problems)

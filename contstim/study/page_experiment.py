@@ -293,10 +293,7 @@ def _accuracies(path: Path) -> Iterator[Part]:
 
 def simulated_warning(files: StudyFiles) -> str:
     """What stands above everything where answers are artificial; empty where people gave all."""
-    from contstim.experiments.responses import origin_of, read_responses
-    from contstim.study.experiment_stages import responses_file
+    from contstim.experiments.responses import origin_of
+    from contstim.study.experiment_stages import responses_of
 
-    path = responses_file(files)
-    if path is None or not path.is_file():
-        return ""
-    return origin_of(read_responses(path)).warning
+    return origin_of(responses_of(files)).warning

@@ -180,7 +180,7 @@ def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
     experiment: Analysis,
 ) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm."""
-    fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(scale="ranks"))
+    fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(ratios="ranks"))
     spread = {(v.factor, v.effect): v.standard_deviation for v in fit.variances}
     (slope,) = fit.coefficients
     following = spread["participants", "gpt2"] / slope.typical_effect
@@ -200,7 +200,7 @@ def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
     choices = replace(experiment.ratings, groups=tuple(groups))
     for scope, spread in MeasuredPeople().items.items():
         condition = next(c for c in Condition if str(scope).startswith(str(c)))
-        settings = MixedSettings(scale="ranks")
+        settings = MixedSettings(ratios="ranks")
         fit = fit_mixed(choices, ["gpt2"], settings, conditions=(condition,))
         (of_trials,) = (v.standard_deviation for v in fit.variances if v.factor == "trials")
         assert of_trials == pytest.approx(spread, abs=0.001)

@@ -121,6 +121,10 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         edit(("catch_per_group = 1", "catch_per_group = 2")),
         {"design", *AFTER_TRIALS},
     ),
+    "what people answer": (
+        edit(("catch_per_group = 1", 'catch_per_group = 1\nscale = "choice"')),
+        {"design", *AFTER_TRIALS},
+    ),
     "what is rare": (
         edit(("rare = 3.0", "rare = 3.5")),
         {"review pairs", "review triplets", "review trials"},

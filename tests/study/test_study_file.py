@@ -125,6 +125,16 @@ BAD = {
     "pairs that groups do not divide": ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
     "too few groups": ("groups = 3", "groups = 2", "3 groups or more"),
     "no groups": ("groups = 3", "groups = 0", "1 or more"),
+    "a scale that there is not": (
+        "catch_per_group = 1",
+        'catch_per_group = 1\nscale = "slider"',
+        "'slider' is not one of 'confidence' or 'choice'",
+    ),
+    "a page of another scale": (
+        "catch_per_group = 1",
+        'catch_per_group = 1\nscale = "choice"',
+        "asks for confidence",
+    ),
     "too few sentences": (
         "random_per_group = 2",
         "random_per_group = 2000",

@@ -146,7 +146,7 @@ def group_moves(
 def _moves_of_group(
     group: GroupRatings, measure: Measure, mask: BoolArray, items: IntArray
 ) -> GroupMoves:
-    people = group.ratings
+    people = group.preferences
     values, lower, _ = evaluate_group(group, measure, mask)
     value_moves, lower_moves = np.zeros((2, len(people), *mask.shape))
     for trials in np.unique(mask[mask.any(axis=1)], axis=0):

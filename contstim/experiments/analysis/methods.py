@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.inference import CEILING, CORRECTIONS
+from contstim.scale import Scale
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -71,11 +72,17 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     cited += [analysis.sampling.correction, "westfall", "cameron", "schuirmann"]
     cited += [] if analysis.sampling.units == "crossed" else ["kerby", "newcombe"]
     cited += ["schuett", "satterthwaite", "oneill"] if _is_corrected(analysis) else ["efron"]
+    sureness = (
+        "People chose one of two sentences; how sure they were was not asked, so that accuracies "
+        "alone are compared (Golan et al. 2023)."
+        if analysis.ratings.scale is Scale.CHOICE
+        else "The signed-rank cosine also compares how sure model and people are (Golan et al. "
+        "2023, Eqs. 7-11)."
+    )
     references = sorted(REFERENCES[name] for name in dict.fromkeys(cited))
     return (
-        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
-        "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
-        "7-11). The lower noise ceiling predicts each person from the others, the upper from "
+        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. "
+        f"{sureness} The lower noise ceiling predicts each person from the others, the upper from "
         "everybody; both on the trials that evaluate the model. In controversial conditions these "
         "are the trials that target it.",
         " ".join(_tests(analysis)),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.responses import Response
+    from contstim.scale import Scale
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -32,9 +33,9 @@ class GroupRatings:
 
     Attributes:
         number: the group's, as in its trials.
-        trials: in the order of the columns below.
+        trials: in the order of the columns below, all on the scale of the ratings.
         participants: distinct names.
-        ratings: (n_participants, n_trials), 1 to 6, for sentence_1 … sentence_2.
+        ratings: (n_participants, n_trials), on the trials' scale, for sentence_1 … sentence_2.
         left: (n_participants, n_trials), 1 or 2, the sentence shown left; 0 where not recorded.
         log_probs: (n_models, n_trials, 2), nats, of sentence_1 and sentence_2.
     """
@@ -45,6 +46,19 @@ class GroupRatings:
     ratings: FloatArray
     left: FloatArray
     log_probs: FloatArray
+
+    @property
+    def scale(self) -> Scale:
+        """Of the ratings."""
+        return self.trials[0].scale
+
+    @cached_property
+    def preferences(self) -> FloatArray:
+        """Ratings in steps from the middle of the scale, (n_participants, n_trials).
+
+        Below 0 for sentence_1, above 0 for sentence_2.
+        """
+        return self.ratings - self.scale.middle
 
     @cached_property
     def ratios(self) -> FloatArray:
@@ -63,6 +77,11 @@ class Ratings:
 
     models: tuple[str, ...]
     groups: tuple[GroupRatings, ...]
+
+    @property
+    def scale(self) -> Scale:
+        """Of all ratings."""
+        return self.groups[0].scale
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -101,9 +120,10 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
     answers = {(r.participant, r.trial_id): (float(r.rating), float(r.left)) for r in responses}
     numbers = sorted({response.group for response in responses})
     require_scores([trial for trial in trials if trial.group in numbers], scores)
+    scale = responses[0].scale  # that of all, as is checked; trials may not say theirs
     groups = []
     for number in numbers:
-        seen = tuple(trial for trial in trials if trial.group == number)
+        seen = tuple(replace(t, scale=scale) for t in trials if t.group == number)
         people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
         theirs = np.array([[answers[name, trial.trial_id] for trial in seen] for name in people])
         rated, left = np.moveaxis(theirs, -1, 0)

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.measures import MIDDLE
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.scale import Scale
     from contstim.stimuli import Trial
 
 # Standard deviations of trials' hidden values, in that of single answers, and what is expected of
@@ -52,7 +52,8 @@ class ItemReliability:
     """What people in general think of a trial, as far as those who rated it tell.
 
     Attributes:
-        shrunken_rating: the mean rating, drawn towards 3.5; 3.5 where nothing but chance is in it.
+        shrunken_rating: the mean rating, drawn towards the middle of the scale, which it is where
+            nothing but chance is in it.
         standard_error: of the shrunken rating, in steps of the scale.
         reliability: of the mean rating, 0 (chance) to 1.
         sure_of_2: how likely it is that people in general prefer sentence_2, 0 to 1.
@@ -71,15 +72,16 @@ class ItemReliability:
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
     """What is known of each trial of an experiment, by its identifier; see `reliabilities_of`."""
-    return reliabilities_of(
+    rated = [
         (trial, group.ratings[:, column])
         for group in ratings.groups
         for column, trial in enumerate(group.trials)
-    )
+    ]
+    return reliabilities_of(rated, ratings.scale)
 
 
 def reliabilities_of(
-    rated_trials: Iterable[tuple[Trial, FloatArray]],
+    rated_trials: Iterable[tuple[Trial, FloatArray]], scale: Scale
 ) -> dict[str, ItemReliability | None]:
     """What is known of each trial, by its identifier.
 
@@ -87,14 +89,17 @@ def reliabilities_of(
     two people, so that nobody knows what is chance.
 
     Args:
-        rated_trials: trials with their ratings, 1 to 6, (n_people,), one at least.
+        rated_trials: trials with their ratings, (n_people,), one at least.
+        scale: of the ratings.
     """
+    middle = scale.middle
     # By condition a row a trial: its name, its mean rating, its number of people, the sum of
     # squares around the mean, and how many prefer sentence_2.
     rows: dict[Condition, list[tuple[str, float, int, float, float]]] = {}
     for trial, rated in rated_trials:
-        middle, second = float(rated.mean()), float((1 + np.sign(rated - MIDDLE)).sum() / 2)
-        row = trial.trial_id, middle, len(rated), float(((rated - middle) ** 2).sum()), second
+        mean_rating, second = float(rated.mean()), float((1 + np.sign(rated - middle)).sum() / 2)
+        squares = float(((rated - mean_rating) ** 2).sum())
+        row = trial.trial_id, mean_rating, len(rated), squares, second
         rows.setdefault(trial.condition, []).append(row)
     reliabilities: dict[str, ItemReliability | None] = {}
     for condition, of_condition in rows.items():
@@ -106,10 +111,10 @@ def reliabilities_of(
             reliabilities |= dict.fromkeys(names)
             continue
         chance = squares_of.sum() / freedom / people_of  # (n_trials,) variance of a mean rating
-        items = max(0.0, float(((mean - MIDDLE) ** 2 - chance).mean()))
+        items = max(0.0, float(((mean - middle) ** 2 - chance).mean()))
         # Where both are zero everybody chose the middle, which the scale does not have
         share = items / np.maximum(items + chance, 1e-300)
-        shrunken = MIDDLE + share * (mean - MIDDLE)
+        shrunken = middle + share * (mean - middle)
         errors = np.sqrt(share * chance)
         sure = _sure_of_2(second_of, people_of, oriented=condition in _ORIENTED)
         reliabilities |= {

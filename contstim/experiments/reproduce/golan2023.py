@@ -14,7 +14,6 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.measures import (
-    MIDDLE,
     rank_squares,
     signed_rank_cosine,
     signed_ranks,
@@ -234,11 +233,11 @@ def _published_ceiling(ratings: Ratings) -> float:
     """
     cosines = []
     for group in ratings.groups:
-        ranks = signed_ranks(group.ratings - MIDDLE)
+        ranks = signed_ranks(group.preferences)
         unit = ranks / np.sqrt(rank_squares(ranks, np.ones(ranks.shape)))[:, None]
         others = [np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))]
         # Each person's own cosine with the others: (n_participants, n_participants), its diagonal
-        cosines.append(np.diag(signed_rank_cosine(np.stack(others), group.ratings)))
+        cosines.append(np.diag(signed_rank_cosine(np.stack(others), group.preferences)))
     return float(np.concatenate(cosines).mean())
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import read_json_object
 from contstim.records import record_path
 from contstim.reviews import Review, read_reviews
-from contstim.steps.design import word_frequencies
+from contstim.scale import Scale
+from contstim.steps.design import DesignSettings, word_frequencies
 from contstim.stimuli import (
     Condition,
     Kind,
@@ -20,7 +21,7 @@ from contstim.stimuli import (
     read_trials,
     read_triplets,
 )
-from contstim.study.experiment_stages import responses_file
+from contstim.study.experiment_stages import responses_of
 from contstim.study.places import (
     ANALYSIS,
     PAIRS,
@@ -144,10 +145,15 @@ class StudyFacts:
     @cached_property
     def responses(self) -> Sequence[Response]:
         """What people, or artificial participants, answered."""
-        from contstim.experiments.responses import read_responses
+        return responses_of(self.files)
 
-        path = responses_file(self.files)
-        return read_responses(path) if path is not None and path.is_file() else ()
+    @property
+    def scale(self) -> Scale:
+        """On which people answer: what the design asks for, or else what the responses say."""
+        settings = self.files.section("design", DesignSettings)
+        if settings is not None and settings.scale is Scale.CHOICE:
+            return settings.scale
+        return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @cached_property
     def participants(self) -> dict[str, bool]:

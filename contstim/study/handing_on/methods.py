@@ -11,6 +11,7 @@ from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
 from contstim.models.specifications import parse_specification
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report
 from contstim.reviews import ItemKind
+from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.study.handing_on.datasheet import to_fill_in
@@ -311,10 +312,11 @@ def _participants(facts: StudyFacts) -> Iterator[str]:
     if not people:
         return
     simulated = sum(people.values())
+    answer = "choice" if facts.scale is Scale.CHOICE else "rating"
     if simulated == len(people):
         yield (
             f"No person took part: all {counted(len(people), 'participant')} were simulated, who "
-            f"gave {len(facts.responses):,} ratings."
+            f"gave {counted(len(facts.responses), answer)}."
         )
     elif simulated:
         yield (
@@ -323,7 +325,7 @@ def _participants(facts: StudyFacts) -> Iterator[str]:
         )
     else:
         yield (
-            f"{counted(len(people), 'participant')} gave {counted(len(facts.responses), 'rating')}."
+            f"{counted(len(people), 'participant')} gave {counted(len(facts.responses), answer)}."
         )
     if facts.analysis:
         left_out: dict[str, str] = facts.analysis.get("left_out", {})
@@ -355,11 +357,18 @@ def planned_analysis(facts: StudyFacts, cite: Citations) -> Iterator[str]:
     settings = facts.study.sections.get("analysis")
     if not isinstance(settings, AnalysisSettings) or not facts.trials:
         return
+    is_choice = facts.scale is Scale.CHOICE
+    where = "Methods" if is_choice else "Eqs. 7-11 and Methods"
+    measured = (
+        "How sure people are is not asked,"
+        if is_choice
+        else "The signed-rank cosine also compares how sure model and person are of the same "
+        "trials,"
+    )
     yield (
         "A model predicts a choice if the chosen sentence has the higher log-probability under it; "
-        "a tie counts one half. The signed-rank cosine also compares how sure model and person are "
-        "of the same trials, and noise ceilings say how well people predict one another (Eqs. 7-11 "
-        f"and Methods of {cite('Golan et al., 2023')})."
+        f"a tie counts one half. {measured} and noise ceilings say how well people predict one "
+        f"another ({where} of {cite('Golan et al., 2023')})."
     )
     tests = []
     if settings.units != "crossed":

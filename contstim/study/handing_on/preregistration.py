@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from contstim.experiments.analysis.inference import every_contrast
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report
+from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import PowerSettings
 from contstim.stimuli import CONTROVERSIAL
@@ -266,23 +267,31 @@ def _variables(facts: StudyFacts) -> list[Part]:
         if facts.trials
         else "Condition, and the pair of models that a trial sets against each other."
     )
+    is_choice = facts.scale is Scale.CHOICE
+    cosine = (
+        "" if is_choice else ", and the signed-rank cosine of ratings and log-probability ratios"
+    )
+    answer = (
+        "The choice of each trial: which of two sentences one is more likely to come across."
+        if is_choice
+        else "The rating of each trial, 1 to 6: which of two sentences one is more likely to "
+        "come across, and how sure one is (very confident, confident, somewhat confident). "
+        "1 to 3 prefer one sentence, 4 to 6 the other."
+    )
     return [
         *_field("Manipulated variables", Paragraph(manipulated)),
         *_field(
             "Measured variables",
             Paragraph(
-                "The rating of each trial, 1 to 6: which of two sentences one is more likely to "
-                "come across, and how sure one is (very confident, confident, somewhat confident). "
-                "1 to 3 prefer one sentence, 4 to 6 the other. The reaction time is recorded. "
-                "Predictors are the models' log-probabilities of both sentences (nats)."
+                f"{answer} The reaction time is recorded. Predictors are the models' "
+                "log-probabilities of both sentences (nats)."
             ),
         ),
         *_field(
             "Indices",
             Paragraph(
                 "For each participant, model and kind of trials: the share of choices that the "
-                "model predicts (accuracy), and the signed-rank cosine of ratings and "
-                "log-probability ratios; averaged within groups, and then over groups."
+                f"model predicts (accuracy){cosine}; averaged within groups, and then over groups."
             ),
         ),
     ]
@@ -313,8 +322,11 @@ def _analysis_plan(facts: StudyFacts, cite: Citations) -> list[Part]:
         *_field(
             "Transformations",
             Paragraph(
-                "Ratings are centred at 3.5; ratios are log p of the second sentence less log p of "
-                "the first. For the signed-rank cosine both are ranked by size, with their signs."
+                "Ratios are log p of the second sentence less log p of the first."
+                if facts.scale is Scale.CHOICE
+                else f"Ratings are centred at {facts.scale.middle:g}; ratios are log p of the "
+                "second sentence less log p of the first. For the signed-rank cosine both are "
+                "ranked by size, with their signs."
             ),
         ),
         *_field("Inference criteria", *inference),

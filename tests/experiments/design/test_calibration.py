@@ -48,9 +48,9 @@ def shown(
     rng = np.random.default_rng(0)
     own = study.of_scope(scope).evaluates[:, model]
     rows = np.tile(np.flatnonzero(own), (60_000 // own.sum(), 1))
-    chosen = np.where(people.answers(rows, raters, rng), 6.0, 1.0)
+    chosen = np.where(people.answers(rows, raters, rng), 1.0, -1.0)
     sides = np.sign(study.of_scope(scope).differences[own, model])
-    agrees = (1 + sides * np.sign(chosen - 3.5)) / 2
+    agrees = (1 + sides * chosen) / 2
     ceiling = accuracy_lower(chosen.swapaxes(0, 1).reshape(raters, -1))
     return float(agrees.mean()), float(ceiling.mean())
 

@@ -35,7 +35,7 @@ def test_the_ceiling_is_what_many_groups_of_people_show(raters: int) -> None:
     rng = np.random.default_rng(raters)
     answers = PEOPLE.answers(np.tile(np.arange(4), (20_000, 1)), raters, rng)
     # Each experiment's four trials are those of one group: (raters, n_experiments * 4).
-    ratings = np.where(answers, 6.0, 1.0).swapaxes(0, 1).reshape(raters, -1)
+    ratings = np.where(answers, 1.0, -1.0).swapaxes(0, 1).reshape(raters, -1)
     assert PEOPLE.lower_ceiling(raters) == pytest.approx(accuracy_lower(ratings).mean(), abs=0.009)
 
 

@@ -151,7 +151,7 @@ def test_agreements_of_people_are_those_of_the_analysis() -> None:
     sides = np.broadcast_to(np.sign(study.differences), (2, 12, 3))
     found = person_agreements(answers, sides).mean(axis=2)
     for experiment, means in zip(answers, found, strict=True):
-        ratings = np.where(experiment, 6.0, 1.0)
+        ratings = np.where(experiment, 1.0, -1.0)
         np.testing.assert_allclose(means[:, :3], accuracy(study.differences.T, ratings))
         np.testing.assert_allclose(means[:, 3:], accuracy_lower(ratings)[:, None].repeat(3, axis=1))
     assert np.isnan(person_agreements(answers[:, :1], sides)[..., 3:]).all()

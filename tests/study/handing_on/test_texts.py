@@ -329,3 +329,21 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
     assert "percentiles" not in draft
     # 1 pair of models, and 2 models against the ceiling
     assert "3 contrasts will be tested" in draft
+
+
+def test_texts_of_a_study_of_choices_speak_of_no_confidence(study: Path) -> None:
+    change(study, ("groups = 3", 'groups = 3\nscale = "choice"'))
+    with chdir(study):
+        planned = StudyFacts(read_study("study.toml"))
+        draft = preregistration(planned).markdown()
+    assert "The choice of each trial" in draft
+    assert "how sure one is" not in draft
+    assert "osine" not in draft
+    run(study)
+    given = rows(study / "results" / "responses.csv")
+    assert {row["rating"] for row in given} == {"1", "2"}
+    with chdir(study):
+        section = methods(StudyFacts(read_study("study.toml"))).markdown()
+    assert f"gave {len(given):,} choices" in section
+    for text in (section, (study / "results" / "analysis" / "methods.md").read_text()):
+        assert "osine" not in text

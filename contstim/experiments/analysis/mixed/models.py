@@ -51,7 +51,7 @@ class MixedSettings:
             recorded side have no leaning.
         items: whether trials differ beyond what the ratios say. A trial has one ratio of each
             model, so that a slope of its own cannot be told from its intercept.
-        scale: ratios in nats, an infinite one as large as the model's largest finite one, or their
+        ratios: in nats, an infinite one as large as the model's largest finite one, or their
             signed ranks among the trials, divided by the number of trials.
         level: of the intervals.
     """
@@ -60,7 +60,7 @@ class MixedSettings:
     thresholds: ThresholdKind = "symmetric"
     people: PeopleEffects = "slopes"
     items: bool = True
-    scale: RatioScale = "nats"
+    ratios: RatioScale = "nats"
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class MixedSettings:
             ("link", get_args(Link)),
             ("thresholds", get_args(ThresholdKind)),
             ("people", get_args(PeopleEffects)),
-            ("scale", get_args(RatioScale)),
+            ("ratios", get_args(RatioScale)),
         ):
             if getattr(self, name) not in allowed:
                 raise InputError(
@@ -248,7 +248,9 @@ def fit_mixed(
 
     Ratios are log p(sentence_2) - log p(sentence_1). With several models each coefficient is what
     that model adds to the others; without any, thresholds and random effects alone are fitted.
-    The same likelihood, by the same approximation, as R's `ordinal::clmm` (Christensen 2019).
+    The same likelihood, by the same approximation, as R's `ordinal::clmm` (Christensen 2019). Of
+    choices, and of ratings of one degree of confidence, it is a binary probit (or logit) without an
+    intercept.
 
     Args:
         ratings: who rated what, and the models' log-probabilities.
@@ -274,7 +276,7 @@ def fit_mixed(
     if not rated.groups:
         raise InputError("There are no trials of these conditions to fit a mixed model to.")
     every = np.concatenate([group.ratings.ravel() for group in rated.groups])
-    scheme = threshold_scheme(settings.thresholds, every.astype(np.int64))
+    scheme = threshold_scheme(settings.thresholds, every.astype(np.int64), rated.scale)
     _require_variation(rated, settings)
     predictors = [_Predictor.of(rated, model, settings) for model in models]
     blocks = _blocks(rated, predictors, scheme, settings)
@@ -302,7 +304,8 @@ def _blocks(
             "are the same on every trial), so that no coefficient can be told from the rest. Leave "
             "models out."
         )
-    level_of = np.array([scheme.level_of.get(rating, 0) for rating in range(7)])
+    last = rated.scale.answers[-1]
+    level_of = np.array([scheme.level_of.get(rating, 0) for rating in range(last + 1)])
     blocks, start = [], 0
     for group in rated.groups:
         rows = slice(start, start + len(group.trials))
@@ -393,7 +396,7 @@ class _Predictor:
                 f"{model} prefers neither sentence on any of {counted(len(ratios), 'trial')}: with "
                 "ties everywhere it predicts nothing. Leave it out."
             )
-        if settings.scale == "ranks":
+        if settings.ratios == "ranks":
             # Infinite ratios rank highest, so that none is capped
             ranks = signed_ranks(ratios) / len(ratios)
             typical = float(np.sqrt((ranks**2).mean()))

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.inference import CEILING
-from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.methods import methods_text
-from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures
+from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures, shown
 from contstim.experiments.analysis.outputs.sureness import (
     SURE,
     by_sureness,
     judged_trials,
     mean_reliability,
 )
-from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
+from contstim.experiments.analysis.scopes import DESCRIPTIONS
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import contamination_warnings
 from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
+from contstim.scale import Scale
 from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:
@@ -68,24 +67,17 @@ def report(
     return Report(title, parts, warning=analysis.origin.warning)
 
 
-def shown(analysis: Analysis) -> list[Result]:
-    """What comes first: accuracy by condition and, over all trials, the cosine."""
-    return [
-        result
-        for result in analysis.results
-        if result.measure is (COSINE if result.scope is Scope.OVERALL else ACCURACY)
-    ]
-
-
 def _preface(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> Iterator[Part]:
     """Who took part, and what a reader has to know before any result."""
     ratings, excluded = analysis.ratings, analysis.admission.excluded
     answers = sum(group.ratings.size for group in ratings.groups)
     people, groups = len(ratings.participants), len(ratings.groups)
     pairs = sum(len(group.trials) for group in ratings.groups)
+    is_choice = ratings.scale is Scale.CHOICE
     yield Paragraph(
         f"{counted(people, 'participant')} in {counted(groups, 'group')} gave "
-        f"{counted(answers, 'rating')} of {counted(pairs, 'sentence pair')}. Compared: "
+        f"{counted(answers, 'choice' if is_choice else 'rating')} of "
+        f"{counted(pairs, 'sentence pair')}. Compared: "
         f"{counted(len(ratings.models), 'model')}. Left out: "
         f"{counted(len(excluded), 'participant')}{':' if excluded else '.'}"
     )
@@ -249,12 +241,13 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
 def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
     """How sure people are of each trial, by condition, and of which they are least and most."""
     judged = judged_trials(analysis.ratings)
+    middle = analysis.ratings.scale.middle
     yield Heading("How sure people are of each trial")
     yield Paragraph(
-        "The mean rating of a trial, drawn towards the middle of the scale by as much as is chance "
-        "(empirical Bayes, by condition). Reliability: the share of the variance of mean ratings "
-        "that is not chance. A trial that nobody is sure of cannot tell models apart. All trials "
-        "are in trials.csv.",
+        f"Answers are {analysis.ratings.scale.meaning}. The mean rating of a trial, drawn towards "
+        "the middle of the scale by as much as is chance (empirical Bayes, by condition). "
+        "Reliability: the share of the variance of mean ratings that is not chance. A trial that "
+        "nobody is sure of cannot tell models apart. All trials are in trials.csv.",
         note=True,
     )
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
@@ -285,7 +278,7 @@ def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
                 (
                     trial.trial_id if place == 0 else "",
                     (trial.sentence_1.text, trial.sentence_2.text)[place],
-                    f"{int(((rated > MIDDLE) == bool(place)).sum()):,} of {len(rated):,}",
+                    f"{int(((rated > middle) == bool(place)).sum()):,} of {len(rated):,}",
                     f"{(1 - reliability.sure_of_2, reliability.sure_of_2)[place]:.1%}",
                     _number(float(rated.mean()), 2) if place == 0 else "",
                     _number(reliability.shrunken_rating, 2) if place == 0 else "",

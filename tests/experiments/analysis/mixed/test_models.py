@@ -78,7 +78,7 @@ def test_it_does_not_matter_which_sentence_is_the_first(
             ),
         ),
     )
-    settings = MixedSettings(people=people, scale=ratios)  # type: ignore[arg-type]
+    settings = MixedSettings(people=people, ratios=ratios)  # type: ignore[arg-type]
     before, *others = (
         compare_mixed(each, settings) for each in (oriented, ratings, turned(oriented, 1))
     )
@@ -157,7 +157,7 @@ def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> No
     assert row.estimate == pytest.approx(
         fit_mixed(changed(ratings, capped), ["a"])["a"].estimate, rel=1e-6
     )
-    ranked = MixedSettings(scale="ranks")
+    ranked = MixedSettings(ratios="ranks")
     cubed = changed(ratings, lambda g: replace(g, log_probs=(g.log_probs + 100) ** 3))
     # Ranks do not change where ratios are stretched, nor do infinite ones need a cap
     assert fit_mixed(cubed, ["a"], ranked)["a"].estimate == pytest.approx(
