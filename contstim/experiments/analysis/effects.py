@@ -68,6 +68,9 @@ class Sampling:
         correction: for the family of contrasts.
         smallest_effect: differences below it do not matter: contrasts are also tested for being
             smaller than that.
+        catch_trials: whether catch trials count in the overall result, as published in 2023. People
+            who fail them are left out, so that those who stay agree on them; a model that people
+            follow everywhere else then falls short of the noise ceiling.
     """
 
     units: Units | None = None
@@ -78,6 +81,7 @@ class Sampling:
     intervals: IntervalMethod = "corrected"
     correction: Correction = "bh"
     smallest_effect: float = SMALLEST_EFFECT
+    catch_trials: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.smallest_effect < 1:
@@ -246,7 +250,10 @@ def compare(
         contrasts: those of models without trials in this scope are left out.
         sampling: units, resamples, level.
     """
-    masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
+    masks = [
+        scope_mask(group.trials, scope, ratings.models, catch=sampling.catch_trials)
+        for group in ratings.groups
+    ]
     evaluation = evaluate(ratings, measure, masks)
     # A mean over participants weighs groups by their sizes; one over groups, all alike.
     sizes = np.array([float(len(group.participants)) for group in ratings.groups])

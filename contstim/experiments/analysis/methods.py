@@ -72,12 +72,19 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     cited += [] if analysis.sampling.units == "crossed" else ["kerby", "newcombe"]
     cited += ["schuett", "satterthwaite", "oneill"] if _is_corrected(analysis) else ["efron"]
     references = sorted(REFERENCES[name] for name in dict.fromkeys(cited))
+    catch = (
+        "Catch trials count in overall results, as published; since people who fail them are left "
+        "out, those who stay agree on them, whatever a model says."
+        if analysis.sampling.catch_trials
+        else "Catch trials decide who takes part and evaluate no model."
+    )
     return (
         "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
         "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
         "7-11). The lower noise ceiling predicts each person from the others, the upper from "
         "everybody; both on the trials that evaluate the model. In controversial conditions these "
-        "are the trials that target it.",
+        "are the trials that target it. " + catch + " A model that is the truth reaches or passes "
+        "the lower ceiling, since the others' answers hold noise of their own.",
         " ".join(_tests(analysis)),
         " ".join(_intervals(analysis)),
         "The regressions of choices on log-probability ratios have standard errors clustered by "

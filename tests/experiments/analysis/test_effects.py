@@ -19,6 +19,7 @@ from contstim.experiments.analysis.inference import CEILING, ModelContrast, ever
 from contstim.experiments.analysis.intervals import equivalence_p_value
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
 from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -45,6 +46,34 @@ def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scop
     assert values["b"] == pytest.approx(0.5, abs=0.12)
     assert result.beaten_by("a") == {"b", "c"}
     assert result.below_ceiling() == {"b", "c"}
+
+
+def test_the_truth_is_not_called_below_the_ceiling() -> None:
+    """Planted: artificial participants follow a model that knows nothing of shuffled words.
+
+    Of 20 studies and 12 results each, .05 at most may call it significantly below; with catch
+    trials, which people pass whatever the model says, nearly all overall results do.
+    """
+    made = simulate(groups=(6, 6), each=3)
+    log_probs = made.scores.log_probs.copy()
+    for row, trial in enumerate(made.trials):
+        if trial.condition is Condition.CATCH:
+            log_probs[2 * row : 2 * row + 2] = log_probs[2 * row : 2 * row + 2][::-1]
+    scores = replace(made.scores, log_probs=log_probs)
+    family = every_contrast(scores.models)
+    below: dict[bool, list[bool]] = {False: [], True: []}
+    for seed in range(20):
+        people = artificial_participants(made.trials, scores, "a", seed=seed)
+        ratings = gather(made.trials, simulate_responses(people, 12), scores)
+        for scope in Scope:
+            for measure in MEASURES:
+                result = compare(ratings, scope, measure, family, Sampling("crossed"))
+                below[False].append("a" in result.below_ceiling())
+        published = Sampling("crossed", catch_trials=True)
+        result = compare(ratings, Scope.OVERALL, COSINE, family, published)
+        below[True].append("a" in result.below_ceiling())
+    assert np.mean(below[False]) <= 0.05
+    assert np.mean(below[True]) > 0.9
 
 
 def test_results_are_means_over_groups_of_means_over_people() -> None:
