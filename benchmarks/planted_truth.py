@@ -58,7 +58,8 @@ def design(models: str, groups: int, each: int, random: int, catch: int) -> list
             f"{group}-{place}",
             group,
             condition,
-            *pair,
+            first,
+            second,
             Sentence.parse(f"First {group} {place}."),
             Sentence.parse(f"Second {group} {place}."),
             kind_1,
@@ -66,7 +67,7 @@ def design(models: str, groups: int, each: int, random: int, catch: int) -> list
             "",
         )
         for group in range(1, groups + 1)
-        for place, (condition, kind_1, kind_2, *pair) in enumerate(kinds)
+        for place, (condition, kind_1, kind_2, first, second) in enumerate(kinds)
     ]
 
 
@@ -74,7 +75,7 @@ def ratios(trial: Trial, models: str, chance: np.random.Generator) -> np.ndarray
     """What each model says of a trial, log p(sentence_2) - log p(sentence_1), nats."""
     while True:
         own = np.sqrt(1 - SHARED**2) * chance.normal(size=len(models))
-        drawn = SPREAD * (SHARED * chance.normal() + own)
+        drawn: np.ndarray = SPREAD * (SHARED * chance.normal() + own)
         if trial.condition is Condition.CATCH:
             drawn = CATCH[0] + CATCH[1] * drawn / SPREAD
         if trial.condition is Condition.NATURAL_SYNTHETIC:

@@ -72,6 +72,7 @@ class Uncertainty(NamedTuple):
         scatter: of people and items.
         span: how far apart results of two items can lie, in the unit of the measure.
         ends: the lowest and the highest that it can be.
+        is_value: and no difference.
         resampled: (3, n_groups, n_samples), whose percentiles take the place of Student's t.
         bootstrap: what these were drawn by.
     """
@@ -80,6 +81,7 @@ class Uncertainty(NamedTuple):
     scatter: Scatter
     span: float
     ends: tuple[float, float]
+    is_value: bool
     resampled: FloatArray | None
     bootstrap: Bootstrap | None
 
@@ -93,11 +95,7 @@ class Uncertainty(NamedTuple):
             (*scatter.of_items, scatter.items_each),
             (*scatter.of_people, scatter.people),
         )
-        limits = [
-            self.estimate + sign * self._reach(level, variance, freedom, units)
-            for variance, freedom, units in variances
-            for sign in (-1, 1)
-        ]
+        limits = [limit for known in variances for limit in self._limits(level, *known)]
         return Interval(
             *_six(np.clip(limits, *self.ends).tolist()),
             standard_error=scatter.variance**0.5,
@@ -139,16 +137,38 @@ class Uncertainty(NamedTuple):
         scattered = float(student.sf(distance / variance**0.5, self.scatter.freedom))
         return max(scattered, unseen) if distance > 0 else scattered
 
-    def _reach(self, level: float, variance: float, freedom: float, units: float) -> float:
-        """How far an interval goes to each side.
+    def _limits(
+        self, level: float, variance: float, freedom: float, units: float
+    ) -> tuple[float, float]:
+        """Both ends.
 
-        Where answers hardly vary, what they do not show matters more than how they scatter. N
-        independent answers that are all right come about with probability p^N, so that any p above
-        (alpha / 2)^(1 / N) may be true (Clopper & Pearson 1934): no interval reaches less far.
+        Of a value, Wilson's (1927): all shares p from which the observed one is not far, with the
+        standard error that each of these would have, (p (1 - p) / n)^.5 for n independent answers.
+        Of a difference, Student's t; but where answers hardly vary, what they do not show matters
+        more than how they scatter. N answers that are all right come about with probability p^N, so
+        that any p above (alpha / 2)^(1 / N) may be true (Clopper & Pearson 1934): no interval of a
+        difference reaches less far.
+
+        Args:
+            level: such as 0.95.
+            variance: of the mean.
+            freedom: its degrees of freedom.
+            units: how many items, or people, the mean is over.
         """
-        share: float = ((1 - level) / 2) ** (1 / self._answers(variance, units))
-        scattered: float = t_quantile(level, freedom) * variance**0.5
-        return max(scattered, self.span * (1 - share))
+        answers = self._answers(variance, units)
+        if not self.is_value:
+            share: float = ((1 - level) / 2) ** (1 / answers)
+            scattered: float = t_quantile(level, freedom) * variance**0.5
+            reach = max(scattered, self.span * (1 - share))
+            return self.estimate - reach, self.estimate + reach
+        lowest = self.ends[0]
+        share = (self.estimate - lowest) / self.span
+        # What is taken to be all or none is known without error
+        known = (variance + (self.span / units) ** 2) / variance if variance else np.inf
+        curve = t_quantile(level, freedom * known**2) ** 2 / answers
+        centre = (share + curve / 2) / (1 + curve)
+        half = (curve * share * (1 - share) + curve**2 / 4) ** 0.5 / (1 + curve)
+        return lowest + self.span * (centre - half), lowest + self.span * (centre + half)
 
     def _answers(self, variance: float, units: float) -> float:
         """How many answers, each independent of all others, would say as much.
@@ -162,8 +182,11 @@ class Uncertainty(NamedTuple):
         """
         if np.isnan(variance) or not units:
             return np.nan
-        more = self.span**2 / units
-        return float((self.scatter.answer + more) / (variance + more / units))
+        single, added = self.scatter.answer, self.span**2 / units
+        if self.is_value:
+            lowest, highest = self.ends
+            single = (self.estimate - lowest) * (highest - self.estimate)
+        return float((single + added) / (variance + added / units))
 
 
 class Estimator:
@@ -198,13 +221,14 @@ class Estimator:
             )
         estimate = sum(float(block.weights @ block.values) for block in blocks)
         span, ends = 1 - self._lowest, (self._lowest, 1.0)
-        if side.second is not None or side.ceiling:
+        is_value = side.second is None and not side.ceiling
+        if not is_value:
             # Of a difference: an item on which two models that agree elsewhere part moves it by the
             # span of the measure; where one is always right and the other never, by twice that.
             ends = (-span, span)
             span += abs(estimate)
         resampled = None if self._resampled is None else _moved(self._resampled, side)
-        return Uncertainty(estimate, scatter, span, ends, resampled, self._resampled)
+        return Uncertainty(estimate, scatter, span, ends, is_value, resampled, self._resampled)
 
 
 def t_quantile(level: float, freedom: float) -> float:

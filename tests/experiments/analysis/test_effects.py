@@ -333,7 +333,7 @@ def sure(difference: float, variance: float, freedom: float, items: float) -> Un
         BOTH,
         "",
     )
-    return Uncertainty(difference, scatter, 1 + abs(difference), (-1, 1), None, None)
+    return Uncertainty(difference, scatter, 1 + abs(difference), (-1, 1), False, None, None)
 
 
 def test_models_that_agree_on_few_items_are_not_shown_to_be_alike() -> None:
