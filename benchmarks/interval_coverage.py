@@ -266,12 +266,8 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
                         blocks = blocks_of(moves, shares, 0, 1)
                         people = np.concatenate([b.values for b in blocks])[None]
                         means = np.array([b.values.mean() for b in blocks])[None]
-                        tests[m].append(
-                            (
-                                found.p_value(),
-                                *(signed_rank_p_values(x)[0] for x in (means, people)),
-                            )
-                        )
+                        by_unit = [signed_rank_p_values(x)[0] for x in (means, people)]
+                        tests[m].append((found.p_value(), *by_unit))
     print(f"{layout.name}: {sum(layout.people)} people, {layout.trials} trials each")
     for measure, tallies, p_values in zip(TOLD, results, tests, strict=True):
         report(measure, tallies, np.array(p_values), len(layout.people))

@@ -163,7 +163,7 @@ class Uncertainty(NamedTuple):
             return self.estimate - reach, self.estimate + reach
         lowest = self.ends[0]
         share = (self.estimate - lowest) / self.span
-        # What is taken to be all or none is known without error
+        # The scatter of the item that is added is known without error
         known = (variance + (self.span / units) ** 2) / variance if variance else np.inf
         curve = t_quantile(level, freedom * known**2) ** 2 / answers
         centre = (share + curve / 2) / (1 + curve)
@@ -174,7 +174,7 @@ class Uncertainty(NamedTuple):
         """How many answers, each independent of all others, would say as much.
 
         The variance of a single answer over that of the mean (Kish 1965), with one more item, or
-        person, that is taken to be all or none: without any scatter as many as there are.
+        person, whose answers are all alike: without any scatter as many as there are.
 
         Args:
             variance: of the mean.

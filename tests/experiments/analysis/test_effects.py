@@ -355,6 +355,41 @@ def test_without_scatter_limits_and_tests_are_exact() -> None:
         assert (apart.interval(0.95).low > 0) == (2 * 0.5**k < 0.05)
 
 
+@pytest.mark.parametrize(("right", "k"), [(80, 80), (1, 1), (79, 80), (20, 40), (0, 12)])
+def test_the_interval_of_an_accuracy_of_independent_answers_is_wilsons(right: int, k: int) -> None:
+    """Witness: statsmodels; one person, whose answers differ by item alone."""
+    share = right / k
+    variance = share * (1 - share) / k
+    scatter = Scatter(
+        variance, np.inf, *((variance, np.inf),) * 2, variance * k, 1, k, k, k, BOTH, ""
+    )
+    found = Uncertainty(share, scatter, 1.0, (0.0, 1.0), True, None, None).interval(0.95)
+    expected = proportion_confint(right, k, method="wilson")
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+
+
+def test_intervals_of_unanimous_answers_have_a_width() -> None:
+    """Nobody ever disagrees with the model, or in one answer of all: nearly the same interval."""
+    made = simulate(groups=(6, 6), conditions=[Condition.RANDOM_NATURAL], follow=1.0)
+    responses = list(made.responses)
+    turned = replace(responses[0], rating=7 - responses[0].rating)
+    widths = []
+    for answers in (responses, [turned, *responses[1:]]):
+        ratings = gather(made.trials, answers, made.scores)
+        result = compare(
+            ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed")
+        )
+        interval = result.models[0].interval
+        for low, high in (
+            (interval.low, interval.high),
+            (interval.low_items, interval.high_items),
+            (interval.low_participants, interval.high_participants),
+        ):
+            assert low < 0.98 < high <= 1
+        widths.append(interval.high - interval.low)
+    assert widths[1] == pytest.approx(widths[0], rel=0.2)
+
+
 @settings(max_examples=300)
 @given(
     st.floats(-1, 1), st.floats(0, 0.05), st.floats(1, 200), st.integers(1, 300), st.floats(0.5, 1)
