@@ -145,7 +145,7 @@ class ContrastResult:
         equivalence_p: of two one-sided tests that the difference is smaller than that; see
             `equivalence_p_value`.
         equivalence_adjusted: by the correction asked for, over the same family.
-        alpha: the p-value below which contrasts of the family are significant.
+        alpha: the p-value below which it is significant; see `decision_alpha`.
         verdict: different, equivalent, both (a difference that does not matter), or undecided;
             untestable where nothing can be significant, and equivalence is not shown either.
     """
@@ -414,7 +414,7 @@ def _adjusted(
     )
     results = []
     for place, (contrast, test) in enumerate(zip(family, tests, strict=True)):
-        scatter, interval = test.uncertainty.scatter, _decided(test, alpha, sampling)
+        scatter, interval = test.uncertainty.scatter, _decided(test, alpha[place], sampling)
         difference = _mean(test.first - test.second)
         deviation = np.sqrt(scatter.answer) if scatter.answer > 0 else np.nan
         results.append(
@@ -444,7 +444,7 @@ def _adjusted(
                 margin,
                 float(equivalence[place]),
                 float(equivalent[place]),
-                alpha,
+                float(alpha[place]),
                 _verdict(
                     different=bool(decided[place] < rate),
                     equivalent=bool(equivalent[place] < rate),

@@ -442,30 +442,34 @@ def false_discovery(p_values: FloatArray) -> FloatArray:
 
 def decision_alpha(
     p_values: FloatArray, rate: float, correction: Correction, needed: int | None
-) -> float:
-    """The p-value below which contrasts of a family are significant, after its correction.
+) -> FloatArray:
+    """The p-value below which each contrast of a family is significant, after its correction.
 
     Intervals at 1 less this level leave out 0 where a contrast is significant, and only there. With
     k of m significant they are those of Benjamini and Yekutieli (2005), rate * k / m, which limit
     the share of intervals that miss among those of significant contrasts. Holm's last step was
-    taken at rate / (m - k + 1). Where none is significant, k is the fewest that can be.
+    taken at rate / (m - k + 1). Where none is significant, k is the fewest that can be; a contrast
+    that is clearer than that, alone where several had to be, has its own p-value.
 
     Args:
-        p_values: of the family; nan is not part of it.
+        p_values: (n_tests,) of the family; nan is not part of it.
         rate: the error rate.
         correction: for the family.
         needed: how many must be clear for any to be significant; see `Reach`.
     """
-    tested = p_values[~np.isnan(p_values)]
-    adjusted = family_wise(tested) if correction == "holm" else false_discovery(tested)
-    found, m = int((adjusted < rate).sum()), max(1, len(tested))
+    adjusted = family_wise(p_values) if correction == "holm" else false_discovery(p_values)
+    significant = adjusted < rate
+    found, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
     if correction == "holm":
         alpha = rate / (m - max(1, found) + 1)
     else:
         alpha = rate * (found or needed or 1) / m
-    # Single p-values below that are not significant alone where several had to be
-    alpha = min(alpha, (1 - _ROUNDING) * float(tested[adjusted >= rate].min(initial=1.0)))
-    return max(alpha, (1 + _ROUNDING) * float(tested[adjusted < rate].max(initial=0.0)))
+    # fmin and fmax take alpha where there is no p-value
+    return np.where(
+        significant,
+        np.fmax(alpha, (1 + _ROUNDING) * p_values),
+        np.fmin(alpha, (1 - _ROUNDING) * p_values),
+    )
 
 
 def family_wise(p_values: FloatArray) -> FloatArray:

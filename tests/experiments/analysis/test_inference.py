@@ -157,15 +157,17 @@ def test_the_familys_alpha_decides_as_its_correction(
         method = {"bh": "fdr_bh", "holm": "holm"}[correction]
         adjusted = multipletests(p_values, method=method)[1]
         sure = abs(adjusted - 0.05) > 1e-9
-        assert ((values[:-1] < alpha) == (adjusted < 0.05))[sure].all()
+        assert ((values < alpha)[:-1] == (adjusted < 0.05))[sure].all()
 
 
 def test_the_alpha_of_benjamini_and_yekutieli() -> None:
     """By hand (2005): three of six significant at .05, so intervals at 1 - .05 * 3 / 6."""
     values = np.array([0.001, 0.002, 0.02, 0.2, 0.3, 0.9])
-    assert decision_alpha(values, 0.05, "bh", 1) == pytest.approx(0.025)
-    assert decision_alpha(values, 0.05, "holm", 1) == pytest.approx(0.05 / 5)
-    assert decision_alpha(values[3:], 0.05, "bh", 1) == pytest.approx(0.05 / 3)
+    assert decision_alpha(values, 0.05, "bh", 1) == pytest.approx([0.025] * 6)
+    assert decision_alpha(values, 0.05, "holm", 1) == pytest.approx([0.05 / 5] * 6)
+    assert decision_alpha(values[3:], 0.05, "bh", 1) == pytest.approx([0.05 / 3] * 3)
+    alone = np.array([0.02, 0.5, 0.6])  # where two had to be as clear
+    assert decision_alpha(alone, 0.05, "bh", 2) == pytest.approx([0.02, 0.1 / 3, 0.1 / 3])
 
 
 def test_no_differences_and_no_pairs() -> None:

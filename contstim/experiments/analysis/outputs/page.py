@@ -185,7 +185,7 @@ def _level_of_decisions(result: Result, analysis: Analysis) -> str:
     sampling = analysis.sampling
     if sampling.intervals == "percentile" or not result.comparisons:
         return f"{sampling.level:.0%}"
-    return f"{100 * (1 - result.comparisons[0].alpha):.3g}%"
+    return f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
 
 
 def _verdict(result: Result, units: str) -> str:
