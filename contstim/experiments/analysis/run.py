@@ -178,6 +178,11 @@ def analyze(
         sampling = replace(sampling, units=suited_units(ratings, contrasts, sampling))
     # What a design lacks is left out, not empty: conditions without trials, models without rivals.
     present = {trial.condition for group in ratings.groups for trial in group.trials}
+    if present == {Condition.CATCH}:
+        raise InputError(
+            "There are no trials but catch trials, which say nothing of models; analyse a design "
+            "with others."
+        )
     rival = [condition for condition in CONTROVERSIAL if condition in present]
     measures = measures_of(ratings.scale)
     return Analysis(

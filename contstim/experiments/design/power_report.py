@@ -228,7 +228,7 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
             f"{counted(simulations, 'simulated experiment')} of each kind (fewer for other sizes), "
             f"analysed with the defaults of analyze: {tests}, all pairs of models and noise "
             f"ceilings, a false-discovery rate of {power.alpha:g}. ",
-            *(code("overall"), " is all trials but catch trials, which analyze counts there too."),
+            *(code("overall"), " is all trials but catch trials, as in analyze."),
         )
     )
     yield Paragraph(

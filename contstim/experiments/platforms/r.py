@@ -167,7 +167,7 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for scope in scopes_of(ratings):
         if scope is Scope.OVERALL:
-            continue  # catch trials among others: the figure shows each kind of trial for itself
+            continue  # no kind of its own: the figure shows each kind of trial for itself
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         scores = evaluate(ratings, ACCURACY, masks)
         # A model without trials in a group, and a ceiling in a group of one, are nan there

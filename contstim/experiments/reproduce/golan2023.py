@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,8 +40,8 @@ _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
 _TRIALS = "9 random, 36 natural, 72 natural vs. synthetic, 36 synthetic, 12 catch"
 _UNANIMOUS = "47 of 90 random, 132 of 360 natural, 487 of 720 natural vs. synthetic, "
-PUBLISHED_SAMPLING = Sampling("groups", intervals="percentile")
-"""The published statistics: signed-rank tests over groups, percentile intervals."""
+PUBLISHED_SAMPLING = Sampling("groups", intervals="percentile", catch_trials=True)
+"""The published statistics: tests over groups, percentiles, catch trials in overall results."""
 _CONDITIONS = {
     Condition.RANDOM_NATURAL: "random",
     Condition.NATURAL_CONTROVERSIAL: "natural",
@@ -90,7 +91,7 @@ def analyze_golan2023(
     Args:
         folder: the repository dpmlab/contstimlang.
         ratings: the file of ratings.
-        sampling: see `analyze`; by default as published.
+        sampling: see `analyze`; by default as published. Catch trials count in any case.
         progress: see `analyze`.
 
     Raises:
@@ -98,6 +99,7 @@ def analyze_golan2023(
     """
     trials, responses = read_experiment(folder, ratings)
     scores = read_stimulus_scores(folder)
+    sampling = replace(sampling, catch_trials=True)
     return analyze(trials, responses, scores, sampling=sampling, progress=progress)
 
 

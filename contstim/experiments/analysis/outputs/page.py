@@ -122,7 +122,8 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     level = f"{analysis.sampling.level:.0%}"
     holm = analysis.sampling.correction == "holm"
     adjusted = "p (Holm)" if holm else "q"
-    header = ("model", result.measure.name, level, "ceiling", "to the ceiling", level, adjusted)
+    decided = _level_of_decisions(result, analysis)
+    header = ("model", result.measure.name, level, "ceiling", "to the ceiling", decided, adjusted)
     rows = []
     for row in sorted(result.models, key=lambda row: -row.value):
         to_ceiling = ("–", "–", "–")  # where the family has no such contrast
@@ -137,7 +138,18 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         rows.append((*mean, *to_ceiling, f"{row.n_trials:,}"))
     yield Table((*header, "trials"), rows)
     for test in result.comparisons[:1]:
-        yield Paragraph(f"{adjusted}: {test.test}; {test.correction}; {test.family}.", note=True)
+        about = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
+        if analysis.sampling.intervals == "corrected":
+            about += (
+                " Intervals of differences are at the level at which this family decides: a "
+                "difference is significant if and only if its interval leaves out 0."
+            )
+        else:
+            about += (
+                " Intervals are percentiles that belong to no test: a significant difference may "
+                "have one that contains 0."
+            )
+        yield Paragraph(about, note=True)
     notes = dict.fromkeys(interval.note for interval in result.intervals if interval.note)
     if notes:
         yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
@@ -155,9 +167,17 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
             )
             for test in pairs
         ]
-        columns = ("model", "less", "difference", level, adjusted, "verdict")
+        columns = ("model", "less", "difference", decided, adjusted, "verdict")
         about = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
         yield Details(about, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
+
+
+def _level_of_decisions(result: Result, analysis: Analysis) -> str:
+    """The level of the intervals of differences, such as 99.4%."""
+    sampling = analysis.sampling
+    if sampling.intervals == "percentile" or not result.comparisons:
+        return f"{sampling.level:.0%}"
+    return f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
 
 
 def _verdict(result: Result, units: str) -> str:
