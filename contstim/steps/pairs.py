@@ -14,8 +14,14 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.selection.certificate import NaturalSelection, SelectionCertificate
+    from contstim.optimization.selection.certificate import (
+        Certificate,
+        NaturalSelection,
+        SelectionCertificate,
+    )
     from contstim.steps.watching import Watcher
+
+_SHOWN = 10  # pairs of models of which the command says how many sentences they may use
 
 PairCounts = Annotated[
     Path | None,
@@ -52,6 +58,14 @@ class PairSettings:
             "Give both sentences of a pair the same number of words, with ranks among "
             "sentences of that length; each length gets its share of every model pair's pairs.",
             flag="--same-length",
+        ),
+    ] = False
+    agreeing: Annotated[
+        bool,
+        Help(
+            "Allow pairs of which both models prefer the same sentence, as in the 2023 study: a "
+            "sentence need not rank below the median of the model that rejects it.",
+            flag="--agreeing",
         ),
     ] = False
 
@@ -106,6 +120,7 @@ def select_pairs(
         counts=None if settings.counts is None else read_pair_counts(settings.counts),
         excluded=[sentence for path in settings.exclude for sentence in read_stimuli(path)],
         same_length=settings.same_length,
+        agreeing=settings.agreeing,
         review=read_reviews(review) if review else None,
     )
     pairs, certificate = selection.pairs, selection.certificate
@@ -115,7 +130,6 @@ def select_pairs(
     sides = (sentence for pair in pairs for sentence in (pair.sentence_1, pair.sentence_2))
     selected = (sentence for sentence in sides if sentence is not None)
     seen = read_contamination(scores, table.models, selected)
-    # The least controversial of the best pairs may still be agreed on: no error, but worth a word.
     agreed = [pair.trial_id for pair in pairs if not pair.controversial]
     write_record(
         out,
@@ -144,14 +158,31 @@ def select_pairs(
         watch.warn(
             f"in {len(agreed):,} of {counted(len(pairs), 'pair')} both models "
             f"prefer the same sentence, so that people cannot tell them apart: {listed(agreed)}. "
-            "Score more sentences, or ask for fewer pairs."
+            "Leave out --agreeing (agreeing = true in a study) to have none of these."
         )
     watch.remark(
         f"{out}: {counted(len(pairs), 'pair')}; objective "
         f"{certificate.objective:.10f}, proven bound {certificate.bound:.10f}."
     )
+    _remark_admissible(certificate, watch)
     remark_stayed(certificate, "pair", watch)
     return selection
+
+
+def _remark_admissible(certificate: Certificate, watch: Watcher) -> None:
+    """Say how many sentences pairs of models may use: of many pairs, those that have fewest."""
+    admissible = {(reject, accept): n for reject, accept, n in certificate.admissible}
+    pairs = [(a, b, admissible[a, b], admissible[b, a]) for a, b, _ in certificate.counts]
+    fewest = sorted(pairs, key=lambda pair: min(pair[2:]))[:_SHOWN]
+    texts = (
+        f"{a} against {b} {first:,}, {b} against {a} {second:,}" for a, b, first, second in fewest
+    )
+    which = f"; the {_SHOWN} scarcest pairs of models" if len(fewest) < len(pairs) else ""
+    below = "" if certificate.agreeing else "below the median of the model that rejects them, "
+    watch.remark(
+        f"  Of {counted(certificate.n_sentences, 'sentence')} so many are admissible ({below}at or "
+        f"above that of the other{which}): {'; '.join(texts)}."
+    )
 
 
 def remark_stayed(certificate: SelectionCertificate, what: str, watch: Watcher) -> None:

@@ -93,6 +93,9 @@ class Certificate(SelectionCertificate):
         repeatable: words exempt from the word-repetition rule; None where the rule is off.
         prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair;
             none where `length_prices` are.
+        agreeing: whether a sentence need not rank below the median of the model that rejects it, so
+            that both models may prefer the same sentence of a pair.
+        admissible: (reject model, accept model, usable sentences that this pair may use).
         lengths: (words, sentences, objective's numerator, bound's numerator) of each length.
         length_counts: (words, model_1, model_2, pairs) for every model pair at each length.
         length_prices: (words, reject model, accept model, dual price) at each length.
@@ -112,6 +115,9 @@ class Certificate(SelectionCertificate):
     lengths: tuple[tuple[int, int, int, int], ...] = ()
     length_counts: tuple[tuple[int, str, str, int], ...] = ()
     length_prices: tuple[tuple[int, str, str, int], ...] = ()
+    # What certificates prove that do not say it
+    agreeing: bool = True
+    admissible: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from contstim.stimuli import Pair, content_id
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.selection.demand import StandingPair, Stratum
@@ -45,14 +45,16 @@ def select_natural(
     counts: Mapping[tuple[str, str], int] | None = None,
     excluded: Collection[Sentence] = (),
     same_length: bool = False,
+    agreeing: bool = False,
     review: Review | None = None,
 ) -> NaturalSelection:
     """Choose the most controversial natural pairs, `per_pair` for every model pair.
 
-    Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m2) >= 0.5 and
-    r(s2|m1) >= 0.5 and no sentence is used twice; r is the fractional rank among all sentences.
-    Which s1 meets which s2 inside a model pair does not change that sum; they are matched so that
-    the summed difference in length (characters, without end marks) is smallest.
+    Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m1) < 0.5 <= r(s1|m2)
+    and r(s2|m2) < 0.5 <= r(s2|m1) and no sentence is used twice; r is the fractional rank among all
+    sentences. So each model prefers the sentence that the other rejects. Which s1 meets which s2
+    inside a model pair does not change that sum; they are matched so that the summed difference in
+    length (characters, without end marks) is smallest.
 
     This is a transportation problem: every ordered pair (reject, accept) is a source that needs
     `per_pair` sentences, every sentence serves once. With D the total demand, a source never needs
@@ -76,6 +78,8 @@ def select_natural(
             `per_pair`; 0 leaves one out.
         excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
         same_length: whether both sentences of a pair have the same number of words.
+        agreeing: whether r(s1|m1) and r(s2|m2) may be 0.5 or more, as in the 2023 study: both
+            models may then prefer the same sentence.
         review: of an earlier selection; both sentences of a rejected pair are chosen no more, and
             keep their ranks. Where fewer pairs are asked for than stood, the best of them stay.
 
@@ -86,11 +90,12 @@ def select_natural(
         InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
             a rule about words or sentences or a review without texts, or a review of something
             else.
-        InfeasibleError: too few sentences; names the model pairs that fail.
+        InfeasibleError: too few sentences; names the model pairs that fail, and how many pairs can
+            be had.
         VerificationError: the result failed its check (`verify_natural`).
     """
     started = perf_counter()
-    question = Demand(table.models, per_pair, counts or {})
+    question = Demand(table.models, per_pair, counts or {}, agreeing)
     banned = frozenset(sentence.words for sentence in excluded)
     _check_texts(table, repeatable, banned, review)
     usable = usable_rows(table, repeatable, banned)
@@ -98,12 +103,16 @@ def select_natural(
     rejected = frozenset() if review is None else review.rejected
     # Neither what stays nor what was rejected can be chosen for the rest.
     taken = frozenset() if review is None else rejected_words(review)
-    parts = [
-        _best_part(table, question.models, stratum, usable, reviewed, rejected, taken)
-        for stratum in question.strata(table, same_length=same_length)
-    ]
-    if any(part.shortfall.any() for part in parts):
-        raise _infeasible(question, parts)
+
+    def answer(question: Demand) -> list[_Part]:
+        return [
+            _best_part(table, question.models, stratum, usable, reviewed, rejected, taken)
+            for stratum in question.strata(table, same_length=same_length)
+        ]
+
+    parts = answer(question)
+    if _lacks(parts):
+        raise _infeasible(question, parts, answer)
     # Pairs stand in the order of the models, then of rows, whatever their stratum.
     order = {model_pair: number for number, model_pair in enumerate(question.of_pair)}
     pairs = sorted(
@@ -126,6 +135,7 @@ def select_natural(
         counts=counts,
         excluded=excluded,
         same_length=same_length,
+        agreeing=agreeing,
         review=review,
     )
     certificate = replace(selection.certificate, seconds=perf_counter() - started)
@@ -181,15 +191,16 @@ def _best_part(
     sources = [frozenset(source) for source in permutations(models, 2)]
     demand = np.array([counts[source] - stay[source] for source in sources])
     # One sentence more than the total demand: so each source's cheapest idle one is among them.
-    arcs = _cheapest_arcs(stratum.doubled, free, int(demand.sum()) + 1)
+    arcs = _cheapest_arcs(stratum, free, int(demand.sum()) + 1)
     plan = transportation(demand, arcs.source, arcs.row, arcs.cost)
     admissible = np.bincount(arcs.source, minlength=len(demand))
     if plan.shortfall.any():
         return _Part(stratum, standing, demand, admissible, plan.shortfall, [], demand, 0, 0)
-    prices = _prices(stratum.doubled, arcs, plan.chosen, demand)
+    prices = _prices(stratum, arcs, plan.chosen, demand)
     fixed = sum(pair.cost for pair in standing)
     # What the sources pay less what the sentences earn: the dual objective (duals.py).
-    paid = int(demand @ prices) - int(sentence_prices(stratum.doubled, prices)[free].sum())
+    earned = sentence_prices(stratum.doubled, prices, stratum.below)[free].sum()
+    paid = int(demand @ prices) - int(earned)
     return _Part(
         stratum,
         standing,
@@ -238,16 +249,16 @@ def _check_texts(
         )
 
 
-def _cheapest_arcs(doubled: IntArray, usable: BoolArray, count: int) -> _Arcs:
+def _cheapest_arcs(stratum: Stratum, usable: BoolArray, count: int) -> _Arcs:
     """The `count` cheapest admissible sentences of each source, or all there are."""
-    n_models, n_sentences = doubled.shape
+    doubled = stratum.doubled
     # Usable rows by rank, one order for each reject model.
     orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
     orders = [order[usable[order]] for order in orders]
     rows, costs = [], []  # of each source
-    for reject, accept in permutations(range(n_models), 2):
+    for reject, accept in permutations(range(len(doubled)), 2):
         order = orders[reject]
-        admissible = doubled[accept] >= n_sentences  # accepted from the median, rank 0.5, on
+        admissible = stratum.admits(doubled[reject], doubled[accept])
         # About half are admissible and few are needed: look at a start of the order, doubled until
         # it holds enough or is the whole.
         seen = 4 * count
@@ -262,16 +273,16 @@ def _cheapest_arcs(doubled: IntArray, usable: BoolArray, count: int) -> _Arcs:
     return _Arcs(source, np.concatenate(rows), np.concatenate(costs))
 
 
-def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, demand: IntArray) -> IntArray:
+def _prices(stratum: Stratum, arcs: _Arcs, chosen: IntArray, demand: IntArray) -> IntArray:
     """Dual prices of the plan over all sentences, (n_sources,); 0 where nothing is demanded."""
     n_sources = len(demand)
-    n_models, n_sentences = doubled.shape
+    n_models, n_sentences = stratum.doubled.shape
     # Costs of every chosen sentence to every source, (n_sources, n_chosen), and of each source's
     # cheapest sentence that is not chosen, (n_sources,): one more than was needed has been looked
     # at, so that there is one, or none at all.
     reject, accept = np.array(list(permutations(range(n_models), 2))).T
-    ranks = doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
-    costs = np.where(ranks[accept] >= n_sentences, ranks[reject], NEVER)
+    ranks = stratum.doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
+    costs = np.where(stratum.admits(ranks[reject], ranks[accept]), ranks[reject], NEVER)
     taken = np.zeros(n_sentences, dtype=np.bool_)
     taken[arcs.row[chosen]] = True
     free = ~taken[arcs.row]
@@ -298,6 +309,7 @@ def _certify(
         for source, price in zip(sources, part.prices.tolist(), strict=True)
     ]
     kept = sum(len(part.standing) for part in parts)
+    admissible = sum(part.stratum.admissible(usable) for part in parts)
     return Certificate(
         objective=_mean_rank_sum(parts, [part.objective for part in parts]),
         bound=_mean_rank_sum(parts, [part.bound for part in parts]),
@@ -328,6 +340,10 @@ def _certify(
             for pair, count in part.stratum.counts.items()
         ),
         length_prices=tuple(prices) if same_length else (),
+        agreeing=question.agreeing,
+        admissible=tuple(
+            (*source, n) for source, n in zip(sources, admissible.tolist(), strict=True)
+        ),
         kept=kept,
         kept_bound=kept,
     )
@@ -383,7 +399,14 @@ def match_by_length(
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
 
-def _infeasible(question: Demand, parts: Iterable[_Part]) -> InfeasibleError:
+def _lacks(parts: Iterable[_Part]) -> bool:
+    """Whether there are too few sentences."""
+    return any(part.shortfall.any() for part in parts)
+
+
+def _infeasible(
+    question: Demand, parts: Sequence[_Part], answer: Callable[[Demand], list[_Part]]
+) -> InfeasibleError:
     sources = list(permutations(question.models, 2))
     # Too few admissible sentences explain a lack by themselves; else other sources need the same.
     reasons, lacking, needed, stay = [], 0, 0, 0
@@ -395,9 +418,10 @@ def _infeasible(question: Demand, parts: Iterable[_Part]) -> InfeasibleError:
             sources, part.demand, part.admissible, part.shortfall, strict=True
         ):
             if has < needs:
+                below = "" if question.agreeing else f"below 0.5 under {reject} and "
                 reasons.append(
                     f"{reject} against {accept} needs {needs} sentences{of_length}, only {has} "
-                    f"usable ones rank at least 0.5 under {accept}"
+                    f"usable ones rank {below}at least 0.5 under {accept}"
                 )
             elif lacks:
                 reasons.append(
@@ -405,8 +429,22 @@ def _infeasible(question: Demand, parts: Iterable[_Part]) -> InfeasibleError:
                     "because others need the same ones"
                 )
     beside = f" beside the {counted(stay, 'reviewed pair')} that stay" if stay else ""
+    # The largest number that can be had: a bisection, since fewer pairs need fewer sentences
+    most, none = 0, max(question.of_pair.values())
+    while none - most > 1:
+        half = (most + none) // 2
+        counts = {pair: min(count, half) for pair, count in question.of_pair.items()}
+        if _lacks(answer(replace(question, per_pair=half, counts=counts))):
+            none = half
+        else:
+            most = half
+    had = f"{counted(most, 'pair')} for every model pair can be had"
+    if not most:
+        had = "Not even one pair for every model pair can be had"
+    agree = "" if question.agreeing else ", allow pairs that both models order alike (--agreeing)"
     return InfeasibleError(
         f"There is no set of {question.per_pair} pairs for every model pair{beside}; the best one "
-        f"lacks {lacking} of {needed} sentences. By reject against accept model: "
-        f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs, or leave models out."
+        f"lacks {lacking} of {needed} sentences. {had}. By reject against accept model: "
+        f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
+        f"out."
     )

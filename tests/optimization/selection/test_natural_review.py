@@ -42,7 +42,7 @@ def least_sum(ranks: np.ndarray, counts: Mapping[tuple[int, int], int], usable: 
         if k == len(sources):
             return 0.0
         reject, accept = sources[k]
-        admitted = [s for s in free if ranks[accept, s] >= 0.5]
+        admitted = [s for s in free if ranks[accept, s] >= 0.5 > ranks[reject, s]]
         return min(
             (
                 float(ranks[reject, list(some)].sum()) + least(k + 1, free - set(some))
@@ -192,7 +192,7 @@ def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
     larger = ScoreTable(
         (*table.sentences, *more),
         table.models,
-        np.concatenate([table.log_probs, np.full((60, 3), -10.0)]),
+        np.concatenate([table.log_probs, table.log_probs[::-1] + np.eye(3)[0]]),
     )
     ranks = fractional(larger.log_probs)
     stay = {
@@ -200,6 +200,8 @@ def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
         for p in before.pairs
         if ranks[table.models.index(p.model_2), p.row_1] >= 0.5
         and ranks[table.models.index(p.model_1), p.row_2] >= 0.5
+        and ranks[table.models.index(p.model_1), p.row_1] < 0.5
+        and ranks[table.models.index(p.model_2), p.row_2] < 0.5
     }
     assert len(stay) < len(before.pairs)
     after = select_natural(larger, per_pair=4, review=reviewed(before, set()))
@@ -209,10 +211,10 @@ def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
 
 def test_what_lacks_beside_the_pairs_that_stay_is_counted() -> None:
     table = random_table(12, 2, seed=4)
-    before = select_natural(table, per_pair=4)
+    before = select_natural(table, per_pair=4, agreeing=True)
     rejected = {pair.trial_id for pair in before.pairs[:2]}
     with pytest.raises(InfeasibleError, match="beside the 2 reviewed pairs that stay") as caught:
-        select_natural(table, per_pair=4, review=reviewed(before, rejected))
+        select_natural(table, per_pair=4, agreeing=True, review=reviewed(before, rejected))
     assert "model-0 against model-1" in str(caught.value)
 
 
@@ -269,8 +271,11 @@ def test_certificates_without_the_new_fields_stay_readable(tmp_path: Path) -> No
         assert facts.pop(name) == 0
     for name in ("lengths", "length_counts", "length_prices"):
         assert facts.pop(name) == []
+    assert (facts.pop("agreeing"), len(facts.pop("admissible"))) == (False, 6)
     (tmp_path / "old.json").write_text(json.dumps(facts))
-    assert Certificate.load(tmp_path / "old.json") == certificate
+    # Their rule let models agree
+    old = replace(certificate, agreeing=True, admissible=())
+    assert Certificate.load(tmp_path / "old.json") == old
 
 
 def of_lengths(n: int, lengths: list[int], n_models: int, seed: int) -> ScoreTable:
