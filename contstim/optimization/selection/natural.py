@@ -309,7 +309,7 @@ def _certify(
         for source, price in zip(sources, part.prices.tolist(), strict=True)
     ]
     kept = sum(len(part.standing) for part in parts)
-    admissible = sum(part.stratum.admissible(usable) for part in parts)
+    admissible = np.sum([part.stratum.admissible(usable) for part in parts], axis=0)
     return Certificate(
         objective=_mean_rank_sum(parts, [part.objective for part in parts]),
         bound=_mean_rank_sum(parts, [part.bound for part in parts]),
