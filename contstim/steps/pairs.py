@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.options import Help
+from contstim.reviews import ItemKind
 from contstim.steps.watching import SILENT
 from contstim.wording import counted
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
         NaturalSelection,
         SelectionCertificate,
     )
+    from contstim.reviews import ReviewedItem
     from contstim.steps.watching import Watcher
 
 _SHOWN = 10  # pairs of models of which the command says how many sentences they may use
@@ -76,6 +79,7 @@ def select_pairs(
     *,
     settings: PairSettings,
     review: Sequence[Path] = (),
+    earlier: Sequence[Path] = (),
     watch: Watcher = SILENT,
 ) -> NaturalSelection:
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
@@ -87,6 +91,9 @@ def select_pairs(
         out: the table of pairs to write.
         settings: how pairs are selected.
         review: reviews of pairs selected before: those not rejected stay.
+        earlier: the tables of these pairs, and of the trials that they became: all pairs stay that
+            nobody rejected, whether a review holds them or not, in their rows, and new ones show no
+            sentence of a trial that stays.
         watch: told what is done.
 
     Raises:
@@ -100,9 +107,9 @@ def select_pairs(
     )
     from contstim.optimization.selection.natural import select_natural
     from contstim.records import write_record
-    from contstim.reviews import read_reviews
     from contstim.scores import ScoreTable
-    from contstim.stimuli import read_stimuli, write_pairs
+    from contstim.steps.earlier import Earlier, in_place
+    from contstim.stimuli import Condition, Pair, read_stimuli, write_pairs
     from contstim.tables import listed
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
@@ -113,6 +120,15 @@ def select_pairs(
     if settings.repeatable is not None:
         exempt = read_repeatable(settings.repeatable)
     table = ScoreTable.read(scores)
+    stood = Earlier.read(review, earlier)
+
+    def holds(item: ReviewedItem) -> bool:
+        is_pair = item.condition == Condition.NATURAL_CONTROVERSIAL or item.kind is ItemKind.PAIR
+        return not is_pair or (
+            (item.model_1, item.model_2) in combinations(table.models, 2)
+            and all(sentence in table.rows for sentence in item.sentences)
+        )
+
     selection = select_natural(
         table,
         per_pair=settings.per_pair,
@@ -121,9 +137,15 @@ def select_pairs(
         excluded=[sentence for path in settings.exclude for sentence in read_stimuli(path)],
         same_length=settings.same_length,
         agreeing=settings.agreeing,
-        review=read_reviews(review) if review else None,
+        review=stood.review(holds),
     )
-    pairs, certificate = selection.pairs, selection.certificate
+    certificate = selection.certificate
+    pairs = in_place(
+        stood.of_kind(Pair),
+        selection.pairs,
+        lambda pair: pair.trial_id,
+        lambda pair: (pair.model_1, pair.model_2),
+    )
     write_pairs(out, pairs)
     certificate_path = Path(f"{out}.certificate.json")
     certificate.save(certificate_path)
@@ -138,6 +160,7 @@ def select_pairs(
         scores=str(scores),
         per_pair=settings.per_pair,
         not_controversial=agreed,
+        earlier=stood.files,
         **contamination_facts(seen),
     )
     for warning in contamination_warnings(seen, "selected sentences"):
@@ -198,4 +221,9 @@ def remark_stayed(certificate: SelectionCertificate, what: str, watch: Watcher) 
             f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
             f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
             f"stay (proven)."
+        )
+    if certificate.shared:
+        watch.warn(
+            f"every set has a new {what} with a sentence of a trial that stays, so that other "
+            f"trials may have to change."
         )

@@ -24,6 +24,7 @@ from contstim.study.places import (
     STANDARD_ERRORS,
     STORE,
     TRAINING,
+    TRIALS,
     TRIPLETS,
     VOCABULARY,
     judge_files,
@@ -33,7 +34,7 @@ from contstim.study.places import (
     triplet_store,
     user_files,
 )
-from contstim.study.reviewed import decisions_about
+from contstim.study.reviewed import decisions_about, earlier
 from contstim.study.sections import (
     ScoresSection,
     SentencesSection,
@@ -247,7 +248,10 @@ def pairs_stage(files: StudyFiles) -> StudyStage | None:
     def step(watch: Watcher) -> None:
         from contstim.steps.pairs import select_pairs
 
-        select_pairs(SCORES, PAIRS, settings=settings, review=decisions, watch=watch)
+        before = earlier(files, PAIRS, TRIALS)
+        select_pairs(
+            SCORES, PAIRS, settings=settings, review=decisions, earlier=before, watch=watch
+        )
 
     return StudyStage(
         "pairs",
@@ -348,7 +352,10 @@ def selection_stage(files: StudyFiles) -> StudyStage | None:
     def step(watch: Watcher) -> None:
         from contstim.steps.selection import choose_triplets
 
-        choose_triplets(TRIPLETS, SELECTED, settings=settings, review=decisions, watch=watch)
+        before = earlier(files, SELECTED, TRIALS)
+        choose_triplets(
+            TRIPLETS, SELECTED, settings=settings, review=decisions, earlier=before, watch=watch
+        )
 
     return StudyStage(
         "selection",

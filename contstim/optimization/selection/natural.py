@@ -16,7 +16,7 @@ from contstim.optimization.selection.certificate import Certificate, NaturalSele
 from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.selection.natural_verification import verify_natural
-from contstim.optimization.selection.reviewed import rejected_words, reviewed_pairs
+from contstim.optimization.selection.reviewed import reviewed_pairs, unfree_words
 from contstim.optimization.selection.solver import SOLVER, solver_version, transportation
 from contstim.stimuli import Pair, content_id
 from contstim.wording import counted
@@ -101,16 +101,19 @@ def select_natural(
     usable = usable_rows(table, repeatable, banned)
     reviewed = {} if review is None else reviewed_pairs(review, table)
     rejected = frozenset() if review is None else review.rejected
-    # Neither what stays nor what was rejected can be chosen for the rest.
-    taken = frozenset() if review is None else rejected_words(review)
+    # Neither what stays, here or in other trials, nor what was rejected can be chosen anew.
 
-    def answer(question: Demand) -> list[_Part]:
+    def answer(question: Demand, *, shared: bool = True) -> list[_Part]:
+        taken = frozenset() if review is None else unfree_words(review, shared=shared)
         return [
             _best_part(table, question.models, stratum, usable, reviewed, rejected, taken)
             for stratum in question.strata(table, same_length=same_length)
         ]
 
-    parts = answer(question)
+    parts = answer(question, shared=False)
+    shared = review is not None and _lacks(parts)
+    if shared:
+        parts = answer(question)
     if _lacks(parts):
         raise _infeasible(question, parts, answer)
     # Pairs stand in the order of the models, then of rows, whatever their stratum.
@@ -125,6 +128,7 @@ def select_natural(
         excluded=len(banned),
         reviewed=len(reviewed),
         rejected=len(rejected & reviewed.keys()),
+        shared=shared,
     )
     selection = NaturalSelection(tuple(pairs), certificate)
     verify_natural(

@@ -12,7 +12,7 @@ import numpy as np
 from contstim.errors import VerificationError
 from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.optimization.selection.duals import sentence_prices
-from contstim.optimization.selection.reviewed import rejected_words, reviewed_pairs
+from contstim.optimization.selection.reviewed import reviewed_pairs, unfree_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -222,10 +222,10 @@ def _check_review(
             and reviewed[item_id].model_2 == chosen[item_id].model_2,
             f"{item_id} was not rejected, and is not there as it was",
         )
-    gone = rejected_words(review)
+    gone = unfree_words(review, shared=certificate.shared)
     new = [pair for pair in selection.pairs if pair.trial_id not in stay]
     again = [sentence.text for sentence in _sentences(new) if sentence.words in gone]
-    _require(not again, f"sentences of rejected items are chosen again: {again}")
+    _require(not again, f"sentences of rejected items or other trials are chosen again: {again}")
     for name, claimed, counted in (
         ("reviewed", certificate.reviewed, len(reviewed)),
         ("rejected", certificate.rejected, len(rejected & reviewed.keys())),
@@ -275,7 +275,7 @@ def _check_optimality(
     taken = {sentence.words for sentence in _sentences(kept)}
     free = usable
     if review is not None:
-        taken |= rejected_words(review)
+        taken |= unfree_words(review, shared=certificate.shared)
         free = usable & ~np.array([s.words in taken for s in table.sentences or ()])
     of_lengths = certificate.length_prices or tuple(
         (0, reject, accept, price) for reject, accept, price in certificate.prices

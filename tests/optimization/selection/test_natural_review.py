@@ -247,7 +247,7 @@ def test_the_verifier_knows_what_was_reviewed(tmp_path: Path) -> None:
     assert Certificate.load(tmp_path / "c.json") == after.certificate
     verify_natural(table, after, per_pair=4, review=review)
     for forged, given_review, message in (
-        (before, review, "rejected items are chosen again"),
+        (before, review, "rejected items or other trials are chosen again"),
         (after, None, "after a review"),
         (after, reviewed(before, {before.pairs[1].trial_id}), "not there as it was"),
         (
