@@ -354,3 +354,40 @@ def test_same_lengths_and_reviews_go_together(tmp_path: Path) -> None:
         verify_natural(table, forged, per_pair=6, same_length=True, review=review)
     with pytest.raises(VerificationError, match=r"length_counts|lengths"):
         verify_natural(table, after, per_pair=6, review=review)
+
+
+def test_new_pairs_show_no_sentence_of_another_trial() -> None:
+    """Witness: the best of all sets without the sentences of trials that stay."""
+    table = random_table(24, 2, seed=5)
+    assert table.sentences is not None
+    before = select_natural(table, per_pair=2)
+    review = reviewed(before, {before.pairs[0].trial_id})
+    unbound = select_natural(table, per_pair=2, review=review)
+    (new,) = {p.trial_id: p for p in unbound.pairs}.keys() - {p.trial_id for p in before.pairs}
+    pair = next(p for p in unbound.pairs if p.trial_id == new)
+    # A random pair of the sentences that would be the best
+    random = Trial(
+        "trial-random",
+        1,
+        Condition.RANDOM_NATURAL,
+        *("", "", pair.sentence_1, pair.sentence_2),  # type: ignore[arg-type]
+        *(Kind.NATURAL, Kind.NATURAL, ""),
+    )
+    both = Review((*review.decisions, *undecided([random])))
+    after = select_natural(table, per_pair=2, review=both)
+    kept = [p for p in before.pairs if p.trial_id != before.pairs[0].trial_id]
+    out = {row for p in (*before.pairs, pair) for row in (p.row_1, p.row_2)}
+    counts = {(0, 1): 1, (1, 0): 1}
+    best = least_sum(fractional(table.log_probs), counts, set(range(24)) - out)
+    assert after.certificate.objective == pytest.approx(best + sum(value(table, p) for p in kept))
+    assert after.certificate.objective > unbound.certificate.objective
+    assert not after.certificate.shared
+    # Where nothing else is left, a sentence of the trial serves, and the certificate says so
+    few = [row for row in range(24) if row not in out]
+    excluded = [table.sentences[row] for row in few]
+    shared = select_natural(table, per_pair=2, review=both, excluded=excluded)
+    assert shared.certificate.shared
+    assert {new} == {p.trial_id for p in shared.pairs} - {p.trial_id for p in before.pairs}
+    claimed = replace(shared, certificate=replace(shared.certificate, shared=False))
+    with pytest.raises(VerificationError, match="other trials are chosen again"):
+        verify_natural(table, claimed, per_pair=2, review=both, excluded=excluded)
