@@ -222,6 +222,12 @@ def remark_stayed(certificate: SelectionCertificate, what: str, watch: Watcher) 
             f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
             f"stay (proven)."
         )
+    if certificate.against:
+        rules = "; ".join(f"{name} (by {by})" for name, by in certificate.against)
+        watch.warn(
+            f"more {what}s change than were rejected, as few as can be. With all others in their "
+            f"places the nearest set would lack or break: {rules}. Give more to choose from."
+        )
     if certificate.shared:
         watch.warn(
             f"every set has a new {what} with a sentence of a trial that stays, so that other "

@@ -157,12 +157,6 @@ def choose_triplets(
         f"({certificate.status})."
     )
     remark_stayed(certificate, "triplet", watch)
-    if certificate.against:
-        rules = "; ".join(f"{name} (by {by})" for name, by in certificate.against)
-        watch.warn(
-            f"more triplets change than were rejected, as few as can be. With all others in their "
-            f"places the nearest set would break: {rules}. Search for more triplets to choose from."
-        )
     return selection
 
 

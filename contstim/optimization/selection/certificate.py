@@ -35,6 +35,8 @@ class SelectionCertificate:
         rejected: how many of these were rejected.
         kept: how many of these stay; the objective is the best that is possible with so many.
         kept_bound: more than so many cannot stay.
+        against: (rule, by how much) that the nearest set breaks in which all stay that may; none
+            where they do.
         shared: whether new stimuli may show sentences of trials that stay, since there is no set
             without any.
     """
@@ -54,6 +56,7 @@ class SelectionCertificate:
     rejected: int = field(default=0, kw_only=True)
     kept: int = field(default=0, kw_only=True)
     kept_bound: int = field(default=0, kw_only=True)
+    against: tuple[tuple[str, int], ...] = field(default=(), kw_only=True)
     shared: bool = field(default=False, kw_only=True)
 
     def save(self, path: Path | str) -> None:
@@ -158,8 +161,6 @@ class TripletCertificate(SelectionCertificate):
         prices: (rule, price), zeros left out.
         kept_price_bound: what `kept_prices` prove of `kept`; `kept_bound` may be the solver's own.
         kept_prices: (rule, price), zeros left out, of the search for as many kept as possible.
-        against: (rule, by how much) that the nearest set breaks in which all stay that may; none
-            where they do.
         edges: (model_1, model_2, model, edges) of the quantile groups of p(n|model), nats.
     """
 
@@ -176,7 +177,6 @@ class TripletCertificate(SelectionCertificate):
     prices: tuple[tuple[str, float], ...]
     kept_price_bound: int = 0
     kept_prices: tuple[tuple[str, float], ...] = ()
-    against: tuple[tuple[str, int], ...] = ()
     edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, permutations
+from math import floor
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from contstim.optimization.selection.certificate import Certificate, NaturalSele
 from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.selection.natural_verification import verify_natural
+from contstim.optimization.selection.programs import LinearRule, best_choice
 from contstim.optimization.selection.reviewed import reviewed_pairs, unfree_words
 from contstim.optimization.selection.solver import SOLVER, solver_version, transportation
 from contstim.stimuli import Pair, content_id
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from contstim.reviews import Review, ReviewedItem
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
+
+_SECONDS = 60.0  # to find which reviewed pairs stay where not all can
+_ROUNDING = 1e-6  # of the solver's whole numbers
 
 TIE_RULE = (
     "tied log-probabilities share their mean rank; among sentences of equal rank lower row numbers "
@@ -67,7 +72,8 @@ def select_natural(
     their share of the table.
 
     After a review, all pairs that were not rejected stay as they are, as far as the question still
-    allows them: they share no sentence. The rest is the best choice among the sentences left.
+    allows them: they share no sentence. The rest is the best choice among the sentences left. Where
+    these are too few, as few others change as can (a program in whole numbers, with its bound).
 
     Args:
         table: scores of all sentences; without texts, lengths are unknown and row numbers decide.
@@ -103,10 +109,11 @@ def select_natural(
     rejected = frozenset() if review is None else review.rejected
     # Neither what stays, here or in other trials, nor what was rejected can be chosen anew.
 
-    def answer(question: Demand, *, shared: bool = True) -> list[_Part]:
+    def answer(question: Demand, *, shared: bool = True, fewest: bool = False) -> list[_Part]:
         taken = frozenset() if review is None else unfree_words(review, shared=shared)
+        best = _part_of_fewest_changes if fewest else _best_part
         return [
-            _best_part(table, question.models, stratum, usable, reviewed, rejected, taken)
+            best(table, question.models, stratum, usable, reviewed, rejected, taken)
             for stratum in question.strata(table, same_length=same_length)
         ]
 
@@ -114,6 +121,8 @@ def select_natural(
     shared = review is not None and _lacks(parts)
     if shared:
         parts = answer(question)
+    if shared and _lacks(parts):
+        parts = answer(question, fewest=True)
     if _lacks(parts):
         raise _infeasible(question, parts, answer)
     # Pairs stand in the order of the models, then of rows, whatever their stratum.
@@ -160,6 +169,8 @@ class _Part:
         prices: (n_sources,).
         objective: doubled ranks of all pairs, those that stay among them.
         bound: what the prices prove of it.
+        kept_bound: no more reviewed pairs can stay.
+        lacked: (n_sources,) sentences that each source lacks where all that may do stay.
     """
 
     stratum: Stratum
@@ -171,6 +182,54 @@ class _Part:
     prices: IntArray
     objective: int
     bound: int
+    kept_bound: int
+    lacked: IntArray
+
+
+def _part_of_fewest_changes(
+    table: ScoreTable,
+    models: tuple[str, ...],
+    stratum: Stratum,
+    usable: BoolArray,
+    reviewed: Mapping[str, ReviewedItem],
+    rejected: frozenset[str],
+    taken: frozenset[tuple[str, ...]],
+) -> _Part:
+    """The same where not all reviewed pairs can stay: as many as can, by a whole-number program."""
+    given = (table, models, stratum, usable, reviewed, rejected, taken)
+    every = _best_part(*given)
+    if not every.shortfall.any() or not every.standing:
+        return every
+    free = usable[stratum.rows]
+    free &= ~np.array([s.words in taken for s in _sentences_of(table, stratum)])
+    counts = {frozenset(models): count for models, count in stratum.counts.items()}
+    sources = [frozenset(source) for source in permutations(models, 2)]
+    needs = [counts[source] for source in sources]
+    arcs = _cheapest_arcs(stratum, free, sum(needs) + 1)
+    # Candidates are the reviewed pairs, then the arcs
+    n = len(every.standing)
+    uses: dict[int, list[int]] = defaultdict(list)  # place → candidates
+    for k, pair in enumerate(every.standing):
+        for place in (pair.place_1, pair.place_2):
+            uses[place].append(k)
+    for k, place in enumerate(arcs.row.tolist(), start=n):
+        uses[place].append(k)
+    rules = [LinearRule(f"place {p}", who, [1] * len(who), 0, 1) for p, who in uses.items()]
+    for number, (source, need) in enumerate(zip(sources, needs, strict=True)):
+        stay = [k for k, p in enumerate(every.standing) if {p.model_1, p.model_2} == source]
+        members = [*stay, *(n + np.flatnonzero(arcs.source == number)).tolist()]
+        rules.append(LinearRule(f"source {number}", members, [1] * len(members), need, need))
+    costs = np.repeat([-1.0, 0.0], [n, len(arcs.row)])
+    choice = best_choice(costs, rules, seconds=_SECONDS)
+    if choice.chosen is None:
+        return every
+    kept = [pair for pair, stays in zip(every.standing, choice.chosen[:n], strict=True) if stays]
+    part = _best_part(*given, standing=kept)
+    return replace(part, kept_bound=floor(_ROUNDING - choice.bound), lacked=every.shortfall)
+
+
+def _sentences_of(table: ScoreTable, stratum: Stratum) -> list[Sentence]:
+    return [] if table.sentences is None else [table.sentences[r] for r in stratum.rows.tolist()]
 
 
 def _best_part(
@@ -181,14 +240,17 @@ def _best_part(
     reviewed: Mapping[str, ReviewedItem],
     rejected: frozenset[str],
     taken: frozenset[tuple[str, ...]],
+    *,
+    standing: list[StandingPair] | None = None,
 ) -> _Part:
-    """What stays of a stratum, and the best choice of the rest with its prices."""
-    standing = stratum.best_standing(table, usable, reviewed, rejected)
+    """What stays of a stratum, by default all that can, and the best choice of the rest."""
+    if standing is None:
+        standing = stratum.best_standing(table, usable, reviewed, rejected)
     free = usable[stratum.rows]
     if reviewed and table.sentences is not None:
         # Sentences that stay and those that look like them, and those of rejected items
         taken |= {s.words for pair in standing for s in reviewed[pair.item_id].sentences}
-        free &= ~np.array([table.sentences[row].words in taken for row in stratum.rows.tolist()])
+        free &= ~np.array([s.words in taken for s in _sentences_of(table, stratum)])
     # Sources are the ordered pairs (reject, accept) in the order of `permutations`.
     stay = Counter(frozenset((pair.model_1, pair.model_2)) for pair in standing)
     counts = {frozenset(models): count for models, count in stratum.counts.items()}
@@ -199,7 +261,9 @@ def _best_part(
     plan = transportation(demand, arcs.source, arcs.row, arcs.cost)
     admissible = np.bincount(arcs.source, minlength=len(demand))
     if plan.shortfall.any():
-        return _Part(stratum, standing, demand, admissible, plan.shortfall, [], demand, 0, 0)
+        none: list[IntArray] = []
+        lacks = plan.shortfall
+        return _Part(stratum, standing, demand, admissible, lacks, none, demand, 0, 0, 0, lacks)
     prices = _prices(stratum, arcs, plan.chosen, demand)
     fixed = sum(pair.cost for pair in standing)
     # What the sources pay less what the sentences earn: the dual objective (duals.py).
@@ -216,6 +280,8 @@ def _best_part(
         prices,
         fixed + int(arcs.cost[plan.chosen].sum()),
         fixed + paid,
+        len(standing),
+        plan.shortfall,
     )
 
 
@@ -312,7 +378,7 @@ def _certify(
         for part in parts
         for source, price in zip(sources, part.prices.tolist(), strict=True)
     ]
-    kept = sum(len(part.standing) for part in parts)
+    lacked = np.sum([part.lacked for part in parts], axis=0).tolist()
     admissible = np.sum([part.stratum.admissible(usable) for part in parts], axis=0)
     return Certificate(
         objective=_mean_rank_sum(parts, [part.objective for part in parts]),
@@ -348,8 +414,13 @@ def _certify(
         admissible=tuple(
             (*source, n) for source, n in zip(sources, admissible.tolist(), strict=True)
         ),
-        kept=kept,
-        kept_bound=kept,
+        kept=sum(len(part.standing) for part in parts),
+        kept_bound=sum(part.kept_bound for part in parts),
+        against=tuple(
+            (f"sentences for {reject} against {accept}", n)
+            for (reject, accept), n in zip(sources, lacked, strict=True)
+            if n
+        ),
     )
 
 

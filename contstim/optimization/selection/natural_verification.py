@@ -214,6 +214,10 @@ def _check_review(
         for pair in stratum.best_standing(table, usable, reviewed, rejected)
     }
     chosen = {pair.trial_id: pair for pair in selection.pairs}
+    able = len(stay)
+    if certificate.against:
+        # That no more can stay than the bound says is the solver's own account
+        stay = {item_id: cost for item_id, cost in stay.items() if item_id in chosen}
     for item_id in stay:
         _require(
             item_id in chosen
@@ -230,9 +234,13 @@ def _check_review(
         ("reviewed", certificate.reviewed, len(reviewed)),
         ("rejected", certificate.rejected, len(rejected & reviewed.keys())),
         ("kept", certificate.kept, len(stay)),
-        ("kept_bound", certificate.kept_bound, len(stay)),
     ):
         _require(claimed == counted, f"its certificate says {name} {claimed}, counted {counted}")
+    _require(
+        certificate.kept <= certificate.kept_bound <= able,
+        f"the bound {certificate.kept_bound} on pairs that stay is below {certificate.kept}, or "
+        f"above {able}",
+    )
     return stay
 
 

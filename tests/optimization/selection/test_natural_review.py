@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
@@ -109,16 +109,36 @@ def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
     kept = [
         p for some in stay.values() for p in sorted(some, key=lambda p: value(table, p))[:after]
     ]
-    rows = {row for pair in kept for row in (pair.row_1, pair.row_2)}
-    stands = Counter(frozenset((p.model_1, p.model_2)) for p in kept)
-    counts = {
-        (r, a): after - stands[frozenset((table.models[r], table.models[a]))]
-        for r, a in permutations(range(len(table.models)), 2)
-    }
-    free = set(range(len(table.sentences))) - banned - rows
-    witness = least_sum(fractional(table.log_probs), counts, free)
+
+    def rest(kept: Collection[Pair]) -> float:
+        rows = {row for pair in kept for row in (pair.row_1, pair.row_2)}
+        stands = Counter(frozenset((p.model_1, p.model_2)) for p in kept)
+        counts = {
+            (r, a): after - stands[frozenset((table.models[r], table.models[a]))]
+            for r, a in permutations(range(len(table.models)), 2)
+        }
+        free = set(range(len(table.log_probs))) - banned - rows
+        return least_sum(fractional(table.log_probs), counts, free)
+
+    witness = rest(kept)
     review = reviewed(before, rejected)
     if witness == np.inf:
+        # As few others change as can: of all subsets that can stay, the largest
+        able = [
+            some
+            for n in range(len(kept) - 1, -1, -1)
+            for some in combinations(kept, n)
+            if rest(some) < np.inf
+        ]
+        if able:
+            fewest = select_natural(table, per_pair=after, review=review, excluded=excluded)
+            stayed = [p for p in kept if p.trial_id in {q.trial_id for q in fewest.pairs}]
+            assert fewest.certificate.kept == fewest.certificate.kept_bound == len(able[0])
+            assert len(stayed) == len(able[0])
+            best = rest(stayed) + sum(value(table, pair) for pair in stayed)
+            assert fewest.certificate.objective == pytest.approx(best, abs=1e-9)
+            assert fewest.certificate.against
+            return
         with pytest.raises(InfeasibleError, match=r"needs|lacks"):
             select_natural(table, per_pair=after, review=review, excluded=excluded)
         return
@@ -391,3 +411,46 @@ def test_new_pairs_show_no_sentence_of_another_trial() -> None:
     claimed = replace(shared, certificate=replace(shared.certificate, shared=False))
     with pytest.raises(VerificationError, match="other trials are chosen again"):
         verify_natural(table, claimed, per_pair=2, review=both, excluded=excluded)
+
+
+def test_where_a_pair_cannot_be_replaced_alone_as_few_others_change_as_can() -> None:
+    """Witness: every subset of the pairs that may stay, the largest first, with the best rest."""
+    table = random_table(30, 3, seed=5)
+    assert table.sentences is not None
+    ranks = fractional(table.log_probs)
+    before = select_natural(table, per_pair=1)
+    of_pairs = {row for pair in before.pairs for row in (pair.row_1, pair.row_2)}
+    others = [row for row in range(30) if row not in of_pairs]
+    rng, changed = np.random.default_rng(0), 0
+    for number in range(30):
+        rejected = before.pairs[number % 3]
+        left_out = set(rng.permutation(others)[: int(rng.integers(10, 22))].tolist())
+        free = set(range(30)) - left_out - {rejected.row_1, rejected.row_2}
+        stay = [pair for pair in before.pairs if pair != rejected]
+        able: dict[tuple[str, ...], float] = {}
+        for kept in (stay, stay[:1], stay[1:], []):
+            taken = {row for pair in kept for row in (pair.row_1, pair.row_2)}
+            met = [{p.model_1, p.model_2} for p in kept]
+            counts = {
+                (r, a): int({table.models[r], table.models[a]} not in met)
+                for r, a in permutations(range(3), 2)
+            }
+            total = least_sum(ranks, counts, free - taken) + sum(value(table, p) for p in kept)
+            if total < np.inf:
+                able[tuple(p.trial_id for p in kept)] = total
+        review = reviewed(before, {rejected.trial_id})
+        excluded = [table.sentences[row] for row in left_out]
+        if not able:
+            with pytest.raises(InfeasibleError):
+                select_natural(table, per_pair=1, review=review, excluded=excluded)
+            continue
+        after = select_natural(table, per_pair=1, review=review, excluded=excluded)
+        certificate = after.certificate
+        now = {pair.trial_id for pair in after.pairs}
+        stayed = tuple(pair.trial_id for pair in stay if pair.trial_id in now)
+        assert len(stayed) == max(map(len, able))
+        assert certificate.kept == certificate.kept_bound == len(stayed)
+        assert certificate.objective == pytest.approx(able[stayed])
+        assert bool(certificate.against) == (len(stayed) < len(stay))
+        changed += bool(certificate.against)
+    assert changed
