@@ -124,7 +124,12 @@ class Pair:
         return _table(
             ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
             [
-                (f"{model} rejects", escape(str(sentence or "")), first, second)
+                (
+                    f"{model} rejects" if self.controversial else "",
+                    escape(str(sentence or "")),
+                    first,
+                    second,
+                )
                 for model, sentence, first, second in rows
             ],
         )

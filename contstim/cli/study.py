@@ -175,6 +175,11 @@ def _print_plan(planned: StudyPlan) -> None:
             enough = f"{supply.lacking:,} too few" if supply.lacking else "enough"
             how = {"counted": "There are", "estimated": "The text has about"}
             print(f"{how.get(supply.how, 'The text has at most')} {supply.available:,}: {enough}.")
+    if planned.admissible:
+        rivals = results_table("rejects", "accepts", "natural sentences, about", texts=2)
+        for reject, accept, number in sorted(planned.admissible, key=lambda row: row[2])[:20]:
+            rivals.add_row(reject, accept, f"{number:,}")
+        print_table(rivals)
     if planned.tests:
         print(planned.tests)
 

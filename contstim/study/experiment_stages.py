@@ -29,6 +29,7 @@ from contstim.study.places import (
     present,
     user_files,
 )
+from contstim.study.reviewed import earlier
 from contstim.study.sections import ResponsesSection, ReviewSection
 from contstim.study.stage import StudyStage
 from contstim.study.stimulus_stages import score_stage
@@ -63,6 +64,7 @@ def design_stage(files: StudyFiles) -> StudyStage | None:
             settings=settings,
             seed=seed,
             review=files.decisions,
+            earlier=earlier(files, TRIALS),
             watch=watch,
         )
 

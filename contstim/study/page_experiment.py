@@ -65,6 +65,10 @@ def design_part(files: StudyFiles) -> Iterator[Part]:
             *((f"trials: {name}", f"{number:,}") for name, number in conditions.items()),
         ],
     )
+    if changed := facts_of(TRIALS).get("changed"):
+        rows = [(f"{c['row']:,}", f"{c['group']}", c["before"], c["now"]) for c in changed]
+        title = f"{len(changed):,} of {counted(len(trials), 'trial')} changed after the review"
+        yield Details(title, [Table(("row", "group", "before", "now"), rows, texts=4)])
     yield from _cautions("design", "power", "analysis")
     figure = Path(f"{TRIALS}.summary.png")
     if figure.is_file():

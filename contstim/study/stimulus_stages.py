@@ -25,6 +25,7 @@ from contstim.study.places import (
     STANDARD_ERRORS,
     STORE,
     TRAINING,
+    TRIALS,
     TRIPLETS,
     VOCABULARY,
     judges_of,
@@ -34,7 +35,7 @@ from contstim.study.places import (
     triplet_store,
     user_files,
 )
-from contstim.study.reviewed import decisions_about
+from contstim.study.reviewed import decisions_about, earlier
 from contstim.study.sections import (
     ScoresSection,
     SentencesSection,
@@ -250,7 +251,10 @@ def pairs_stage(files: StudyFiles) -> StudyStage | None:
     def step(watch: Watcher) -> None:
         from contstim.steps.pairs import select_pairs
 
-        select_pairs(SCORES, PAIRS, settings=settings, review=decisions, watch=watch)
+        before = earlier(files, PAIRS, TRIALS)
+        select_pairs(
+            SCORES, PAIRS, settings=settings, review=decisions, earlier=before, watch=watch
+        )
 
     return StudyStage(
         "pairs",
@@ -352,7 +356,10 @@ def selection_stage(files: StudyFiles) -> StudyStage | None:
     def step(watch: Watcher) -> None:
         from contstim.steps.selection import choose_triplets
 
-        choose_triplets(TRIPLETS, SELECTED, settings=settings, review=decisions, watch=watch)
+        before = earlier(files, SELECTED, TRIALS)
+        choose_triplets(
+            TRIPLETS, SELECTED, settings=settings, review=decisions, earlier=before, watch=watch
+        )
 
     return StudyStage(
         "selection",

@@ -153,10 +153,11 @@ def _pairs(facts: StudyFacts, cite: Citations) -> Iterator[str]:
     if not facts.pairs:
         return
     certificate = facts.certificate(PAIRS)
+    below = "a low rank" if certificate.get("agreeing", True) else "a low rank, below the median,"
     yield (
         f"{counted(len(facts.pairs), 'pair')} of natural sentences, {_each_pair(facts.pairs)}, "
-        "were selected on which two models disagree most: the sentence that a model rejects has a "
-        "low rank under it and a high one under the other (Eq. 5 of "
+        f"were selected on which two models disagree most: the sentence that a model rejects has "
+        f"{below} under it and one from the median on under the other (Eq. 5 of "
         f"{cite('Golan et al., 2023')}). No sentence stands in two pairs."
     )
     agreed = len(facts.record(PAIRS).get("not_controversial", []))

@@ -106,8 +106,10 @@ def _preface(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> It
         )
         yield Paragraph(
             f"Trials whose scores contradict the roles of their models: {counts}. There a model "
-            "does not prefer the sentence that it should by the order of models and sentences. If "
-            "these are many, models may be exchanged, or the scores those of other models.",
+            "does not prefer the sentence that it should by the order of models and sentences, so "
+            "that natural pairs among them say nothing about which of their two models is right. "
+            "Unless they were selected so (select natural --agreeing), models may be exchanged, or "
+            "the scores those of other models.",
             note=True,
         )
     for caution in analysis.cautions:
