@@ -78,8 +78,9 @@ def experiment(design: tuple[int, int, int], world: World, chance: np.random.Gen
         parts = chance.random((2, k)) < world.parting / 2
         both = np.where(parts, -ratios, ratios)
         log_probs = np.stack([np.zeros((2, k)), both], axis=-1)
+        left = np.zeros_like(rated)  # sides are not drawn
         names = tuple(f"{number}-{person}" for person in range(people))
-        made.append(GroupRatings(number, trials(number, k), names, rated, log_probs))
+        made.append(GroupRatings(number, trials(number, k), names, rated, left, log_probs))
     return Ratings(("a", "b"), tuple(made))
 
 
