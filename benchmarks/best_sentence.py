@@ -81,10 +81,10 @@ class Conditionals:
         assert model.order <= 3
         n = len(words)
         pairs = [Sentence((u, v)) for u in words for v in words]
-        first = model.word_log_probs([Sentence((word,)) for word in words])
+        first = model.continuation_log_probs([Continuation(Sentence((w,)), 0) for w in words])
         second = model.continuation_log_probs([Continuation(pair, 1) for pair in pairs])
         with_end = model.log_probs(pairs)
-        before = model.word_log_probs(pairs)
+        before = model.continuation_log_probs([Continuation(pair, 0) for pair in pairs])
         end = (with_end - before).reshape(n, n)
         later = np.empty((n, n, n))
         for row, pair in enumerate(pairs):

@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-from scipy.stats import t as student
 
-from contstim.experiments.analysis.crossed import GroupMoves, blocks_of, group_moves, scatter_of
+from contstim.experiments.analysis.crossed import GroupMoves, blocks_of, group_moves
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, Measure
 from contstim.experiments.analysis.inference import signed_rank_p_values
-from contstim.experiments.analysis.intervals import t_quantile
+from contstim.experiments.analysis.intervals import Estimator, Side, Uncertainty
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.sentence import Sentence
@@ -205,7 +204,8 @@ def compare_with_package(world: World, models: list[int]) -> None:
         for n in range(world.layout.trials)
     )
     log_probs = np.stack([np.zeros(answers.ratios[0].shape), answers.ratios[0]], axis=-1)
-    group = GroupRatings(1, trials, tuple("abcd"), answers.ratings[0], log_probs)
+    rated = answers.ratings[0]
+    group = GroupRatings(1, trials, tuple("abcd"), rated, np.zeros(rated.shape), log_probs)
     ratings = Ratings(tuple("abcdefghi"[: world.layout.models]), (group,))
     for measure, ours in zip(TOLD, measured(answers, world.mask, models), strict=True):
         (package,) = group_moves(ratings, measure, [world.mask])
@@ -258,20 +258,17 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
                 ]
                 shares = np.ones(len(moves))
                 for k in range(len(KINDS)):
-                    blocks = blocks_of(moves, shares, 0, (None, 2, 1, None)[k], ceiling=k == 3)
-                    if not blocks:
+                    side = Side(0, (None, 2, 1, None)[k], ceiling=k == 3)
+                    found = Estimator(moves, shares, TOLD[m].lowest).of(side)
+                    if not found.scatter.people:
                         continue
-                    scatter = scatter_of(blocks)
-                    estimate = sum(float(b.weights @ b.values) for b in blocks)
-                    error = float(np.sqrt(scatter.variance))
-                    results[m][k].add(estimate, error, scatter.freedom, truth[m, k])
+                    results[m][k].add(found, truth[m, k])
                     if k == 2:
+                        blocks = blocks_of(moves, shares, 0, 1)
                         people = np.concatenate([b.values for b in blocks])[None]
                         means = np.array([b.values.mean() for b in blocks])[None]
-                        p_value = 2 * student.sf(abs(estimate / error), scatter.freedom)
-                        tests[m].append(
-                            (p_value, *(signed_rank_p_values(x)[0] for x in (means, people)))
-                        )
+                        by_unit = [signed_rank_p_values(x)[0] for x in (means, people)]
+                        tests[m].append((found.p_value(), *by_unit))
     print(f"{layout.name}: {sum(layout.people)} people, {layout.trials} trials each")
     for measure, tallies, p_values in zip(TOLD, results, tests, strict=True):
         report(measure, tallies, np.array(p_values), len(layout.people))
@@ -284,10 +281,12 @@ class Tally:
     def __init__(self) -> None:
         self.rows: list[tuple[float, float, float, bool]] = []
 
-    def add(self, estimate: float, error: float, freedom: float, truth: float) -> None:
+    def add(self, found: Uncertainty, truth: float) -> None:
         """Count an interval."""
-        covers = abs(estimate - truth) <= t_quantile(LEVEL, freedom) * error
-        self.rows.append((estimate - truth, error, freedom, covers))
+        interval = found.interval(LEVEL)
+        covers = interval.low <= truth <= interval.high
+        error, freedom = interval.standard_error, interval.degrees_of_freedom
+        self.rows.append((found.estimate - truth, error, freedom, covers))
 
     def __str__(self) -> str:
         off, errors, freedom, covers = np.array(self.rows).T

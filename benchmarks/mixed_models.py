@@ -45,7 +45,9 @@ def draw(
         ratios = (common + each) / np.sqrt(2)  # models that correlate by one half
         people_slopes = np.array(slopes) * (1 + following * rng.normal(size=(people, 2)))
         hidden = people_slopes @ ratios + rng.normal(0, TRIALS, n)
-        hidden = hidden + rng.normal(0, PEOPLE, (people, 1)) + rng.normal(size=hidden.shape)
+        left = rng.choice([1.0, 2.0], (people, n))
+        towards_2 = rng.normal(0, PEOPLE, (people, 1)) * (2 * left - 3)
+        hidden = hidden + towards_2 + rng.normal(size=hidden.shape)
         trials = tuple(
             Trial(
                 f"t{number}-{k}",
@@ -64,7 +66,7 @@ def draw(
         names = tuple(f"g{number}p{k}" for k in range(people))
         rated = 1.0 + np.searchsorted(THRESHOLDS, hidden)
         log_probs = np.stack([np.zeros(ratios.shape), ratios], axis=-1)
-        made.append(GroupRatings(number, trials, names, rated, log_probs))
+        made.append(GroupRatings(number, trials, names, rated, left, log_probs))
     return Ratings(("a", "b"), tuple(made))
 
 

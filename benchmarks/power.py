@@ -2,12 +2,13 @@
 
     python benchmarks/power.py [--quick] [--figure power.png]
 
-Three answers. Each of the nine models of the 2023 study in turn is planted: people follow it, agree
-with one another, and are predicted by it, as often as people of experiment 1 by GPT-2. Or people
-follow all models, each as far as that experiment measured. And what real people's answers say:
-trials of experiment 1 are drawn anew, and it is counted how often the model comes first that does
-with all of them. The published data are read from the folder in CONTSTIM_DATA, by default
-../shared/data beside the repository.
+Three answers. Each of the nine models of the 2023 study in turn is planted: it predicts people as
+often as GPT-2 did those of experiment 1, items vary by as much as there, and its rivals are distant
+or close, which is the range that `contstim design --power` states without a pilot. Or people follow
+all models, each as far as that experiment measured. And what real people's answers say: trials of
+experiment 1 are drawn anew, and it is counted how often the model comes first that does with all of
+them, and how many of its comparisons are significant. The published data are read from the folder
+in CONTSTIM_DATA, by default ../shared/data beside the repository.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
-from contstim.experiments.design.population import Population
+from contstim.experiments.design.discoveries import significantly_better
+from contstim.experiments.design.population import DISTANT, Population
 from contstim.experiments.design.power import Power, simulate_power, thin, thinned
 from contstim.experiments.design.simulated import (
     ScopedPreferences,
@@ -70,7 +72,8 @@ def measured_of(ratings: Ratings) -> MeasuredPeople:
         values, lower = (found.of_groups(x).mean(axis=0) for x in (found.values, found.lower))
         of_models[scope] = dict(zip(ratings.models, values.tolist(), strict=True))
         ceilings[scope] = float(lower[ratings.models.index("gpt2")])
-    return replace(people, ceilings=ceilings, of_models=of_models, best="gpt2")
+    # Of a pilot it is not known how much items vary
+    return replace(people, ceilings=ceilings, items={}, of_models=of_models, best="gpt2")
 
 
 def kinds(ratings: Ratings, people: MeasuredPeople, n_random: int) -> Kinds:
@@ -133,6 +136,51 @@ def real_first_places(ratings: Ratings, draws: int) -> None:
         print(f"  {scope:24} {rates[0][0]:8}" + "".join(f"{rate:7.3f}" for _, rate in rates))
 
 
+def real_significance(ratings: Ratings, per_group: int, draws: int) -> None:
+    """Experiments of recorded trials, drawn anew; which trials a group sees of which models, too.
+
+    Printed is the share of comparisons of the model that is first with all trials.
+    """
+    for scope in MeasuredPeople().ceilings:
+        # (models and roles) → of its trials, people's choices, models' sides, whom it evaluates
+        strata: dict[tuple[str, str, str], list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+        for group in ratings.groups:
+            mask = scope_mask(group.trials, scope, ratings.models)
+            for place in np.flatnonzero(mask.any(axis=0)).tolist():
+                trial = group.trials[place]
+                strata.setdefault((trial.model_1, trial.model_2, trial.kind_2), []).append(
+                    (group.ratings[:, place] > 3.5, np.sign(group.ratios[:, place]), mask[:, place])
+                )
+        items = list(strata.values())
+        agreed = sum((0.5 + s * (c.mean() - 0.5)) * own for of in items for c, s, own in of)
+        best = int((agreed / sum(own for of in items for *_, own in of)).argmax())
+        rng, better = np.random.default_rng(0), 0.0
+        for _ in range(draws):
+            rounds = -(-GROUPS * per_group // len(items))
+            order = np.concatenate([rng.permutation(len(items)) for _ in range(rounds)])
+            experiment = [
+                [items[k][rng.integers(len(items[k]))] for k in order[g::GROUPS][:per_group]]
+                for g in range(GROUPS)
+            ]
+            choices, sides, own = (
+                [np.stack([trial[part] for trial in of_group]) for of_group in experiment]
+                for part in range(3)
+            )
+            found = significantly_better(
+                [c.T[None] for c in choices], [s[None] for s in sides], own, "groups", 0.05
+            )
+            better += found[best].sum() / (len(MODELS) - 1)
+        print(f"  {scope:24} {ratings.models[best]:8}{better / draws:7.3f}")
+
+
+def by_rivals(found: dict[str, Power]) -> dict[str, Power]:
+    return {
+        f"{name} {part.rivals[0]}".strip(): part
+        for name, power in found.items()
+        for part in power.parts
+    }
+
+
 def first_places(found: dict[str, Power]) -> None:
     print(f"  {'':33}" + "".join(f"{n:>7}" for n in TOTALS))
     for name, power in found.items():
@@ -144,11 +192,11 @@ def first_places(found: dict[str, Power]) -> None:
 def trials_needed(found: dict[str, Power]) -> None:
     print("trials needed, and random trials for each of these")
     for rate in RATES:
-        random = found[str(Scope.RANDOM)].trials_needed(rate)
         for name, power in found.items():
+            random = found[f"{Scope.RANDOM} {power.rivals[0]}"].trials_needed(rate)
             needed = power.trials_needed(rate)
             factor = f"{random / needed:.1f}" if random and needed else "unknown"
-            print(f"  first in {rate:.0%}: {name:26} {needed or 'more'} trials, factor {factor}")
+            print(f"  first in {rate:.0%}: {name:32} {needed or 'more'} trials, factor {factor}")
 
 
 def significance(trials: Kinds, participants: int, simulations: int) -> None:
@@ -156,7 +204,7 @@ def significance(trials: Kinds, participants: int, simulations: int) -> None:
         "share of comparisons of the planted model with another that are significant in its favour "
         f"({GROUPS} groups of {participants}), by trials a group"
     )
-    print(f"  {'':26}" + "".join(f"{n:>7}" for n in SIZES))
+    print(f"  {'':33}" + "".join(f"{n:>7}" for n in SIZES))
     for name, (comparisons, populations) in trials.items():
         rates = []
         for n in SIZES:
@@ -169,8 +217,10 @@ def significance(trials: Kinds, participants: int, simulations: int) -> None:
                     participants=participants,
                     simulations=simulations,
                 )
-                rates.append(power.mean_better)
-        print(f"  {name:26}" + "".join(f"{rate:7.3f}" for rate in rates))
+                rates.append([part.mean_better for part in power.parts])
+        for part, of_part in zip(power.parts, zip(*rates, strict=True), strict=True):
+            label = f"{name} {part.rivals[0]}"
+            print(f"  {label:33}" + "".join(f"{rate:7.3f}" for rate in of_part))
 
 
 def draw(found: dict[str, Power], path: Path) -> None:
@@ -180,9 +230,16 @@ def draw(found: dict[str, Power], path: Path) -> None:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     axis = figure.subplots()
+    kinds_drawn = list(dict.fromkeys(name.rpartition(" ")[0] for name in found))
     for name, power in found.items():
-        curve = power.first_by_trials.mean(axis=0)[:360]
-        axis.plot(np.arange(1, len(curve) + 1), curve, label=name)
+        kind, _, rivals = name.rpartition(" ")
+        axis.plot(
+            *(np.arange(1, 361), power.first_by_trials.mean(axis=0)[:360]),
+            color=f"C{kinds_drawn.index(kind)}",
+            linestyle="-" if rivals == DISTANT else "--",
+            label=kind if rivals == DISTANT else None,
+        )
+    axis.plot([], [], color="black", linestyle="--", label="the same, close rivals")
     axis.axhline(1 / len(MODELS), color="gray", linewidth=0.8, linestyle=":")
     axis.set(xscale="log", xlabel="trials", ylabel="planted model comes first", ylim=(0, 1.02))
     axis.set_xticks([5, 10, 20, 50, 100, 200, 360], ["5", "10", "20", "50", "100", "200", "360"])
@@ -210,6 +267,11 @@ def main() -> None:
     simulations = 20 if options.quick else 200
     ratings = real_ratings()
     real_first_places(ratings, 100 if options.quick else 2000)
+    for per_group in (9, 18, 36, 72):
+        print(
+            f"real answers: share of comparisons that are significant, {per_group} trials a group"
+        )
+        real_significance(ratings, per_group, 20 if options.quick else 400)
     print("people follow all models, as measured in experiment 1")
     as_measured = kinds(ratings, measured_of(ratings), 0)
     first_places(simulated(as_measured, 10, 2 * simulations))
@@ -217,7 +279,7 @@ def main() -> None:
     for participants in (10, 1):
         started = perf_counter()
         print(f"each model planted, {participants} see each trial ({simulations} experiments)")
-        found = simulated(planted, participants, simulations)
+        found = by_rivals(simulated(planted, participants, simulations))
         first_places(found)
         trials_needed(found)
         significance(planted, participants, max(20, simulations // 10))

@@ -31,7 +31,6 @@ from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
 from contstim.experiments.design.discoveries import family_reach, suited_units
-from contstim.experiments.design.population import PeopleSpread
 from contstim.experiments.design.power import measure_precision, simulate_power
 from contstim.experiments.design.simulated import ScopedPreferences, TrialPreferences
 from contstim.sentence import Sentence
@@ -47,8 +46,7 @@ MARGIN = 0.1
 EXACT = 40_000  # groups of a pilot that leaves next to no uncertainty
 CHUNK = 500
 DESIGNS = 10
-PEOPLE_SD = 0.15  # log odds
-NO_SPREAD = PeopleSpread(PEOPLE_SD / 1.7, 0.0)  # a logistic unit is about 1.7 normal ones
+PEOPLE_SD = 0.15  # log odds, of what people lean to; predictions have none of it
 
 
 @dataclass(frozen=True)
@@ -98,6 +96,7 @@ class Trials:
                     self.of_groups[g],
                     people,
                     rated[g],
+                    np.zeros(rated[g].shape),
                     np.stack([np.zeros(ratios[g].shape), ratios[g]], axis=-1),
                 )
                 for g in range(len(ratios))
@@ -137,8 +136,9 @@ def measured(
         ceilings={trials.scope: float(lower[best])},
         accuracies={trials.scope: float(values[best])},
         of_models={trials.scope: dict(zip(trials.models, values.tolist(), strict=True))},
+        items={},
         raters={trials.scope: each},
-        spread=NO_SPREAD,
+        following=0.0,
         source="a pilot",
         best=trials.models[best],
     )

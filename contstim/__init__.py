@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.triplets import select_triplets
     from contstim.reporting.review import review_page
     from contstim.reviews import read_reviews
+    from contstim.scale import Scale
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.steps.analysis import analyze_responses
@@ -139,6 +140,7 @@ _HOMES = {
     "read_reviews": "contstim.reviews",
     # from stimuli to people
     "Trial": "contstim.stimuli",
+    "Scale": "contstim.scale",
     "read_trials": "contstim.stimuli",
     "build_design": "contstim.experiments.design.building",
     "verify_design": "contstim.experiments.design.verification",
@@ -216,6 +218,7 @@ __all__ = [
     "RecurrentSettings",
     "Replacements",
     "Response",
+    "Scale",
     "ScoreError",
     "ScoreTable",
     "Scorer",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.files import refuse_device
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,6 +32,7 @@ def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
             names = (name for name in files_of(path) if name not in leave_out)
             lines = (f"{name} {checksum(path / name)}\n" for name in names)
             return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+        refuse_device(path)
         with path.open("rb") as file:
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
     except OSError as error:

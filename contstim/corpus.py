@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from contstim.errors import CorpusError
+from contstim.files import refuse_device
 from contstim.sentence import END_MARKS, Sentence
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
     if str(path) == "-":
         return nullcontext(sys.stdin.buffer)
     try:
+        refuse_device(path)
         if str(path).endswith(".gz"):
             return cast("IO[bytes]", gzip.open(path))
         return Path(path).open("rb")

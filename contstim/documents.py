@@ -18,6 +18,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from contstim.errors import InputError
+from contstim.files import refuse_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -225,6 +226,7 @@ def _naming(source: object, language: str) -> Iterator[None]:
 
 def _content(path: Path | str) -> bytes:
     try:
+        refuse_device(path)
         return Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error

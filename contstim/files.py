@@ -72,12 +72,51 @@ def is_device(path: Path | str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def refuse_device(path: Path | str) -> None:
+    """Refuse a device, such as `/dev/zero`, which has no end, in place of a file to be read.
+
+    Raises:
+        OSError: it is a device, or nothing is there.
+    """
+    mode = Path(path).stat().st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise OSError(None, "it is a device, not a file")
+
+
 def is_file(path: Path | str) -> bool:
     """Whether there is such a file; not where the name is longer than the file system takes."""
     try:
         return Path(path).is_file()
     except OSError:
         return False
+
+
+def path_inside(folder: Path | str, name: str) -> Path:
+    """The path of a file or folder that a text names, within a folder that it does not leave.
+
+    Names that somebody else wrote, as in a study file that is handed on, become paths here only.
+
+    Args:
+        folder: which need not be there yet.
+        name: as the text has it; with slashes, a path from the folder.
+
+    Raises:
+        InputError: the name is empty or absolute, has `..`, a backslash or a null character, or
+            there is a link on its way that leads out of the folder.
+    """
+    path, text = Path(folder) / name, repr(name)
+    try:
+        plain = not {"..", "\\", "\0"} & {*name, *Path(name).parts}
+        inside = Path(folder).resolve() in path.resolve().parents
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a null character
+        plain = inside = False
+    if not (plain and inside):
+        raise InputError(
+            f"{text} does not name a file within {Path(folder).absolute()}: such a name has no "
+            "'..', backslash or null character, does not begin with '/', and no link on its way "
+            "leads elsewhere. Choose another name, or put the file itself in the place of the link."
+        )
+    return path
 
 
 def write_text(path: Path | str, text: str, *, private: bool = False) -> None:

@@ -37,25 +37,27 @@ class WordFrequencies:
 
     Attributes:
         counts: by word, as it was written; 0 or more.
+        source: the name of what they were counted in.
 
     Raises:
         InputError: there is no word.
     """
 
     counts: Mapping[str, int]
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not self.counts:
             raise InputError("There are no words to take frequencies from: give a longer text.")
 
     @classmethod
-    def of(cls, sentences: Iterable[Sentence]) -> WordFrequencies:
-        """Of the words of some sentences.
+    def of(cls, sentences: Iterable[Sentence], source: str = "") -> WordFrequencies:
+        """Of the words of some sentences, which `source` names.
 
         Raises:
             InputError: there is no sentence.
         """
-        return cls(Counter(word for sentence in sentences for word in sentence.words))
+        return cls(Counter(word for sentence in sentences for word in sentence.words), source)
 
     def zipf(self, word: str) -> float:
         """A word's place on the Zipf scale; words that were never counted have the lowest."""
@@ -106,14 +108,14 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
             whole number from 0.
     """
     if Path(path).suffix.lower() in TABLE_KINDS:
-        return _read_counts(Path(path))
+        return _read_counts(Path(path), Path(path).name)
     for counts in (Path(f"{path}.counts.csv"), Path(path) / "vocabulary.csv"):  # of a model
         if is_file(counts):
-            return _read_counts(counts)
-    return WordFrequencies.of(read_sentences(path))
+            return _read_counts(counts, Path(path).name)
+    return WordFrequencies.of(read_sentences(path), Path(path).name)
 
 
-def _read_counts(path: Path) -> WordFrequencies:
+def _read_counts(path: Path, source: str) -> WordFrequencies:
     table = read_table(path)
     # Models of words count first words and others apart, and have no sum of both
     columns = ("count",) if "count" in table else _COUNTS_OF_MODELS
@@ -133,4 +135,4 @@ def _read_counts(path: Path) -> WordFrequencies:
         if word in counts:
             raise InputError(f"{path} counts {word!r} twice.")
         counts[word] = sum(parts)
-    return WordFrequencies(counts)
+    return WordFrequencies(counts, source)

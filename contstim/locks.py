@@ -38,7 +38,10 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
             file.write(holder)
             file.flush()
     except OSError as error:
-        raise StoreError(f"Cannot use the lock {path}: {error}.") from error
+        raise StoreError(
+            f"Cannot use the lock {path}: {error.strerror or error}. Its folder must be one that "
+            "you may write: copy what is in it to another."
+        ) from error
     with file:
         if not acquired:
             file.seek(0)
@@ -49,6 +52,16 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
         finally:
             with suppress(OSError):  # Windows does not remove an open file
                 path.unlink()
+
+
+def lock_holder(path: Path) -> str | None:
+    """Who holds a lock now, empty if that is not known; None where nobody does. Writes nothing."""
+    try:
+        with path.open("r+", encoding="utf-8") as file:  # network file systems lock no other
+            # Of a process that was killed the file stays, and the lock does not
+            return None if _acquire(file) else file.read().strip()
+    except OSError:  # there is none
+        return None
 
 
 def _open_and_lock(path: Path) -> tuple[IO[str], bool]:

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from contstim.scale import Scale
+
 
 @dataclass(frozen=True)
 class Help:
@@ -35,3 +37,10 @@ class Help:
 
 
 Seed = Annotated[int, Help("Decides everything that is left to chance.", at_least=0)]
+AnswerScale = Annotated[
+    Scale | None,
+    Help(
+        "The scale of the answers, where neither their record nor the trials name it: "
+        "confidence, 1 to 6, or choice, 1 and 2."
+    ),
+]

@@ -101,7 +101,7 @@ def power(power: DesignPower) -> list[Axes]:
 
 def analysis(
     analysis: Analysis,
-    name: str = "signed-rank-cosine-overall",
+    name: str = "",
     *,
     pair: tuple[str, str] | None = None,
 ) -> list[Axes]:
@@ -109,7 +109,8 @@ def analysis(
 
     Args:
         analysis: what `analyze` returned.
-        name: `signed-rank-cosine-overall`; `accuracy-` and any other scope than `overall`;
+        name: `accuracy-` and any scope but `overall`, for which it is `signed-rank-cosine-overall`
+            (of choices `accuracy-overall`), the default;
             `agreement-random-natural`; `dominance-` and a condition; `roles-natural-synthetic`;
             `ranks`; `reliability`.
         pair: the two models of `ranks`; by default the two rivals most consistent with people.
@@ -117,12 +118,14 @@ def analysis(
     Raises:
         InputError: the analysis has no such figure, or no trial sets the pair against each other.
     """
+    from contstim.experiments.analysis.evaluation import measures_of
     from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
 
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     with styled():
-        figure = _named(name, dict(drawings(analysis, pair)))
+        overall = f"{measures_of(analysis.ratings.scale)[-1].name}-overall"
+        figure = _named(name or overall, dict(drawings(analysis, pair)))
         if analysis.origin.warning:
             text = wrapped(analysis.origin.warning, figure.get_figwidth())
             figure.supxlabel(text, color=ORANGE, weight="bold", size=SIZE)

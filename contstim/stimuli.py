@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from html import escape
 from itertools import chain
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.corpus import read_lines
 from contstim.documents import shortened
 from contstim.errors import InputError
+from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.tables import (
     TABLE_KINDS,
@@ -77,6 +78,10 @@ CELL_READERS: dict[str, Reader] = {
     # By the type of the field as it is annotated: see `read_rows`
     "Sentence | None": (lambda cell: _sentence(cell) if optional_text(cell) else None, "sentence"),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
+    "Scale": (
+        lambda cell: Scale(optional_text(cell) or Scale.CONFIDENCE),
+        f"scale ({', '.join(Scale)})",
+    ),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
 """How cells of tables of stimuli are read, see `read_rows`."""
@@ -119,7 +124,12 @@ class Pair:
         return _table(
             ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
             [
-                (f"{model} rejects", escape(str(sentence or "")), first, second)
+                (
+                    f"{model} rejects" if self.controversial else "",
+                    escape(str(sentence or "")),
+                    first,
+                    second,
+                )
                 for model, sentence, first, second in rows
             ],
         )
@@ -237,6 +247,54 @@ class Trial:
     kind_1: Kind
     kind_2: Kind
     source_id: str  # the pair's or triplet's identifier; empty where there is none
+    scale: Scale = Scale.CONFIDENCE  # a column of trials that ask for choices only
+
+
+_KINDS = {
+    Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
+    Condition.NATURAL_SYNTHETIC: (
+        (Kind.NATURAL, Kind.SYNTHETIC_1),
+        (Kind.NATURAL, Kind.SYNTHETIC_2),
+    ),
+    Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
+    Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
+    Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED),),
+}
+
+
+def check_trials(trials: Iterable[Trial]) -> None:
+    """Make sure that every trial is one of its condition, as `Trial` says.
+
+    Raises:
+        InputError: a controversial trial does not name two different models, another names one, or
+            the kinds of sentences are not those of the condition, in their order.
+    """
+    for trial in trials:
+        models = (trial.model_1, trial.model_2)
+        stated = f"The trial {trial.trial_id!r} is {trial.condition}, so it"
+        if trial.condition not in CONTROVERSIAL:
+            if any(models):
+                raise InputError(
+                    f"{stated} sets no models against each other, but model_1 and model_2 are "
+                    f"{models[0]!r} and {models[1]!r}; leave them empty, or correct the condition."
+                )
+        elif not all(models) or models[0] == models[1]:
+            raise InputError(
+                f"{stated} sets two models against each other, but model_1 and model_2 are "
+                f"{models[0]!r} and {models[1]!r}; name both, or correct the condition."
+            )
+        allowed = _KINDS[trial.condition]
+        if (trial.kind_1, trial.kind_2) not in allowed:
+            remedy = "correct them, or the condition."
+            if (trial.kind_2, trial.kind_1) in allowed:
+                remedy = (
+                    "exchange the sentences and their kinds, and in the responses turn its ratings "
+                    f"({2 * trial.scale.middle:g} - rating) and left (1 and 2)."
+                )
+            raise InputError(
+                f"{stated} compares {' or '.join(' with '.join(kinds) for kinds in allowed)}, in "
+                f"this order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}; {remedy}"
+            )
 
 
 _OTHER_TABLES = (".tsv", ".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
@@ -340,7 +398,14 @@ def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    write_table(path, columns_of(Trial, trials))
+    write_table(path, trial_columns(trials))
+
+
+def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
+    """The columns of trials.csv; see `Trial`."""
+    columns = columns_of(Trial, trials)
+    scale = columns.pop("scale")
+    return columns | ({"scale": scale} if Scale.CHOICE in scale else {})
 
 
 def read_trials(path: Path | str) -> tuple[Trial, ...]:
@@ -349,10 +414,15 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     Raises:
         InputError: the file cannot be read, lacks a column, has no rows, or holds a value of
             another type; a trial_id is empty or given twice, a group is below 1, the sentences of a
-            trial do not differ, or its models are not those of its condition: two where it is
-            controversial, else none.
+            trial do not differ, its models are not those of its condition (two where it is
+            controversial, else none), or trials are on two scales.
     """
     trials = read_rows(path, Trial, CELL_READERS)
+    if len({trial.scale for trial in trials}) > 1:
+        raise InputError(
+            f"{path} names several scales under scale; the trials of an experiment are answered on "
+            "one. Name the same in every row."
+        )
     _check_ids(path, "trial_id", [trial.trial_id for trial in trials])
     for row, trial in enumerate(trials):
         if trial.group < 1:
@@ -366,6 +436,21 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             )
         _check_sentences(path, row, trial)
     return trials
+
+
+def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
+    """The same trials, answered on a scale that their table does not name.
+
+    Raises:
+        InputError: it asks for choices, and the scale is another.
+    """
+    trials = tuple(trials)
+    if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):
+        raise InputError(
+            f"These trials ask for answers on the scale {trials[0].scale}, and the stated scale is "
+            f"{scale}. Leave out the stated one, or make the design on that scale."
+        )
+    return tuple(replace(trial, scale=scale) for trial in trials)
 
 
 def read_stimulus_table(

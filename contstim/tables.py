@@ -176,6 +176,7 @@ def read_rows(
     rows_are: str = "",
     delimiters: str = ",",
     may_be_empty: bool = False,
+    ignored: Callable[[list[str]], None] = lambda _names: None,
 ) -> tuple[_Row, ...]:
     """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
 
@@ -190,6 +191,7 @@ def read_rows(
         rows_are: what messages call the rows; by default the name of the dataclass.
         delimiters: what may separate cells of a CSV file, see `read_csv`.
         may_be_empty: whether there may be columns without rows.
+        ignored: told the names of other columns, if there are any.
 
     Raises:
         InputError: the file cannot be read or lacks a column, or a cell is something else.
@@ -204,6 +206,8 @@ def read_rows(
             f"{path} is not a table of {rows_are or kind.__name__.lower() + 's'}: it lacks "
             f"{', '.join(missing)}."
         )
+    if others := [name for name in columns if name not in {f.name for f in fields(kind)}]:
+        ignored(others)
     # A column that may be missing: as many empty cells as there are rows
     nulls = [None] * max(map(len, columns.values()))
     typed = [

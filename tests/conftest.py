@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -121,3 +122,23 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
         return built[name]
 
     return folder
+
+
+@pytest.fixture
+def hub_model(
+    tmp_path: Path, tiny_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], str]:
+    """Put a model into a local cache of the hub, at a commit; gives its name on the hub."""
+    from huggingface_hub import constants
+
+    cache = tmp_path / ".cache"  # hidden, so that no test finds its files among its own
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+
+    def put(commit: str) -> str:
+        model = cache / "models--someone--small"
+        shutil.copytree(tiny_checkpoint("gpt2"), model / "snapshots" / commit)
+        (model / "refs").mkdir(exist_ok=True)
+        (model / "refs" / "main").write_text(commit)
+        return "someone/small"
+
+    return put

@@ -98,3 +98,5 @@ def test_a_missing_file_or_a_folder_is_refused(tmp_path: Path) -> None:
         list(read_lines(tmp_path / "none.txt"))
     with pytest.raises(CorpusError, match="Cannot read"):
         list(read_lines(tmp_path))
+    with pytest.raises(CorpusError, match="Cannot read /dev/zero: it is a device"):
+        list(read_lines("/dev/zero"))  # which has no end

@@ -105,6 +105,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
             read(tmp_path / "absent")
         with pytest.raises(InputError, match=r"Cannot read .*: Is a directory"):
             read(tmp_path)
+        with pytest.raises(InputError, match=r"Cannot read /dev/zero: it is a device"):
+            read("/dev/zero")
 
 
 def test_a_bad_line_of_json_lines_is_named(tmp_path: Path) -> None:

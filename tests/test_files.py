@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.files import write_text, writing
+from contstim.files import path_inside, write_text, writing
 from contstim.records import write_record
 
 
@@ -123,3 +123,31 @@ def test_what_holds_a_secret_is_its_owners_alone_whatever_stood_there(tmp_path: 
         write_text(path, "secret", private=True)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         path.unlink()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", ".", "..", "../x", "a/../../x", "a/..", "/etc/passwd", "//x", "a\\..\\x", "a\0b"),
+        *("out", "out/x", "in/out/x"),
+    ],
+)
+def test_a_name_does_not_lead_out_of_its_folder(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "folder"
+    (folder / "there").mkdir(parents=True)
+    (folder / "in").symlink_to("there")
+    for out in (folder / "out", folder / "in" / "out"):
+        out.symlink_to(tmp_path)
+    with pytest.raises(InputError, match="does not name a file within"):
+        path_inside(folder, name)
+
+
+@pytest.mark.parametrize("name", ["x", "a..b", "...", "a b/é.txt", "in/x", "not/yet/there", "~"])
+def test_other_names_stay_as_they_are(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "in").symlink_to("there")
+    monkeypatch.chdir(tmp_path)
+    assert path_inside(tmp_path, name) == tmp_path / name
+    assert path_inside("", name) == path_inside(Path(), name) == Path(name)

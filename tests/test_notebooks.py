@@ -36,6 +36,10 @@ def test_a_pair_is_two_rows_with_ranks_and_escaped() -> None:
     assert re.findall(r"<td>([\d.]+)</td>", page) == ["0.25", "0.50", "0.75", "1.00"]
     assert "They read &lt;it&gt;" in page
     assert "rank under &lt;b&gt;" in page
+    # <b> prefers the second sentence as well: neither is said to reject one
+    assert "rejects" not in page
+    disagree = Pair("p", "a", "<b>", A, C, 0, 1, 0.25, 0.75, 0.75, 0.25)._repr_html_()
+    assert "a rejects" in disagree
 
 
 def test_scores_are_shown_as_pandas_shows_their_table() -> None:

@@ -37,6 +37,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "RecurrentSettings",
         "Replacements",
         "Response",
+        "Scale",
         "ScoreError",
         "ScoreTable",
         "Scorer",

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     for name, sentences in (
         ("corpus.txt", generate(4_000, seed=0)),
-        ("more.txt", generate(1_000, seed=1)),
+        ("more.txt", generate(3_000, seed=1)),
     ):
         text = "".join(f"{sentence.text}\n" for sentence in sentences)
         (folder / name).write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ import pytest
 
 from contstim import records
 from contstim.checksums import checksum, files_of
+from contstim.errors import InputError
 from contstim.records import now, path_from, recorded_as, write_record
 
 
@@ -31,6 +32,12 @@ def test_a_record_vouches_for_what_was_read_and_written(tmp_path: Path) -> None:
     assert record["outputs"] == {"scores.csv": _sha(b"b\n"), "proof.json": _sha(b"{}")}
     assert (record["seed"], record["date"]) == (3, "2023-11-14T22:13:20Z")
     assert {"system", "machine", "processors"} <= record["environment"].keys()
+
+
+def test_a_device_has_no_checksum() -> None:
+    """Nor is it read, since it may have no end; a record that somebody edited may name one."""
+    with pytest.raises(InputError, match="Cannot read /dev/zero: it is a device"):
+        checksum("/dev/zero")
 
 
 def test_a_database_that_goes_on_changing_has_no_checksum(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from contstim.cli.output import (
     terminal,
 )
 from contstim.cli.progress import ProgressBars
+from contstim.options import AnswerScale
 from contstim.steps.analysis import AnalysisSettings, analyze_responses
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def analyze(
     scores: TrialScores,
     out: Folder,
     settings: AnalysisSettings,
+    scale: AnswerScale = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -40,7 +42,7 @@ def analyze(
     """
     watch = ProgressBars(quiet=quiet)
     analysis = analyze_responses(
-        trials, responses, scores, out, settings=settings, seed=seed, watch=watch
+        trials, responses, scores, out, settings=settings, scale=scale, seed=seed, watch=watch
     )
     show(analysis, quiet=quiet)
     remark_folder(out / "report.html", quiet=quiet)
@@ -48,7 +50,7 @@ def analyze(
 
 def show(analysis: Analysis, *, quiet: bool) -> None:
     """Print who takes part, and how consistent each model is, on standard output."""
-    from contstim.experiments.analysis.outputs.page import shown
+    from contstim.experiments.analysis.outputs.drawings import shown
 
     remark(str(analysis.admission), quiet=quiet and not analysis.admission.excluded)
     if analysis.origin.warning:
@@ -77,7 +79,7 @@ def show(analysis: Analysis, *, quiet: bool) -> None:
 
 def _legend(analysis: Analysis) -> str:
     """What a star means; where nothing can be tested, that no star says nothing."""
-    from contstim.experiments.analysis.outputs.page import shown
+    from contstim.experiments.analysis.outputs.drawings import shown
 
     legend = "* significantly below the noise ceiling on the same trials"
     cannot: dict[str, list[str]] = {}  # why nothing can be tested, "" where it can → scopes

@@ -97,7 +97,7 @@ def compare(
             if synthesize or vocabulary:
                 raise
             remark(f"No commands to synthesize sentences: {error}", quiet=quiet)
-    commands = [select_command(out, len(table.log_probs))]
+    commands = [select_command(out, table)]
     commands += contest.commands(vocabulary, loading.prompt) if contest else []
     data = [path for path in (*(scores or []), sentences, vocabulary) if path]
     write_comparison(

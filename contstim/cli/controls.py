@@ -18,6 +18,7 @@ from contstim.cli.options import (
 )
 from contstim.cli.output import remark, warn
 from contstim.errors import InputError
+from contstim.options import AnswerScale
 from contstim.steps.analysis import MinCatch
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def controls(
             help="Count the tokens of this model; NAME is its column in --scores. Repeatable.",
         ),
     ] = None,
+    scale: AnswerScale = None,
     min_catch: MinCatch = None,
     trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
@@ -76,7 +78,9 @@ def controls(
     from contstim.experiments.responses import CatchRule, admit, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.frequencies import read_frequencies
+    from contstim.models.base import conventions
     from contstim.models.catalog import load_scorers
+    from contstim.models.origins import model_origins
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, read_trials
@@ -86,7 +90,7 @@ def controls(
         raise InputError("Give something to control for: --features, --text, --tokens or --model.")
     design = read_trials(trials)
     rule = DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch)
-    admission = admit(design, read_responses(responses), catch=rule)
+    admission = admit(design, read_responses(responses, design, scale=scale), catch=rule)
     # The same people as in `analyze`: those who finished and passed their catch trials.
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
     sentences = read_stimuli(trials)
@@ -111,10 +115,13 @@ def controls(
             table = {column: [row[column] for row in cells] for column in cells[0]}
             written.append(out / f"{name}.csv")
             write_table(written[-1], table)
+    origins = model_origins(scorer.specification for scorer in models)
     write_record(
         out / "controls",
-        [trials, responses, scores, features, text, tokens],
+        [trials, responses, scores, features, text, tokens, *origins.files],
         written,
+        models=conventions(models),
+        commits=origins.commits,
         excluded=[asdict(exclusion) for exclusion in admission.excluded],
         simulated_participants=admission.origin.simulated,
     )

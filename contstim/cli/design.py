@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.options import Quiet, Reviews, Seed
+from contstim.cli.options import Earlier, Quiet, Reviews, Seed
 from contstim.cli.progress import ProgressBars
 from contstim.errors import InputError
 from contstim.steps.design import DesignSettings, PowerSettings, make_design
@@ -36,6 +36,7 @@ def design(
     ] = None,
     simulation: PowerSettings,
     review: Reviews = None,
+    earlier: Earlier = None,
     quiet: Quiet = False,
 ) -> None:
     """Turn pairs and triplets into the trials of an experiment, shared out to groups.
@@ -52,7 +53,8 @@ def design(
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
 
     `contstim design --pairs pairs-2.csv --triplets selected-2.csv --sentences natural.txt
-    --groups 10 --random-per-group 9 --catch-per-group 12 --review review.csv --out trials-2.csv`
+    --groups 10 --random-per-group 9 --catch-per-group 12 --review review.csv --earlier trials.csv
+    --out trials-2.csv`
     """
     if power != (scores is not None):
         raise InputError("--power simulates participants from --scores: give both.")
@@ -68,5 +70,6 @@ def design(
         power=simulation if power else None,
         seed=seed,
         review=review or (),
+        earlier=earlier or (),
         watch=ProgressBars(quiet=quiet),
     )

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contstim.cli.commands import as_command, field_options, option, page_of, settings_from
+from contstim.cli.commands import (
+    as_command,
+    field_options,
+    option,
+    page_of,
+    settings_from,
+    typed_option,
+)
 from contstim.cli.options import Quiet
 from contstim.cli.platforms import PlatformGroup
 from contstim.cli.progress import ProgressBars
+from contstim.options import AnswerScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +53,7 @@ class _ImportGroup(PlatformGroup):
                 settings=reader.settings(**settings_from(reader.settings, given)),
                 trials_out=given.get("trials_out"),
                 duplicates=given.get("duplicates", "all"),
+                scale=given["scale"],
                 watch=ProgressBars(quiet=given["quiet"]),
             )
             print(imported.report)
@@ -54,6 +63,7 @@ class _ImportGroup(PlatformGroup):
         options = [
             option("out", _OUT),
             *field_options(reader.settings),
+            typed_option("scale", AnswerScale, None),
             option("quiet", Quiet, False),
         ]
         if reader.builds_trials:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from contstim.cli.options import Folder, Quiet, Responses, Trials, TrialScores
 from contstim.cli.output import names_for_tables, print_table, remark_folder, results_table
 from contstim.cli.progress import ProgressBars
+from contstim.options import AnswerScale
 from contstim.steps.mixed import MixedOptions, fit_ratings
 
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ def mixed(
     scores: TrialScores,
     out: Folder,
     options: MixedOptions,
+    scale: AnswerScale = None,
     quiet: Quiet = False,
 ) -> None:
-    """Model ratings of 1 to 6 with random effects of people and items, and compare models by it.
+    """Model answers with random effects of people and items, and compare models by it.
 
-    An ordinal mixed model for each language model: people's ratings on its log-probability ratios.
+    An ordinal mixed model for each language model: people's ratings of 1 to 6 on its
+    log-probability ratios; of choices a binary one.
     Writes fits.csv (log-likelihood, AIC), coefficients.csv, variances.csv, thresholds.csv,
     comparisons.csv (which model fits better, and how sure that is) and, with `--together`,
     additions.csv (what each model adds to another).
@@ -34,7 +37,9 @@ def mixed(
     --out mixed`
     """
     watch = ProgressBars(quiet=quiet)
-    analysis = fit_ratings(trials, responses, scores, out, options=options, watch=watch)
+    analysis = fit_ratings(
+        trials, responses, scores, out, options=options, scale=scale, watch=watch
+    )
     _print(analysis)
     remark_folder(out / "fits.csv", quiet=quiet)
 

@@ -71,6 +71,14 @@ StoreBesideTable = Annotated[
 
 # What reviewers decided
 
+Earlier = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="With --review: the tables that stood before, of pairs or triplets and of trials. All "
+        "that nobody rejects stays in its place, whether a review holds it or not. Repeatable.",
+    ),
+]
+
 Reviews = Annotated[
     list[Path] | None,
     typer.Option(

@@ -11,6 +11,7 @@ from contstim.cli.options import Quiet
 from contstim.cli.output import remark
 from contstim.cli.progress import ProgressBars
 from contstim.errors import InputError, WorkerError
+from contstim.options import AnswerScale
 from contstim.steps.text_settings import ReviewSettings
 from contstim.wording import counted
 
@@ -30,6 +31,7 @@ def review(
         Path | None,
         typer.Option(help="What people answered to these trials: shows how sure they are of each."),
     ] = None,
+    scale: AnswerScale = None,
     review: Annotated[
         list[Path] | None,
         typer.Option(help="A review that was made already; shown on each item. Repeatable."),
@@ -91,6 +93,7 @@ def review(
         settings=settings,
         scores=scores,
         responses=responses,
+        scale=scale,
         review=review or (),
         reviewer=reviewer,
         watch=ProgressBars(quiet=quiet or serve),

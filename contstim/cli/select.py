@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from contstim.cli.commands import CommandGroup
-from contstim.cli.options import Quiet, Reviews
+from contstim.cli.options import Earlier, Quiet, Reviews
 from contstim.cli.progress import ProgressBars
 from contstim.steps.pairs import PairSettings, select_pairs
 from contstim.steps.selection import SelectionSettings, choose_triplets
@@ -20,6 +20,7 @@ def natural(
     out: Annotated[Path, typer.Option(help="The table of pairs to write.")],
     settings: PairSettings,
     review: Reviews = None,
+    earlier: Earlier = None,
     quiet: Quiet = False,
 ) -> None:
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
@@ -32,10 +33,11 @@ def natural(
     Examples: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
 
     `contstim select natural --scores scores.csv --per-pair 10 --review review.csv
-    --out pairs-2.csv`
+    --earlier pairs.csv --earlier trials.csv --out pairs-2.csv`
     """
     watch = ProgressBars(quiet=quiet)
-    select_pairs(scores, out, settings=settings, review=review or (), watch=watch)
+    before = earlier or ()
+    select_pairs(scores, out, settings=settings, review=review or (), earlier=before, watch=watch)
 
 
 def triplets(
@@ -44,6 +46,7 @@ def triplets(
     out: Annotated[Path, typer.Option(help="The table of chosen triplets to write.")],
     settings: SelectionSettings,
     review: Reviews = None,
+    earlier: Earlier = None,
     quiet: Quiet = False,
 ) -> None:
     """Select triplets of a natural and two synthetic sentences, the most controversial ones.
@@ -60,10 +63,13 @@ def triplets(
     --objective worst-rank --out selected.csv`
 
     `contstim select triplets --triplets triplets.csv --per-pair 10 --review review.csv
-    --out selected-2.csv`
+    --earlier selected.csv --earlier trials.csv --out selected-2.csv`
     """
     watch = ProgressBars(quiet=quiet)
-    choose_triplets(triplets, out, settings=settings, review=review or (), watch=watch)
+    before = earlier or ()
+    choose_triplets(
+        triplets, out, settings=settings, review=review or (), earlier=before, watch=watch
+    )
 
 
 app = CommandGroup("Select the most controversial stimuli, exactly.")

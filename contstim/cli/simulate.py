@@ -59,12 +59,16 @@ def simulate(
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
     from contstim.steps.responses import simulate_people
+    from contstim.stimuli import read_trials
 
     if browser and server is None:
         raise InputError("--browser opens the page of a running study: give its --server.")
     answer: Callable[..., Sequence[Response]] | None = None
     # Answers are kept here as they come; a browser keeps its own, and no server needs none.
     journal = None if browser or server is None else Path(f"{out}.journal")
+    number = 0
+    if server is not None:
+        number = settings.in_all(len({trial.group for trial in read_trials(trials)}))
     if server is not None and journal is not None:
         try:
             from contstim.testing.participants.http import RunSettings, take_part
@@ -73,12 +77,11 @@ def simulate(
                 f"--server needs {error.name}, which is not installed: pip install "
                 "'contstim[collect]'."
             ) from error
-        run = RunSettings(server, settings.participants, at_once, pause, patience, str(trials))
+        run = RunSettings(server, number, at_once, pause, patience, str(trials))
         answer = partial(take_part, settings=run, journal=journal)
     elif server is not None:
         from contstim.testing.participants.browser import take_part_in_browser
 
-        number = settings.participants
         answer = partial(take_part_in_browser, url=server, participants=number, patience=patience)
 
     simulate_people(

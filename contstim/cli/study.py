@@ -175,6 +175,11 @@ def _print_plan(planned: StudyPlan) -> None:
             enough = f"{supply.lacking:,} too few" if supply.lacking else "enough"
             how = {"counted": "There are", "estimated": "The text has about"}
             print(f"{how.get(supply.how, 'The text has at most')} {supply.available:,}: {enough}.")
+    if planned.admissible:
+        rivals = results_table("rejects", "accepts", "natural sentences, about", texts=2)
+        for reject, accept, number in sorted(planned.admissible, key=lambda row: row[2])[:20]:
+            rivals.add_row(reject, accept, f"{number:,}")
+        print_table(rivals)
     if planned.tests:
         print(planned.tests)
 
@@ -182,15 +187,22 @@ def _print_plan(planned: StudyPlan) -> None:
 def status(study: StudyFile = _STUDY_FILE) -> None:
     """Say of every stage whether it has been done, when, how long it took, and what is stale.
 
+    A stage that a run is doing now is running; one that a run left before it was done, because it
+    was stopped or killed or failed, is interrupted. Where a run was killed, index.html says so
+    from then on.
+
     Example: `contstim status study.toml`
     """
+    from contstim.study.page import correct_page
     from contstim.study.status import stage_states
     from contstim.study.study_file import read_study
 
     table = results_table("stage", "state", "done (UTC)", "seconds", "size", "because", texts=3)
-    for row in stage_states(read_study(study)):
+    read = read_study(study)
+    for row in stage_states(read):
         table.add_row(row.stage, row.state, row.date, row.seconds, row.size, row.because)
     print_table(table)
+    correct_page(read)
 
 
 def verify(

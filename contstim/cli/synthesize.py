@@ -76,6 +76,9 @@ def synthesize(
     seconds: SearchSeconds = None,
     loading: Loading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="A file to write the same JSON to, with a record beside it.")
+    ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -91,10 +94,13 @@ def synthesize(
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --restarts 20`
     """
+    from contstim.files import write_text
     from contstim.models.base import conventions
+    from contstim.models.origins import model_origins
     from contstim.optimization.search.json_facts import json_facts
     from contstim.optimization.search.recipes import recipe_named
     from contstim.optimization.search.restarts import SearchBudget
+    from contstim.records import write_record
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
@@ -130,9 +136,15 @@ def synthesize(
         from contstim.optimization.search.synthesize import synthesize as run
 
         result = run(accepting, rejecting, natural, words, **options)
+    facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": seed}
+    as_text = json.dumps(json_facts(result) | facts, indent=2, ensure_ascii=False)
+    if out is not None:
+        origins = model_origins(model.specification for model in models)
+        write_text(out, as_text + "\n")
+        inputs = [vocabulary, *word_settings.files, *origins.files]
+        write_record(out, inputs, commits=origins.commits, **facts)
     if as_json:
-        facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": seed}
-        print(json.dumps(json_facts(result) | facts, indent=2, ensure_ascii=False))
+        print(as_text)
     else:
         _print_result(result)
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)

@@ -16,6 +16,7 @@ from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.filters import DistinctWords, InVocabulary, NotIn, filter_sentences
 from contstim.models.base import conventions
+from contstim.models.origins import model_origins
 from contstim.models.scoring import score_sentences
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.restarts import SINGLE
@@ -163,8 +164,9 @@ def run_demo(
     triplets.sort(key=lambda triplet: -triplet.controversiality)
     vocabulary.save(out / "vocab.txt")
     facts = {"seed": seed, "models": conventions(models.values())}
+    loaded = model_origins(model.specification for model in models.values()).files
     write_triplets(path, triplets)
-    write_record(path, [out / "natural.txt", out / "vocab.txt"], **facts)
+    write_record(path, [out / "natural.txt", out / "vocab.txt", *loaded], **facts)
     say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs")
     with Store(out / "scores.sqlite") as store:
         to_score = list(filter_sentences(natural, [InVocabulary(vocabulary)]))
@@ -174,7 +176,7 @@ def run_demo(
     write_pairs(out / "pairs.csv", selection.pairs)
     certificate = out / "pairs.csv.certificate.json"
     selection.certificate.save(certificate)
-    write_record(out / "scores.csv", [out / "natural.txt"], **facts)
+    write_record(out / "scores.csv", [out / "natural.txt", *loaded], **facts)
     write_record(out / "pairs.csv", [out / "scores.csv"], [certificate], **facts)
     title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
     page = stimuli_report(title, [*triplets, *selection.pairs], scores=scores)

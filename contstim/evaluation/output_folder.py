@@ -11,6 +11,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.models.base import conventions
+from contstim.models.origins import model_origins
 from contstim.records import provenance, write_record
 from contstim.reporting.canvas import save
 from contstim.reporting.report import Bullets, Heading, Picture, Report, Table, code
@@ -94,7 +95,9 @@ def write_evaluation(
     endings = (*(f"{name}.csv" for name in tables), "report.html")
     drawn = (f"{name}{ending}" for name in figures for ending in (".png", ".pdf"))
     written = [folder / name for name in (*endings, *drawn)]
-    write_record(folder / "report.md", data, written, models=conventions(models), **facts)
+    origins = model_origins(model.specification for model in models)
+    told = {"models": conventions(models), "commits": origins.commits}
+    write_record(folder / "report.md", [*data, *origins.files], written, **told, **facts)
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:

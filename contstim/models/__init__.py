@@ -7,6 +7,7 @@ checkpoints, where they are loaded and checked.
 base            the contracts: Scorer, LanguageModel, Replacements, Convention
 catalog         load models by their specifications, several at once or one after the other
 specifications  `[NAME=][family:]location[@rule][+transform]`, and the 2023 study's models
+origins         the files and commits that models are loaded from, for records
 families        kinds of models, built in or of installed packages
 scoring         many sentences under several models, stored and resumable; scores word by word
 score_in_turn   one model in memory after the other, each model's scores in the store

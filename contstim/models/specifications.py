@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import is_file
-from contstim.models.families import FAMILIES, families, family_named
+from contstim.models.families import FAMILIES, families, family_named, require_family
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,17 +161,36 @@ def parse_specification(text: str) -> Specification:
             + ". 'contstim models' lists them."
         )
     rule, transform, argument = (match[g] or "" for g in ("rule", "transform", "argument"))
-    if rule and rule not in kind.rules:
+    parsed = Specification(kind.name, location, rule, transform, argument)
+    _check_ending(parsed)
+    return parsed
+
+
+def with_ending(specification: str, rule: str, transform: str) -> str:
+    """The specification of a model with another rule and transform, such as `mean`; empty: none.
+
+    Raises:
+        ModelError: there is no such rule or transform; lists what would have worked.
+    """
+    plain = parse_specification(specification)
+    name, _, argument = transform.partition(":")
+    # Checked apart: a text such as "/../x", put behind the location, would be read as part of it
+    _check_ending(replace(plain, rule=rule, transform=name, argument=argument))
+    return f"{specification}{rule and '@'}{rule}{transform and '+'}{transform}"
+
+
+def _check_ending(model: Specification) -> None:
+    rules, transform = require_family(model.family).rules, model.transform
+    if model.rule and model.rule not in rules:
         raise ModelError(
-            f"{kind.name} models have no rule {rule!r}; they have {', '.join(kind.rules)}."
+            f"{model.family} models have no rule {model.rule!r}; they have {', '.join(rules)}."
         )
     # +slor needs its unigram model, +mean takes nothing
-    if transform and (transform not in TRANSFORMS or bool(argument) != (transform == "slor")):
+    if transform and (transform not in TRANSFORMS or bool(model.argument) != (transform == "slor")):
         raise ModelError(
-            f"'+{transform}' in {text!r} is not a transform; there are "
+            f"'+{transform}' behind {model.location!r} is not a transform; there are "
             f"{'; '.join(TRANSFORMS.values())}."
         )
-    return Specification(kind.name, location, rule, transform, argument)
 
 
 def parse_models(texts: Sequence[str]) -> list[NamedSpecification]:
@@ -182,7 +202,7 @@ def parse_models(texts: Sequence[str]) -> list[NamedSpecification]:
     """
     models = [NamedSpecification.parse(text) for text in texts]
     names = [model.name for model in models]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise ModelError(
             f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "

@@ -12,6 +12,7 @@ from contstim.steps.watching import SILENT
 
 if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
+    from contstim.scale import Scale
     from contstim.steps.watching import Watcher
 
 MinCatch = Annotated[
@@ -91,6 +92,7 @@ def analyze_responses(
     out: Path,
     *,
     settings: AnalysisSettings,
+    scale: Scale | None = None,
     seed: int = 0,
     watch: Watcher = SILENT,
 ) -> Analysis:
@@ -104,6 +106,7 @@ def analyze_responses(
         scores: a table of the scores of the trials' sentences, nats.
         out: the folder to write.
         settings: how responses are compared with models.
+        scale: of the responses, where neither their record nor the trials name it.
         seed: decides what the bootstrap draws.
         watch: told what is done.
 
@@ -135,7 +138,7 @@ def analyze_responses(
     with watch.working("comparing") as progress:
         analysis = analyze(
             design,
-            read_responses(responses),
+            read_responses(responses, design, scale=scale),
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
             catch=DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch),
@@ -182,6 +185,7 @@ def analysis_facts(analysis: Analysis) -> dict[str, object]:
     """What a record tells of an analysis."""
     return {
         "participants": len(analysis.ratings.participants),
+        "scale": str(analysis.ratings.scale),
         "left_out": {
             exclusion.participant: exclusion.reason for exclusion in analysis.admission.excluded
         },

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,17 +11,20 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.options import Help
+from contstim.reviews import ItemKind, undecided
+from contstim.scale import Scale
 from contstim.steps.watching import SILENT
+from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from contstim.experiments.design.building import Design
     from contstim.experiments.design.calibration import MeasuredPeople
     from contstim.experiments.design.design_power import DesignPower
     from contstim.frequencies import WordFrequencies
-    from contstim.reviews import Review
+    from contstim.reviews import ReviewedItem
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.steps.watching import Watcher
@@ -36,6 +40,13 @@ class DesignSettings:
     catch_per_group: Annotated[
         int, Help("Catch trials for a group: natural against its own words shuffled.")
     ] = 12
+    scale: Annotated[
+        Scale,
+        Help(
+            "What people answer: confidence, 1 (very confident in sentence_1) to 6 (very confident "
+            "in sentence_2); or choice, 1 or 2."
+        ),
+    ] = Scale.CONFIDENCE
     seconds: Annotated[
         float, Help("How long the search for an allocation may take.", at_least=0.0)
     ] = 60.0
@@ -57,9 +68,9 @@ class PowerSettings:
     """How the experiment is simulated: with new people and new items."""
 
     participants: Annotated[int, Help("With --power: participants in a group.")] = 10
-    power_groups: Annotated[int | None, Help("With --power: groups, if other than --groups.")] = (
-        None
-    )
+    power_groups: Annotated[
+        int | None, Help("With --power: groups, if other than --groups.", at_least=1)
+    ] = None
     ceiling: Annotated[
         float | None,
         Help(
@@ -72,7 +83,8 @@ class PowerSettings:
         Help(
             "With --power: the folder that analyze wrote of a pilot or an earlier study. "
             "Simulated people agree, and each model predicts them, as often as there; by default "
-            "as in the 2023 study, with each model in turn planted as the best."
+            "as in the 2023 study, with each model in turn planted as the best, and rates are "
+            "ranges for close and for distant rivals."
         ),
     ] = None
     smallest_effect: Annotated[
@@ -83,7 +95,11 @@ class PowerSettings:
         ),
     ] = SMALLEST_EFFECT
     simulations: Annotated[
-        int, Help("With --power: experiments to simulate for each planted model.")
+        int,
+        Help(
+            "With --power: experiments to simulate for each planted model, with close and with "
+            "distant rivals."
+        ),
     ] = 1000
 
     def measured(self) -> MeasuredPeople:
@@ -117,6 +133,7 @@ def make_design(
     power: PowerSettings | None = None,
     seed: int = 0,
     review: Sequence[Path] = (),
+    earlier: Sequence[Path] = (),
     watch: Watcher = SILENT,
 ) -> Design:
     """Turn pairs and triplets into the trials of an experiment, shared out to groups.
@@ -135,6 +152,8 @@ def make_design(
         power: how the experiment is simulated; None: it is not.
         seed: decides what is drawn, and what simulated participants answer.
         review: reviews of trials made before: as many as possible stay in their groups.
+        earlier: the table of these trials: whether a review holds them or not, they stay in their
+            groups and rows, and new ones stand in the rows of what is gone.
         watch: told what is done.
 
     Raises:
@@ -144,8 +163,8 @@ def make_design(
     from contstim.experiments.design.summary import draw_summary, summarise, summary_report
     from contstim.files import write_text
     from contstim.records import write_record
-    from contstim.reviews import read_reviews
-    from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
+    from contstim.steps.earlier import Earlier, in_place
+    from contstim.stimuli import Trial, read_pairs, read_stimuli, read_triplets, write_trials
 
     if sentences is None and (settings.random_per_group or settings.catch_per_group):
         raise InputError(
@@ -154,9 +173,11 @@ def make_design(
         )
     table = None if scores is None else _read_log_probs(scores)
     natural = [] if sentences is None else read_stimuli(sentences)
-    reviewed = read_reviews(review) if review else None
+    stood = Earlier.read(review, earlier)
+    reviewed = stood.review()
     if reviewed is not None:
-        _warn_of_other_numbers(reviewed, settings, watch)
+        before = undecided(stood.stimuli) or reviewed.of_kind(ItemKind.TRIAL).values()
+        _warn_of_other_numbers(before, settings, watch)
     design = build_design(
         () if pairs is None else read_pairs(pairs),
         () if triplets is None else read_triplets(triplets),
@@ -167,8 +188,18 @@ def make_design(
         seed=seed,
         seconds=settings.seconds,
         review=reviewed,
+        scale=settings.scale,
     )
-    frequencies = _frequencies(settings.text, natural, design.trials)
+    before_trials = stood.of_kind(Trial)
+    rows = in_place(
+        before_trials,
+        design.trials,
+        lambda trial: (trial.trial_id, trial.group),
+        lambda trial: (trial.group, trial.condition, trial.model_1, trial.model_2, trial.kind_2),
+    )
+    design = replace(design, trials=tuple(rows))
+    changes = _changes(before_trials, rows)
+    frequencies = word_frequencies(settings.text, natural, design.trials)
     summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
     simulated = None
     inputs = [pairs, triplets, sentences, settings.text, *review]
@@ -184,7 +215,14 @@ def make_design(
     if simulated is not None:
         outputs += _write_power(simulated, out)
     text = None if settings.text is None else str(settings.text)
-    write_record(out, inputs, outputs, groups=settings.groups, seed=seed, text=text)
+    facts = {
+        "groups": settings.groups,
+        "scale": str(settings.scale),
+        "seed": seed,
+        "text": text,
+        "earlier": stood.files,
+    }
+    write_record(out, inputs, outputs, **facts, changed=changes)
     for caution in dict.fromkeys((simulated or summary).cautions):
         watch.warn(caution)
     minutes = max(1, round(max(summary.minutes)))
@@ -200,9 +238,29 @@ def make_design(
             f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or triplet); "
             f"more than {certificate.kept_bound:,} cannot stay (proven)."
         )
-    for note in summary.catch:
+    if stood.stimuli:
+        watch.remark(f"  {counted(len(changes), 'row')} changed: {_rows_text(changes)}.")
+    for note in (*summary.shared, *summary.catch):
         watch.remark(note)
     return design
+
+
+def _changes(before: Sequence[Trial], now: Sequence[Trial]) -> list[dict[str, object]]:
+    """What each changed row of a table of trials was and is, row 1 being the first trial's."""
+    changes: list[dict[str, object]] = []
+    for row, (old, new) in enumerate(zip_longest(before, now), start=1):
+        if old != new:
+            group = (new or old).group
+            shown = [
+                "" if trial is None else f"{trial.sentence_1.text} / {trial.sentence_2.text}"
+                for trial in (old, new)
+            ]
+            changes.append({"row": row, "group": group, "before": shown[0], "now": shown[1]})
+    return changes if before else []
+
+
+def _rows_text(changes: Sequence[dict[str, object]]) -> str:
+    return listed(f"{each['row']} (group {each['group']})" for each in changes) or "none"
 
 
 def simulate_power(
@@ -289,24 +347,30 @@ def _write_power(power: DesignPower, out: Path) -> list[Path]:
     return [table, sizes, report, figure]
 
 
-def _frequencies(
+def word_frequencies(
     text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
 ) -> WordFrequencies:
-    """Of the largest text there is: the user's, all natural sentences, the trials."""
+    """Of the largest text there is: the user's, all natural sentences, the trials.
+
+    Raises:
+        InputError: the text cannot be read, or there is no word anywhere.
+    """
     from contstim.frequencies import WordFrequencies, read_frequencies
 
     if text is not None:
         return read_frequencies(text)
+    if natural:
+        return WordFrequencies.of(natural, "the natural sentences")
     of_trials = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
-    return WordFrequencies.of(natural or of_trials)
+    return WordFrequencies.of(of_trials, "the trials")
 
 
-def _warn_of_other_numbers(review: Review, settings: DesignSettings, watch: Watcher) -> None:
+def _warn_of_other_numbers(
+    trials: Collection[ReviewedItem], settings: DesignSettings, watch: Watcher
+) -> None:
     """A design of other numbers than the reviewed one is allowed, but seldom meant."""
-    from contstim.reviews import ItemKind
     from contstim.stimuli import Condition
 
-    trials = review.of_kind(ItemKind.TRIAL).values()
     if not trials:
         return
     of_group_1 = [trial.condition for trial in trials if trial.group == 1]

@@ -13,6 +13,7 @@ from contstim.steps.watching import SILENT
 
 if TYPE_CHECKING:
     from contstim.experiments.analysis.mixed import MixedAnalysis, MixedSettings
+    from contstim.scale import Scale
     from contstim.steps.watching import Watcher
     from contstim.stimuli import Condition
 
@@ -39,7 +40,8 @@ class MixedOptions:
         Literal["slopes", "intercept", "none"],
         Help(
             "How participants may differ: also in how much they follow a model, only in their "
-            "leaning towards a sentence, or not at all."
+            "leaning towards the side on which a sentence is shown (responses with the column "
+            "left), or not at all."
         ),
     ] = "slopes"
     items: Annotated[
@@ -52,7 +54,7 @@ class MixedOptions:
         Literal["symmetric", "flexible"],
         Help(
             "symmetric: it does not matter which sentence of a trial is sentence_1; flexible: as "
-            "R's clmm by default."
+            "R's clmm by default, where results depend on it."
         ),
     ] = "symmetric"
     ratios: Annotated[
@@ -94,6 +96,7 @@ def fit_ratings(
     out: Path,
     *,
     options: MixedOptions,
+    scale: Scale | None = None,
     watch: Watcher = SILENT,
 ) -> MixedAnalysis:
     """Fit a mixed model of ratings for each language model, and compare them.
@@ -107,6 +110,7 @@ def fit_ratings(
         scores: a table of the scores of the trials' sentences, nats.
         out: the folder to write.
         options: which mixed models.
+        scale: of the responses, where neither their record nor the trials name it.
         watch: told what is done.
 
     Raises:
@@ -127,7 +131,7 @@ def fit_ratings(
     design = read_trials(trials)
     catch = DEFAULT_RULE if options.min_catch is None else CatchRule(number=options.min_catch)
     # The same people as in `analyze`: those who finished and passed their catch trials.
-    admission = admit(design, read_responses(responses), catch=catch)
+    admission = admit(design, read_responses(responses, design, scale=scale), catch=catch)
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
     with watch.working("fitting") as progress:
         analysis = compare_mixed(
@@ -151,6 +155,7 @@ def fit_ratings(
         [trials, responses, scores],
         files,
         settings=asdict(settings),
+        scale=str(ratings.scale),
         conditions=[str(each) for each in conditions],
         models_left_out=dict(analysis.left_out),
         excluded=[asdict(exclusion) for exclusion in admission.excluded],
@@ -158,6 +163,17 @@ def fit_ratings(
     )
     watch.remark(str(admission))
     watch.warn(admission.origin.warning)
+    if settings.people != "none" and analysis.empty.sided < analysis.empty.ratings:
+        watch.warn(
+            f"{counted(analysis.empty.ratings - analysis.empty.sided, 'rating')} of "
+            f"{analysis.empty.ratings:,} do not say which sentence was shown left (column left of "
+            f"{responses}): no leaning of participants towards a side is estimated there."
+        )
+    if settings.thresholds == "flexible":
+        watch.warn(
+            "Flexible thresholds depend on which sentence of a trial is called sentence_1, and so "
+            "do all results; symmetric ones do not."
+        )
     for model, reason in analysis.left_out.items():
         watch.warn(f"{model} is left out. {reason}")
     for row in analysis.coefficients_capped:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.options import Help
+from contstim.reviews import ItemKind
 from contstim.steps.watching import SILENT
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.selection.certificate import NaturalSelection, SelectionCertificate
+    from contstim.optimization.selection.certificate import (
+        Certificate,
+        NaturalSelection,
+        SelectionCertificate,
+    )
+    from contstim.reviews import ReviewedItem
     from contstim.steps.watching import Watcher
+
+_SHOWN = 10  # pairs of models of which the command says how many sentences they may use
 
 PairCounts = Annotated[
     Path | None,
@@ -54,6 +63,14 @@ class PairSettings:
             flag="--same-length",
         ),
     ] = False
+    agreeing: Annotated[
+        bool,
+        Help(
+            "Allow pairs of which both models prefer the same sentence, as in the 2023 study: a "
+            "sentence need not rank below the median of the model that rejects it.",
+            flag="--agreeing",
+        ),
+    ] = False
 
 
 def select_pairs(
@@ -62,6 +79,7 @@ def select_pairs(
     *,
     settings: PairSettings,
     review: Sequence[Path] = (),
+    earlier: Sequence[Path] = (),
     watch: Watcher = SILENT,
 ) -> NaturalSelection:
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
@@ -73,6 +91,9 @@ def select_pairs(
         out: the table of pairs to write.
         settings: how pairs are selected.
         review: reviews of pairs selected before: those not rejected stay.
+        earlier: the tables of these pairs, and of the trials that they became: all pairs stay that
+            nobody rejected, whether a review holds them or not, in their rows, and new ones show no
+            sentence of a trial that stays.
         watch: told what is done.
 
     Raises:
@@ -86,9 +107,9 @@ def select_pairs(
     )
     from contstim.optimization.selection.natural import select_natural
     from contstim.records import write_record
-    from contstim.reviews import read_reviews
     from contstim.scores import ScoreTable
-    from contstim.stimuli import read_stimuli, write_pairs
+    from contstim.steps.earlier import Earlier, in_place
+    from contstim.stimuli import Condition, Pair, read_stimuli, write_pairs
     from contstim.tables import listed
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
@@ -99,6 +120,15 @@ def select_pairs(
     if settings.repeatable is not None:
         exempt = read_repeatable(settings.repeatable)
     table = ScoreTable.read(scores)
+    stood = Earlier.read(review, earlier)
+
+    def holds(item: ReviewedItem) -> bool:
+        is_pair = item.condition == Condition.NATURAL_CONTROVERSIAL or item.kind is ItemKind.PAIR
+        return not is_pair or (
+            (item.model_1, item.model_2) in combinations(table.models, 2)
+            and all(sentence in table.rows for sentence in item.sentences)
+        )
+
     selection = select_natural(
         table,
         per_pair=settings.per_pair,
@@ -106,16 +136,22 @@ def select_pairs(
         counts=None if settings.counts is None else read_pair_counts(settings.counts),
         excluded=[sentence for path in settings.exclude for sentence in read_stimuli(path)],
         same_length=settings.same_length,
-        review=read_reviews(review) if review else None,
+        agreeing=settings.agreeing,
+        review=stood.review(holds),
     )
-    pairs, certificate = selection.pairs, selection.certificate
+    certificate = selection.certificate
+    pairs = in_place(
+        stood.of_kind(Pair),
+        selection.pairs,
+        lambda pair: pair.trial_id,
+        lambda pair: (pair.model_1, pair.model_2),
+    )
     write_pairs(out, pairs)
     certificate_path = Path(f"{out}.certificate.json")
     certificate.save(certificate_path)
     sides = (sentence for pair in pairs for sentence in (pair.sentence_1, pair.sentence_2))
     selected = (sentence for sentence in sides if sentence is not None)
     seen = read_contamination(scores, table.models, selected)
-    # The least controversial of the best pairs may still be agreed on: no error, but worth a word.
     agreed = [pair.trial_id for pair in pairs if not pair.controversial]
     write_record(
         out,
@@ -124,6 +160,7 @@ def select_pairs(
         scores=str(scores),
         per_pair=settings.per_pair,
         not_controversial=agreed,
+        earlier=stood.files,
         **contamination_facts(seen),
     )
     for warning in contamination_warnings(seen, "selected sentences"):
@@ -144,14 +181,31 @@ def select_pairs(
         watch.warn(
             f"in {len(agreed):,} of {counted(len(pairs), 'pair')} both models "
             f"prefer the same sentence, so that people cannot tell them apart: {listed(agreed)}. "
-            "Score more sentences, or ask for fewer pairs."
+            "Leave out --agreeing (agreeing = true in a study) to have none of these."
         )
     watch.remark(
         f"{out}: {counted(len(pairs), 'pair')}; objective "
         f"{certificate.objective:.10f}, proven bound {certificate.bound:.10f}."
     )
+    _remark_admissible(certificate, watch)
     remark_stayed(certificate, "pair", watch)
     return selection
+
+
+def _remark_admissible(certificate: Certificate, watch: Watcher) -> None:
+    """Say how many sentences pairs of models may use: of many pairs, those that have fewest."""
+    admissible = {(reject, accept): n for reject, accept, n in certificate.admissible}
+    pairs = [(a, b, admissible[a, b], admissible[b, a]) for a, b, _ in certificate.counts]
+    fewest = sorted(pairs, key=lambda pair: min(pair[2:]))[:_SHOWN]
+    texts = (
+        f"{a} against {b} {first:,}, {b} against {a} {second:,}" for a, b, first, second in fewest
+    )
+    which = f"; the {_SHOWN} scarcest pairs of models" if len(fewest) < len(pairs) else ""
+    below = "" if certificate.agreeing else "below the median of the model that rejects them, "
+    watch.remark(
+        f"  Of {counted(certificate.n_sentences, 'sentence')} so many are admissible ({below}at or "
+        f"above that of the other{which}): {'; '.join(texts)}."
+    )
 
 
 def remark_stayed(certificate: SelectionCertificate, what: str, watch: Watcher) -> None:
@@ -167,4 +221,15 @@ def remark_stayed(certificate: SelectionCertificate, what: str, watch: Watcher) 
             f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
             f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
             f"stay (proven)."
+        )
+    if certificate.against:
+        rules = "; ".join(f"{name} (by {by})" for name, by in certificate.against)
+        watch.warn(
+            f"more {what}s change than were rejected, as few as can be. With all others in their "
+            f"places the nearest set would lack or break: {rules}. Give more to choose from."
+        )
+    if certificate.shared:
+        watch.warn(
+            f"every set has a new {what} with a sentence of a trial that stays, so that other "
+            f"trials may have to change."
         )

@@ -10,13 +10,15 @@ from contstim.experiments.design.artificial import artificial_participants, simu
 from contstim.experiments.platforms.registry import platform_named
 from contstim.experiments.responses import origin_of, write_responses
 from contstim.experiments.responses.alignment import keep_one
+from contstim.experiments.responses.table import scale_of
 from contstim.models.recorded import require_log_probabilities
 from contstim.records import write_record
+from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.steps.settings_files import files_of_settings
 from contstim.steps.simulation_settings import SimulationSettings
 from contstim.steps.watching import SILENT
-from contstim.stimuli import read_trials, write_trials
+from contstim.stimuli import on_scale, read_trials, write_trials
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def import_responses(
     settings: Any = None,
     trials_out: Path | None = None,
     duplicates: Literal["all", "first", "last"] = "all",
+    scale: Scale | None = None,
     watch: Watcher = SILENT,
 ) -> Imported:
     """Write what people answered on a platform as a table of responses.
@@ -51,11 +54,12 @@ def import_responses(
         settings: what the platform's reader takes; its defaults where None.
         trials_out: a table of trials to write, which are built from the data.
         duplicates: which of several ratings of a trial by a person are written.
+        scale: of the answers, where the trials do not name it.
         watch: told what is done.
 
     Raises:
         InputError: the platform's data are not read, the trials come from two places or from
-            none, or a file cannot be read or written.
+            none, a file cannot be read or written, or nothing tells choices from ratings.
     """
     place = platform_named(platform) if isinstance(platform, str) else platform
     if place is None or place.reader is None:
@@ -65,9 +69,17 @@ def import_responses(
     if settings is None:
         settings = place.reader.settings()
     shown = () if trials is None else read_trials(trials)
+    if scale is not None:
+        if trials is None:
+            raise InputError("--scale is that of the trials that were shown: give --trials.")
+        shown = on_scale(shown, scale)
     imported: Imported = place.reader.read(files, shown, settings)
     if duplicates != "all":
         imported = keep_one(imported, duplicates)
+    if scale is None:
+        # As people saw them: 2 is turned to 5 where sentence_2 stood left
+        seen = (r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses)
+        scale = scale_of(f"{place.name}, from left to right,", imported.trials, seen)
     report, origin = imported.report, origin_of(imported.responses)
     read, written = files_of_settings(settings)
     inputs = [*files, trials, *read]
@@ -75,6 +87,7 @@ def import_responses(
         "responses": report.responses,
         "participants": len(report.participants),
         "simulated_participants": origin.simulated,
+        "scale": str(scale),
         "notes": list(imported.notes),
         "problems": [
             {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
@@ -134,9 +147,15 @@ def simulate_people(
         lapses=settings.lapses,
         seed=seed,
     )
+    if answer is not None and people.scale is Scale.CHOICE:
+        raise InputError(
+            "The page that --server serves asks for confidence, and these trials ask for choices. "
+            "Simulate without --server, or make the design with --scale confidence."
+        )
+    participants = settings.in_all(len(people.groups))
     with watch.working("participants") as progress:
         if answer is None:
-            responses: Sequence[Response] = simulate_responses(people, settings.participants)
+            responses: Sequence[Response] = simulate_responses(people, participants)
         else:
             responses = answer(people, progress=progress)
     write_responses(out, responses)
@@ -144,7 +163,8 @@ def simulate_people(
         out,
         [trials, scores],
         model=model,
-        participants=settings.participants,
+        scale=str(people.scale),
+        participants=participants,
         noise_nats=people.noise,
         lapses=settings.lapses,
         seed=seed,
@@ -152,7 +172,7 @@ def simulate_people(
     )
     watch.remark(
         f"{out}: {counted(len(responses), 'response')} of "
-        f"{counted(settings.participants, 'artificial participant')} who follow {model} "
+        f"{counted(participants, 'artificial participant')} who follow {model} "
         f"with noise of {people.noise:.3g} nats."
     )
     return responses

@@ -21,6 +21,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.scale import Scale
     from contstim.steps.watching import Watcher
 
 _DEFAULTS = ReviewSettings()
@@ -33,6 +34,7 @@ def write_review_page(
     settings: ReviewSettings = _DEFAULTS,
     scores: Path | None = None,
     responses: Path | None = None,
+    scale: Scale | None = None,
     review: Sequence[Path] = (),
     earlier_rounds: Sequence[Path] = (),
     reviewer: str = "",
@@ -46,6 +48,7 @@ def write_review_page(
         settings: what is flagged.
         scores: log-probabilities of the sentences, shown on the page.
         responses: what people answered to these trials; how sure they are is shown on each item.
+        scale: of the responses, where neither their record nor the trials name it.
         review: what was decided already, shown on each item.
         earlier_rounds: reviews of what stood before, or of other tables of the study: what they
             say of items that are still as they were is shown, and all else passed over.
@@ -74,7 +77,7 @@ def write_review_page(
         scores=None if scores is None else ScoreTable.read(scores),
         review=earlier,
         reviewer=reviewer,
-        answers=None if responses is None else _answers(table, responses, watch),
+        answers=None if responses is None else _answers(table, responses, scale, watch),
     )
     kind, n_items = content.items[0].kind, len(content.items)
     if review and earlier is not None and not earlier.of_kind(kind):
@@ -91,7 +94,9 @@ def write_review_page(
     return content
 
 
-def _answers(table: Path, responses: Path, watch: Watcher) -> dict[str, ItemAnswers]:
+def _answers(
+    table: Path, responses: Path, scale: Scale | None, watch: Watcher
+) -> dict[str, ItemAnswers]:
     """What people answered to each trial, and how sure they are of it.
 
     They are those whom `analyze` keeps: who finished and passed their catch trials.
@@ -107,7 +112,7 @@ def _answers(table: Path, responses: Path, watch: Watcher) -> dict[str, ItemAnsw
             f"{responses} holds answers to trials, and {table} holds no trials. Review the table "
             "of trials that people saw, or leave out --responses."
         )
-    admission = admit(trials, read_responses(responses))
+    admission = admit(trials, read_responses(responses, trials, scale=scale))
     watch.remark(str(admission))
     watch.warn(admission.origin.warning)
     ratings: dict[str, list[float]] = {}
@@ -115,9 +120,10 @@ def _answers(table: Path, responses: Path, watch: Watcher) -> dict[str, ItemAnsw
     for response in admission.responses:
         ratings.setdefault(response.trial_id, []).append(float(response.rating))
         simulated[response.trial_id] += response.simulated
-    reliabilities = reliabilities_of(
+    rated = [
         (trial, np.array(ratings[trial.trial_id])) for trial in trials if trial.trial_id in ratings
-    )
+    ]
+    reliabilities = reliabilities_of(rated, admission.responses[0].scale)
     answers = {}
     for name, reliability in reliabilities.items():
         text, sureness = counted(len(ratings[name]), "answer"), None

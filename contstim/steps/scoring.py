@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from contstim.errors import InputError
 from contstim.models.contamination import contamination_facts, contamination_warnings
 from contstim.models.masked.rules import RULES
+from contstim.models.origins import model_origins
 from contstim.models.score_in_turn import (
     bounds_table,
     model_scores,
@@ -124,20 +125,22 @@ def score(
                 ]
     # Every table gets a record of how each model scored, without which numbers mean nothing.
     conventions = {scored.name: scored.convention for scored in scores}
+    origins = model_origins(model.specification for model in parse_models(models))
+    inputs, commits = [sentences, *origins.files], origins.commits
     if per_word:
         write_table(out, term_table(scores, stimuli, by_word=by == "word"))
     else:
         score_table(scores, stimuli).write(out)
     if standard_errors is not None:
         write_table(standard_errors, standard_error_table(scores, stimuli))
-        write_record(standard_errors, [sentences], models=conventions)
+        write_record(standard_errors, inputs, models=conventions, commits=commits)
     if bounds is not None:
         write_table(bounds, bounds_table(scores, stimuli))
-        write_record(bounds, [sentences], models=conventions)
+        write_record(bounds, inputs, models=conventions, commits=commits)
     contaminations = {scored.name: scored.contamination for scored in scores}
     rows = {"by": by, "boundary_correction": boundary_correction} if per_word else {}
     facts = contamination_facts(contaminations)
-    write_record(out, [sentences], models=conventions, **rows, **facts)
+    write_record(out, inputs, models=conventions, commits=commits, **rows, **facts)
     for warning in contamination_warnings(contaminations):
         watch.warn(warning)
     for scored in scores:

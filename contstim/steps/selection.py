@@ -11,12 +11,14 @@ from contstim.options import Help
 from contstim.steps.constraints import Uncapped, uncapped_words
 from contstim.steps.pairs import PairCounts, remark_stayed
 from contstim.steps.watching import SILENT
+from contstim.stimuli import Condition
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.optimization.selection.certificate import TripletSelection
+    from contstim.reviews import ReviewedItem
     from contstim.steps.watching import Watcher
 
 
@@ -63,6 +65,7 @@ def choose_triplets(
     *,
     settings: SelectionSettings,
     review: Sequence[Path] = (),
+    earlier: Sequence[Path] = (),
     watch: Watcher = SILENT,
 ) -> TripletSelection:
     """Select the most controversial triplets for each pair of models.
@@ -76,6 +79,9 @@ def choose_triplets(
         settings: how triplets are selected.
         review: reviews of triplets selected before: no rejected one is chosen again, and of the
             others as many stay as the rules allow.
+        earlier: the tables of these triplets, and of the trials that they became: whether a review
+            holds them or not, they stay in their rows, new ones show no sentence of a trial that
+            stays, and quantiles are those of the certificate beside the earlier table.
         watch: told what is done.
 
     Raises:
@@ -85,8 +91,9 @@ def choose_triplets(
     from contstim.optimization.selection.triplet_question import TripletQuestion
     from contstim.optimization.selection.triplets import select_triplets
     from contstim.records import write_record
-    from contstim.reviews import read_reviews
-    from contstim.stimuli import read_triplets, write_triplets
+    from contstim.reviews import ItemKind
+    from contstim.steps.earlier import Earlier, in_place
+    from contstim.stimuli import Triplet, read_triplets, write_triplets
 
     tokens, counts = settings.tokens, settings.counts
     if (settings.token_balance is None) != (tokens is None):
@@ -100,6 +107,7 @@ def choose_triplets(
         uncapped=uncapped_words(settings.uncapped, settings.word_cap),
         token_balance=settings.token_balance,
         counts={} if counts is None else read_pair_counts(counts),
+        edges=_edges(earlier, settings),
     )
     candidates = read_triplets(triplets)
     # Left out here and not refused: searches that found nothing belong to any study
@@ -109,15 +117,29 @@ def choose_triplets(
             f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, whose "
             "sentences are not all different."
         )
+    stood = Earlier.read(review, earlier)
+    known = {triplet.triplet_id for triplet in distinct}
+
+    def holds(item: ReviewedItem) -> bool:
+        of_triplet = item.condition in (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
+        name = item.source_id if of_triplet else item.item_id
+        return name in known or not (of_triplet or item.kind is ItemKind.TRIPLET)
+
     selection = select_triplets(
         distinct,
         question,
         tokens=None if tokens is None else read_token_counts(tokens),
         seconds=settings.seconds,
-        review=read_reviews(review) if review else None,
+        review=stood.review(holds),
     )
     certificate = selection.certificate
-    write_triplets(out, selection.triplets)
+    chosen = in_place(
+        stood.of_kind(Triplet),
+        selection.triplets,
+        lambda each: each.triplet_id,
+        lambda each: (each.model_1, each.model_2),
+    )
+    write_triplets(out, chosen)
     certificate_path = Path(f"{out}.certificate.json")
     certificate.save(certificate_path)
     write_record(
@@ -127,6 +149,7 @@ def choose_triplets(
         triplets=str(triplets),
         per_pair=settings.per_pair,
         objective=settings.objective,
+        earlier=stood.files,
     )
     watch.remark(
         f"{out}: {counted(len(selection.triplets), 'triplet')}; objective "
@@ -135,3 +158,20 @@ def choose_triplets(
     )
     remark_stayed(certificate, "triplet", watch)
     return selection
+
+
+def _edges(
+    earlier: Sequence[Path], settings: SelectionSettings
+) -> dict[tuple[str, str, str], tuple[float, ...]]:
+    """The edges of quantile groups as they were, in certificates beside earlier tables."""
+    from contstim.documents import read_json_object
+    from contstim.optimization.selection.certificate import TripletCertificate
+
+    edges: dict[tuple[str, str, str], tuple[float, ...]] = {}
+    for path in earlier:
+        beside = Path(f"{path}.certificate.json")
+        if beside.is_file() and "objective_name" in read_json_object(beside):
+            certificate = TripletCertificate.load(beside)
+            if certificate.quantiles == (settings.quantiles or None):
+                edges |= {(one, two, model): each for one, two, model, each in certificate.edges}
+    return edges

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from contstim.experiments.design.golan2023 import PUBLISHED_CEILING
+from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, PUBLISHED_RATERS
 from contstim.options import Help
 
 
@@ -13,7 +13,14 @@ from contstim.options import Help
 class SimulationSettings:
     """How many artificial participants rate trials, and how well."""
 
-    participants: Annotated[int, Help("Participants in all.", at_least=1)] = 100
+    participants: Annotated[
+        int | None,
+        Help(
+            f"Participants in all; by default {PUBLISHED_RATERS} in each group, in a study as many "
+            "as [power] plans.",
+            at_least=1,
+        ),
+    ] = None
     noise: Annotated[
         float | None,
         Help(
@@ -27,3 +34,7 @@ class SimulationSettings:
     lapses: Annotated[
         float, Help("The share of trials rated without looking.", at_least=0, at_most=1)
     ] = 0.02
+
+    def in_all(self, groups: int) -> int:
+        """Participants in all, of so many groups."""
+        return self.participants or groups * PUBLISHED_RATERS

@@ -146,6 +146,7 @@ def search_triplets(
         contamination_facts,
         contamination_warnings,
     )
+    from contstim.models.origins import model_origins
     from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.allotment import read_allotment, specified, write_allotment
     from contstim.optimization.jobs.results import rename_columns, renamed
@@ -192,6 +193,9 @@ def search_triplets(
                 progress=progress,
             )
         conventions = results.conventions
+        # Not before the searches, which may fetch models from the hub
+        origins = model_origins(model.specification for model in (*named_models, *judges))
+        inputs += origins.files
         # The store knows models by specification; tables call them as the user does.
         results = renamed(results, [*judges, *named_models])
         facts = {
@@ -204,6 +208,7 @@ def search_triplets(
                 named.name: record_entry(named.specification, conventions[named.specification])
                 for named in named_models
             },
+            "commits": origins.commits,
             **_constraint_facts(plan, results, judges),
         }
         for path, export in (

@@ -10,6 +10,7 @@ from contstim.errors import InputError
 from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
+from contstim.models.origins import model_origins
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
 from contstim.records import write_record
 from contstim.steps.text_settings import VocabularySettings
@@ -97,13 +98,15 @@ def make_vocabulary(
     # Of all words offered, not of those that stay: the smallest number tells which model costs most
     # words
     n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
+    origins = model_origins(scorer.specification for scorer in scorers)
     counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
     write_record(
         out,
-        [text, published, settings.without, settings.blocked],
+        [text, published, settings.without, settings.blocked, *origins.files],
         [*([left_out] if text_words else []), *([table] if table else [])],
         min_count=settings.min_count,
         models=conventions(scorers),
+        commits=origins.commits,
         same_token_count=settings.same_token_count,
         words=counts,
         choice={name: value and str(value) for name, value in settings.word_choice.items()},

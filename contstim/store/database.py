@@ -156,6 +156,9 @@ def _explain(path: Path, error: Exception) -> str:
         )
     if "not a database" in str(error) or "malformed" in str(error):
         return f"{path} is not a readable study store ({error}). Move it away to start anew."
-    if "full" in str(error):
-        return f"{path} cannot grow: the disk is full. Make room, and run the same command again."
+    if "full" in str(error) or "disk I/O" in str(error):
+        return (
+            f"{path} cannot be written ({error}): the disk may be full, or files may not be as "
+            "large (ulimit -f). Make room, and run the same command again."
+        )
     return f"Cannot use {path} as a study store: {error}."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.platforms.registry import platform_named
+from contstim.files import path_inside
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings, PowerSettings
 from contstim.steps.simulation_settings import SimulationSettings
@@ -28,6 +29,7 @@ from contstim.study.places import (
     present,
     user_files,
 )
+from contstim.study.reviewed import earlier
 from contstim.study.sections import ResponsesSection, ReviewSection
 from contstim.study.stage import StudyStage
 from contstim.study.stimulus_stages import score_stage
@@ -36,6 +38,7 @@ from contstim.study.study import RESULTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from contstim.experiments.responses import Response
     from contstim.steps.watching import Watcher
     from contstim.study.places import StudyFiles
 
@@ -61,6 +64,7 @@ def design_stage(files: StudyFiles) -> StudyStage | None:
             settings=settings,
             seed=seed,
             review=files.decisions,
+            earlier=earlier(files, TRIALS),
             watch=watch,
         )
 
@@ -168,6 +172,8 @@ def responses_stage(files: StudyFiles) -> StudyStage | None:
     if section is None or section.file is not None:
         return None
     settings = part_of(section, SimulationSettings)
+    if settings.participants is None:
+        settings = replace(settings, participants=files.planned_participants)
     seed = files.study.seed
     reads: tuple[Path, ...]
     if section.simulate is not None:
@@ -184,7 +190,11 @@ def responses_stage(files: StudyFiles) -> StudyStage | None:
     else:
         platform = str(section.platform)
         reads = (TRIALS, *section.data)
-        options = {"platform": platform, "duplicates": section.duplicates}
+        options = {
+            "platform": platform,
+            "duplicates": section.duplicates,
+            "scale": section.scale,
+        }
 
         def step(watch: Watcher) -> None:
             from contstim.steps.responses import import_responses
@@ -195,6 +205,7 @@ def responses_stage(files: StudyFiles) -> StudyStage | None:
                 TRIALS,
                 RESPONSES,
                 duplicates=section.duplicates,
+                scale=section.scale,
                 watch=watch,
             )
 
@@ -208,6 +219,22 @@ def responses_file(files: StudyFiles) -> Path | None:
     return None if section is None else section.file or RESPONSES
 
 
+def responses_of(files: StudyFiles) -> tuple[Response, ...]:
+    """What people answered; empty where nothing is there yet.
+
+    Raises:
+        InputError: the table cannot be read.
+    """
+    from contstim.experiments.responses import read_responses
+    from contstim.stimuli import read_trials
+
+    path, section = responses_file(files), files.section("responses", ResponsesSection)
+    if section is None or path is None or not path.is_file():
+        return ()
+    trials = read_trials(TRIALS) if TRIALS.is_file() else ()
+    return read_responses(path, trials, scale=section.scale)
+
+
 def export_stages(files: StudyFiles) -> Iterator[StudyStage]:
     """Turn trials into an experiment, or into a public data set."""
     for platform, settings in files.study.exports.items():
@@ -215,7 +242,7 @@ def export_stages(files: StudyFiles) -> Iterator[StudyStage]:
 
 
 def _export_stage(platform: str, settings: Any) -> StudyStage:
-    out = RESULTS / "export" / platform
+    out = path_inside(RESULTS / "export", platform)
     place = platform_named(platform)
     exporter = None if place is None else place.exporter
     texts = tuple(out / name for name in (() if exporter is None else exporter.to_edit))
@@ -245,16 +272,24 @@ def _export_stage(platform: str, settings: Any) -> StudyStage:
 def analysis_stage(files: StudyFiles) -> StudyStage | None:
     """Say which models people agree with."""
     settings = files.section("analysis", AnalysisSettings)
-    responses = responses_file(files)
-    if settings is None or responses is None:
+    section, responses = files.section("responses", ResponsesSection), responses_file(files)
+    if settings is None or section is None or responses is None:
         return None
+    scale = section.scale
     seed = files.study.seed
 
     def step(watch: Watcher) -> None:
         from contstim.steps.analysis import analyze_responses
 
         analyze_responses(
-            TRIALS, responses, TRIAL_SCORES, ANALYSIS, settings=settings, seed=seed, watch=watch
+            TRIALS,
+            responses,
+            TRIAL_SCORES,
+            ANALYSIS,
+            settings=settings,
+            scale=scale,
+            seed=seed,
+            watch=watch,
         )
 
     return StudyStage(
@@ -263,6 +298,6 @@ def analysis_stage(files: StudyFiles) -> StudyStage | None:
         step,
         reads=(TRIALS, responses, TRIAL_SCORES, *user_files(settings)),
         writes=(ANALYSIS,),
-        options={"seed": seed, **options_of(settings)},
+        options={"seed": seed, "scale": scale, **options_of(settings)},
         libraries=STATISTICS,
     )

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError
+from contstim.files import is_file
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_models, parse_specification
+from contstim.scale import Scale
 from contstim.steps.constraints import read_fluency, read_plausible
 from contstim.study.places import StudyFiles
 from contstim.study.sections import (
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 
     from contstim.study.problems import Problems
     from contstim.study.study import Study
+    from contstim.study.toml_lines import Key
 
 _NEEDS_MODELS = ("scores", "pairs", "triplets")
+_OF_CONFIDENCE = ("jspsych", "jatos", "pcibex", "psychopy", "gorilla", "qualtrics")
 
 
 def check_study(study: Study, problems: Problems) -> None:
@@ -51,11 +55,11 @@ def check_study(study: Study, problems: Problems) -> None:
 def _check_texts(study: Study, problems: Problems) -> None:
     for name in ("training", "natural"):
         text = getattr(study.texts, name)
-        if text is not None and not embedded_text(text) and not Path(text).exists():
+        if text is not None and not embedded_text(text):
             remedy = "Give a file, or english:N for N sentences of the embedded English."
             if text.startswith("english"):
                 remedy = "Write english:N with a number, such as english:2000."
-            problems.add(("texts", name), f"there is no file {text!r}. {remedy}")
+            _check_file(Path(text), ("texts", name), problems, remedy)
     files = StudyFiles(study)
     needs_training = [m.name for m in study.models if m.training and not m.training.place.text]
     if study.texts.training is None:
@@ -69,9 +73,9 @@ def _check_texts(study: Study, problems: Problems) -> None:
             )
     for model in study.models:
         text = model.training.place.text if model.training else None
-        if text is not None and not embedded_text(text) and not Path(text).exists():
-            problems.add(("models", model.name, "text"), f"there is no file {text!r}.")
-        elif text is not None and embedded_text(text):
+        if text is not None and not embedded_text(text):
+            _check_file(Path(text), ("models", model.name, "text"), problems)
+        elif text is not None:
             problems.add(
                 ("models", model.name, "text"),
                 "a model of its own text takes a file; english:N stands under [texts].",
@@ -112,9 +116,18 @@ def _check_files(study: Study, problems: Problems) -> None:
             paths = value if isinstance(value, tuple) else (value,)
             for path in paths:
                 # What the study itself writes will be there, such as responses for a data set
-                if isinstance(path, Path) and RESULTS not in path.parents and not path.exists():
-                    key = (*section.split("."), name)
-                    problems.add(key, f"there is no file {str(path)!r}.")
+                if isinstance(path, Path) and RESULTS not in path.parents:
+                    if name == "library" and path.is_dir():
+                        continue  # the only folder that is read
+                    _check_file(path, (*section.split("."), name), problems)
+
+
+def _check_file(path: Path, key: Key, problems: Problems, remedy: str = "") -> None:
+    if not is_file(path):
+        what = (
+            f"{str(path)!r} is not a file" if path.exists() else f"there is no file {str(path)!r}"
+        )
+        problems.add(key, f"{what}. {remedy}".rstrip())
 
 
 def _check_sections(study: Study, problems: Problems) -> None:
@@ -137,6 +150,12 @@ def _check_sections(study: Study, problems: Problems) -> None:
     for platform in study.exports:
         if "design" not in sections:
             problems.add(("export", platform), "trials are exported: the study needs [design].")
+        elif sections["design"].scale is Scale.CHOICE and platform in _OF_CONFIDENCE:
+            problems.add(
+                ("export", platform),
+                'asks for confidence, and [design] has scale = "choice": leave one of them out. '
+                "[export.csv] writes a table for a program of your own.",
+            )
     responses = sections.get("responses")
     if isinstance(responses, ResponsesSection):
         _check_responses(study, responses, problems)
@@ -249,7 +268,7 @@ class Counts:
 
     @property
     def sentences(self) -> int:
-        """How many natural sentences the study needs at least, each of which serves once."""
+        """How many natural sentences the study needs at least, where each serves once."""
         fillers = self.groups * (2 * self.random_per_group + self.catch_per_group)
         return self.model_pairs * (self.searched + 2 * self.pairs) + fillers
 
@@ -279,7 +298,7 @@ def most_sentences(study: Study) -> int | None:
     if embedded is not None:
         return embedded.sentences
     path = files.natural if files.natural_text is None else files.natural_text
-    if path is None or study.texts.prose or not path.exists():
+    if path is None or study.texts.prose or not is_file(path):
         return None
     with path.open("rb") as file:
         return sum(1 for line in file if line.strip())
@@ -321,7 +340,7 @@ def _check_numbers(study: Study, problems: Problems) -> None:
         problems.add(
             ("texts", "natural") if study.texts.natural else ("sentences", "file"),
             f"holds {most:,} sentences at most, and the study needs {counts.sentences:,} natural "
-            f"ones, each of which serves once: give more text, or ask for less.",
+            f"ones, so that none has to serve twice: give more text, or ask for less.",
         )
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from contstim.corpus import read_lines
 from contstim.errors import ContstimError, InputError
 from contstim.files import write_text
+from contstim.locks import lock_holder
 from contstim.records import now
 from contstim.reporting.report import (
     Bullets,
@@ -35,7 +36,7 @@ from contstim.reporting.report import (
 )
 from contstim.study import page_experiment as experiment
 from contstim.study import page_materials as materials
-from contstim.study.places import PAIRS, TRIALS, StudyFiles
+from contstim.study.places import LOCK, PAIRS, TRIALS, StudyFiles
 from contstim.study.stage_records import (
     Examination,
     State,
@@ -44,7 +45,14 @@ from contstim.study.stage_records import (
     size_of,
 )
 from contstim.study.stages import stages_of
-from contstim.study.status import StageState, size_text, stage_states, state_of
+from contstim.study.status import (
+    RUNNING,
+    WAITS,
+    StageState,
+    size_text,
+    stage_states,
+    state_of,
+)
 from contstim.version import __version__
 from contstim.wording import counted
 
@@ -57,8 +65,9 @@ if TYPE_CHECKING:
 
 PAGE = Path("index.html")
 GENERATOR = "contstim run"
-WAITS = "waits"
 _DIGEST = "contstim-study"
+_RUNNING = "contstim-running"
+_KILLED = "the run ended without a word: it was killed, or the machine stopped."
 _LONGEST = 600  # characters of a message; the terminal has all of it
 
 # Heading, what stands under it, and the stages that it is made of
@@ -150,15 +159,15 @@ def _progress(study: Study, states: Sequence[StageState], moment: Moment) -> Ite
     elif moment.running is not None:
         yield Paragraph(
             (
-                strong(f"Running: {moment.running.name}"),
-                f" ({moment.running.about}), since {_moment_text(moment.since)} UTC. Reload this "
-                "page to see how far it is. If nothing changes, ",
+                strong(f"Running when this page was written: {moment.running.name}"),
+                f" ({moment.running.about}), begun {_moment_text(moment.since)} UTC. Reload this "
+                "page to see how far it is. A run that was killed cannot say so here: ",
                 code(f"contstim status {study.path.name}"),
-                " says what stands.",
+                " says whether it goes on, and corrects this page.",
             )
         )
     text.append(f"{done:,} of {counted(len(states), 'stage')} done")
-    for name in (State.STALE, State.BEGUN, State.NOT_DONE, WAITS):
+    for name in (State.STALE, State.INTERRUPTED, State.NOT_DONE, WAITS):
         number = sum(state.state == name for state in states)
         text.append(f", {number:,} {name}" if number else "")
     # What stands here is that of the last change: a page that says nothing new is not written
@@ -196,7 +205,7 @@ def _stage_table(states: Sequence[StageState], moment: Moment) -> Iterator[Part]
     for state in states:
         what, because = state.state, state.because
         if moment.running is not None and moment.running.name == state.stage:
-            what = "stopped" if moment.stopped else "running"
+            what = "stopped" if moment.stopped else RUNNING
         record = read_stage_record(state.stage)
         if record is not None and record.warnings:
             because = "; ".join(
@@ -322,24 +331,24 @@ class LivePage:
     def doing(self, stage: StudyStage) -> Iterator[None]:
         """Say that a stage is being done, and, if it fails, why it stopped."""
         moment = Moment(stage, now())
-        self._write(moment)
+        self.write(moment)
         try:
             yield
         except BaseException as error:
             why = str(error) if isinstance(error, ContstimError) else type(error).__name__
             why = "it was interrupted." if isinstance(error, KeyboardInterrupt) else why
             with suppress(ContstimError):  # the first error is what a user has to read
-                self._write(replace(moment, stopped=why))
+                self.write(replace(moment, stopped=why))
             raise
         record = read_stage_record(stage.name)
         self._reached[stage.name] = state_of(Examination(stage, State.DONE, record=record))
-        self._write(Moment())
+        self.write(Moment())
 
     def close(self) -> None:
         """Write the page once more, if it does not say already what stands now."""
         if self._before.get(_DIGEST) != self._digest():
             states = None if len(self._reached) < len(self._stages) else self._states()
-            self._write(Moment(), states)
+            self.write(Moment(), states)
 
     def _states(self) -> list[StageState]:
         """Of stages that a run has not reached it is not yet known whether they still hold."""
@@ -350,9 +359,12 @@ class LivePage:
                 record = read_stage_record(stage.name)
                 begun = begun_with(stage) is not None
                 state = state_of(
-                    Examination(stage, State.BEGUN if begun else State.NOT_DONE, record=record)
+                    Examination(
+                        stage, State.INTERRUPTED if begun else State.NOT_DONE, record=record
+                    )
                 )
-                state = state if record is None else replace(state, state=WAITS)
+                if record is not None:
+                    state = replace(state, state=WAITS, because="those before it first")
             states.append(state)
         return states
 
@@ -368,13 +380,31 @@ class LivePage:
         text = json.dumps(basis, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def _write(self, moment: Moment, states: Sequence[StageState] | None = None) -> None:
+    def write(self, moment: Moment, states: Sequence[StageState] | None = None) -> None:
+        """Write the page of a moment, with the states of stages where they are known."""
         # What runs or has stopped is of this moment: such a page is always written anew
         digest = "" if moment.running else self._digest()
         report = _report(self._study, states or self._states(), moment)
-        meta = {**report.meta, _DIGEST: digest}
+        running = moment.running is not None and not moment.stopped
+        meta = {**report.meta, _DIGEST: digest, **({_RUNNING: "yes"} if running else {})}
         write_text(PAGE, replace(report, meta=meta).html())
         self._before = meta
+
+
+def correct_page(study: Study) -> None:
+    """Say on the page of a study that its run ended, where it was killed and could not say so.
+
+    A page that cannot be written stays as it is.
+    """
+    states = stage_states(study)
+    with chdir(study.folder):
+        if _RUNNING not in _meta_of(PAGE) or lock_holder(LOCK) is not None:
+            return
+        stages = stages_of(study)
+        at = next((s for s in stages if begun_with(s) is not None), None)
+        moment = Moment() if at is None else Moment(at, stopped=_KILLED)
+        with suppress(InputError):
+            LivePage(study, stages).write(moment, states)
 
 
 _META = re.compile(r'<meta name="([\w-]+)" content="([^"]*)">')

@@ -65,6 +65,10 @@ def design_part(files: StudyFiles) -> Iterator[Part]:
             *((f"trials: {name}", f"{number:,}") for name, number in conditions.items()),
         ],
     )
+    if changed := facts_of(TRIALS).get("changed"):
+        rows = [(f"{c['row']:,}", f"{c['group']}", c["before"], c["now"]) for c in changed]
+        title = f"{len(changed):,} of {counted(len(trials), 'trial')} changed after the review"
+        yield Details(title, [Table(("row", "group", "before", "now"), rows, texts=4)])
     yield from _cautions("design", "power", "analysis")
     figure = Path(f"{TRIALS}.summary.png")
     if figure.is_file():
@@ -186,11 +190,15 @@ def power_part(files: StudyFiles) -> Iterator[Part]:
         if first != "":
             accuracies.setdefault(scope, []).append(float(accuracy))
     table = read_table(sizes)
-    names = ("scope", "first", "significantly_better", "detectable_difference")
+    names = (
+        *("scope", "first_low", "first_high"),
+        *("significantly_better_low", "significantly_better_high", "detectable_difference"),
+    )
     columns = zip(*(table[name] for name in names), strict=True)
     planned: dict[str, tuple[Value, ...]] = {}  # the first row of a scope is that of the design
     for scope, *rates, least in columns:
-        shares = [f"{float(rate):.0%}" for rate in rates]
+        ends = [f"{float(rate):.0%}" for rate in rates]
+        shares = [" to ".join(dict.fromkeys(ends[place : place + 2])) for place in (0, 2)]
         accuracy = f"{fmean(accuracies[scope]):.3f}"
         difference = f"{float(least):.3f}" if least != "" else "–"
         planned.setdefault(scope, (scope, *shares, accuracy, difference))
@@ -200,7 +208,8 @@ def power_part(files: StudyFiles) -> Iterator[Part]:
     whom = (
         "People follow all models, as in the pilot"
         if AS_MEASURED in followed
-        else "Each model in turn is planted as the one that people follow"
+        else "Each model in turn is planted as the one that people follow most, and ranges are for "
+        "close and for distant rivals"
     )
     yield Paragraph(
         f"{whom}, in experiments with new people and new items: how often the model that predicts "
@@ -288,10 +297,7 @@ def _accuracies(path: Path) -> Iterator[Part]:
 
 def simulated_warning(files: StudyFiles) -> str:
     """What stands above everything where answers are artificial; empty where people gave all."""
-    from contstim.experiments.responses import origin_of, read_responses
-    from contstim.study.experiment_stages import responses_file
+    from contstim.experiments.responses import origin_of
+    from contstim.study.experiment_stages import responses_of
 
-    path = responses_file(files)
-    if path is None or not path.is_file():
-        return ""
-    return origin_of(read_responses(path)).warning
+    return origin_of(responses_of(files)).warning

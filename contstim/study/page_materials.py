@@ -251,6 +251,8 @@ def items_part(files: StudyFiles) -> Iterator[Part]:
         groups = []
         for pairs in _by_models(read_pairs(PAIRS)).values():
             best_pair = max(pairs, key=_rank_difference)
+            if not best_pair.controversial:
+                continue
             title = f"{best_pair.model_1} against {best_pair.model_2}"
             groups.append((title, [pairs_table([best_pair], scores)]))
         if groups:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.checksums import checksum
-from contstim.files import is_file
+from contstim.files import is_file, path_inside
 from contstim.models.ngram.counts import counts_path
-from contstim.models.specifications import NamedSpecification, parse_specification
+from contstim.models.origins import model_origins
+from contstim.models.specifications import NamedSpecification
 from contstim.models.training_text import training_text_of, training_text_path
 from contstim.steps.constraints import read_fluency, read_plausible
+from contstim.steps.design import DesignSettings, PowerSettings
 from contstim.steps.settings_files import files_of_settings
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 
@@ -28,6 +30,9 @@ _Kind = TypeVar("_Kind")
 
 STORE = RESULTS / "contstim.sqlite"
 """Scores as they come; a memory for later runs, not a result."""
+
+LOCK = RESULTS / ".lock"
+"""Held by the process that runs the study."""
 
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 VOCABULARY, NATURAL = RESULTS / "vocabulary.txt", RESULTS / "natural.txt"
@@ -62,6 +67,22 @@ _PLACES_OF_WORK = frozenset(
 )
 
 
+def check_links() -> None:
+    """Refuse links in what a study writes that lead out of its folder, which is the current one.
+
+    A study is handed on as a folder, and what it writes, and whoever gets an archive of it reads,
+    must not be a file elsewhere.
+
+    Raises:
+        InputError: there is such a link.
+    """
+    folders = (RESULTS, ARCHIVED)
+    inside = (path for folder in folders for path in folder.rglob("*"))
+    for path in (Path("index.html"), *folders, *inside):
+        if path.is_symlink():
+            path_inside("", path.as_posix())
+
+
 class StudyFiles:
     """The files of a study that its stages read, of the user or written by stages before."""
 
@@ -74,9 +95,22 @@ class StudyFiles:
         return settings if isinstance(settings, kind) else None
 
     @property
+    def planned_participants(self) -> int | None:
+        """How many people are to take part, by [power] and [design]; None if [power] is lacking."""
+        design, power = self.section("design", DesignSettings), self.section("power", PowerSettings)
+        if design is None or power is None:
+            return None
+        return (power.power_groups or design.groups) * power.participants
+
+    @property
     def specifications(self) -> tuple[str, ...]:
         """The models, as steps take them."""
         return tuple(model.text for model in self.study.models)
+
+    @property
+    def bare_specifications(self) -> tuple[str, ...]:
+        """The same without the names that the study gives them."""
+        return tuple(model.specification for model in self.study.models)
 
     @property
     def models(self) -> tuple[Path, ...]:
@@ -169,7 +203,7 @@ def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path
 
     way = {name: value for name, value in options.items() if name not in _OF_A_STORE}
     # Words that are excluded may become more; of all other files the content counts
-    files = [*user_files(settings), *judge_files(settings)]
+    files = [*user_files(settings), *model_origins(judges_of(settings)).files]
     files += [Path(text) for text in settings.allow or () if is_file(text)]
     way["files"] = {path.as_posix(): checksum(path) for path in files}
     text = json.dumps(way, sort_keys=True, default=str)
@@ -188,15 +222,14 @@ def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path
     return path
 
 
-def judge_files(settings: TripletSettings) -> tuple[Path, ...]:
-    """What the model is loaded from that judges sentences of a search, where it is on this disk."""
-    judges = []
+def judges_of(settings: TripletSettings) -> tuple[str, ...]:
+    """The specification of the model that judges sentences of a search; none where none does."""
+    judges: list[NamedSpecification] = []
     if settings.fluency is not None:
         judges += [NamedSpecification.parse(text) for text in read_fluency(settings.fluency)[0]]
     if settings.plausible is not None:
         judges += present(read_plausible(settings.plausible)[1])
-    places = (Path(parse_specification(judge.specification).location) for judge in judges)
-    return tuple(path for path in places if path.exists())
+    return tuple(judge.specification for judge in judges)
 
 
 def options_of(settings: Any) -> dict[str, Any]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from contextlib import chdir
 from dataclasses import dataclass
+from itertools import permutations
 from math import ceil
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from contstim.errors import ContstimError
 from contstim.experiments.analysis.inference import (
@@ -20,16 +23,19 @@ from contstim.experiments.analysis.inference import (
 )
 from contstim.experiments.design.discoveries import crossed_instead
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
+from contstim.optimization.selection.demand import Stratum
+from contstim.scores import ScoreTable
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import PowerSettings
+from contstim.steps.pairs import PairSettings
 from contstim.steps.selection import SelectionSettings
 from contstim.steps.watching import SILENT
 from contstim.stimuli import read_stimuli
 from contstim.study.amounts import StudyNumbers, count_cautions, numbers_of
 from contstim.study.feasibility import counts_of, most_sentences
-from contstim.study.places import StudyFiles, triplet_store
+from contstim.study.places import SCORES, StudyFiles, triplet_store
 from contstim.study.rehearsal import MOST_SECONDS, Speeds, rehearse
-from contstim.study.sections import TripletsSection
+from contstim.study.sections import ResponsesSection, TripletsSection
 from contstim.study.stage_records import read_stage_record
 from contstim.study.stages import stages_of
 from contstim.study.status import stage_states
@@ -38,7 +44,7 @@ from contstim.tables import columns_of, frame_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pandas import DataFrame
 
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
 
 _USUAL_CANDIDATES = 10  # searched for each triplet that is selected: 100 and 10 in the 2023 study
 _FEWEST_CANDIDATES = 2
+_FEWEST_SCORED = 40  # sentences whose median says something
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,9 @@ class StudyPlan:
         stages: in their order.
         numbers: what the design comes to.
         supply: of natural sentences; None in a study that needs none.
+        admissible: (model that rejects, model that accepts, natural sentences that pairs of these
+            may be made of): about as many, of the scores or of what was scored for the
+            measurement; empty where neither says.
         tests: what the tests of the analysis can show, in sentences; empty without groups.
         cautions: what could fail or disappoint, in sentences.
         measured: whether the times rest on a rehearsal.
@@ -109,6 +119,7 @@ class StudyPlan:
     stages: tuple[StagePlan, ...]
     numbers: StudyNumbers
     supply: SentenceSupply | None
+    admissible: tuple[tuple[str, str, int], ...]
     tests: str
     cautions: tuple[str, ...]
     measured: bool
@@ -174,12 +185,14 @@ def plan_study(
             plans.append(
                 StagePlan(row.stage, row.state, what, row.because, time.seconds, time.basis)
             )
+        admissible = () if "pairs" not in undone else _admissible(study, speeds, supply)
         tests, limits = _tests(study)
         cautions = (
             *count_cautions(study),
             *_candidates(study),
             *_word_caps(study, numbers, speeds),
             *_supply_cautions(supply),
+            *_rival_cautions(study, admissible),
             *limits,
             *speeds.cautions,
         )
@@ -187,6 +200,7 @@ def plan_study(
         tuple(plans),
         numbers,
         supply,
+        admissible,
         tests,
         tuple(dict.fromkeys(cautions)),
         bool(measure and undone),
@@ -256,6 +270,44 @@ def _supply_cautions(supply: SentenceSupply | None) -> Iterator[str]:
             f"once, and {about} {supply.available or 0:,}: give {supply.lacking:,} more, loosen "
             f"[sentences] or enlarge [vocabulary], or ask for less."
         )
+
+
+def _admissible(
+    study: Study, speeds: Speeds, supply: SentenceSupply | None
+) -> tuple[tuple[str, str, int], ...]:
+    """How many natural sentences the models tell apart, by who rejects and who accepts them."""
+    names = [model.name for model in study.models]
+    pairs = StudyFiles(study).section("pairs", PairSettings)
+    if pairs is None or len(names) < 2:
+        return ()
+    share = 1.0
+    scores = read_stage_record("scores")
+    if scores is not None and not speeds.scores and SCORES.is_file():
+        log_probs = np.stack([ScoreTable.read(SCORES).column(name) for name in names], axis=1)
+    else:
+        of_models = [speeds.scores.get(name, {}) for name in names]
+        common = [s for s in of_models[0] if all(s in scored for scored in of_models)]
+        if len(common) < _FEWEST_SCORED or supply is None or supply.available is None:
+            return ()
+        log_probs = np.array([[scored[s] for scored in of_models] for s in common])
+        share = supply.available / len(common)
+    whole = Stratum(0, np.arange(len(log_probs)), log_probs, {}, agreeing=pairs.agreeing)
+    numbers = whole.admissible(np.ones(len(log_probs), dtype=np.bool_)) * share
+    sources = permutations(names, 2)
+    return tuple((*pair, round(n)) for pair, n in zip(sources, numbers.tolist(), strict=True))
+
+
+def _rival_cautions(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterator[str]:
+    """Models too much alike for as many natural pairs as are asked for."""
+    pairs = StudyFiles(study).section("pairs", PairSettings)
+    for reject, accept, number in admissible:
+        if pairs is not None and pairs.counts is None and number < pairs.per_pair:
+            yield (
+                f"[pairs] {reject} and {accept} are much alike: about {number:,} natural sentences "
+                f"are below the median of {reject} and at or above that of {accept}, and "
+                f"{counted(pairs.per_pair, 'pair')} need as many. Give more sentences, ask for "
+                f"fewer pairs, or compare other models."
+            )
 
 
 def _candidates(study: Study) -> Iterator[str]:
@@ -329,6 +381,16 @@ def _tests(study: Study) -> tuple[str, list[str]]:
             cautions.append(
                 f"[power] takes {power.smallest_effect:g} for the smallest difference that "
                 f"matters, [analysis] {settings.smallest_effect:g}: state one in both."
+            )
+    responses = files.section("responses", ResponsesSection)
+    planned = files.planned_participants
+    if responses is not None and planned is not None and responses.simulate is not None:
+        simulated = responses.participants or planned
+        if simulated != planned:
+            cautions.append(
+                f"[power] plans {planned:,} participants, and the preregistration says so, "
+                f"[responses] simulates {simulated:,}: leave out the participants of [responses] "
+                "to simulate as many as are planned."
             )
     if not counts.groups or counts.models < 2:
         return "", cautions

@@ -47,12 +47,12 @@ class Problems:
     Attributes:
         path: of the file, for messages.
         text: of the file.
-        problems: so far, in the order in which they were noticed.
+        problems: so far, each once, in the order in which they were noticed.
     """
 
     path: Path
     text: str
-    problems: list[StudyProblem] = field(default_factory=list)
+    problems: dict[StudyProblem, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._lines = lines_of_keys(self.text)
@@ -61,9 +61,7 @@ class Problems:
         """A problem of a key, such as `("pairs", "per_pair")`."""
         # Settings speak of options, which are keys here
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
-        problem = StudyProblem(line_of(self._lines, key) or 0, key_text(key), text)
-        if problem not in self.problems:
-            self.problems.append(problem)
+        self.problems[StudyProblem(line_of(self._lines, key) or 0, key_text(key), text)] = None
 
     def refuse_unknown(self, table: Key, keys: Iterable[str], known: Iterable[str]) -> None:
         """A problem for each key of a table that there is not, with the nearest that there is."""
@@ -76,6 +74,18 @@ class Problems:
                 )
                 what = "section" if not table else "key"
                 self.add((*table, key), f"there is no such {what}; {remedy}")
+
+    def refuse_null_characters(self, value: object, key: Key = ()) -> None:
+        """A problem for each key and text, in tables and lists, that holds a null character."""
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                self.refuse_null_characters(name, (*key, name))
+                self.refuse_null_characters(inner, (*key, name))
+        elif isinstance(value, list):
+            for inner in value:
+                self.refuse_null_characters(inner, key)
+        elif isinstance(value, str) and "\0" in value:
+            self.add(key, "holds a null character (\\u0000): leave it out.")
 
     def concern(self, section: str) -> bool:
         """Whether there is a problem of a section, from which others may only follow."""
@@ -94,6 +104,5 @@ class Problems:
 
 def key_text(key: Key) -> str:
     """A key as a user finds it in the file, such as `[pairs] per_pair`."""
-    if len(key) == 1:
-        return f"[{key[0]}]"
-    return f"[{key[0]}] {'.'.join(key[1:])}"
+    section, *names = (name.replace("\0", "\\u0000") for name in key)
+    return f"[{section}] {'.'.join(names)}".rstrip()

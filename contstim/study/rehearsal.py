@@ -97,6 +97,7 @@ class Speeds:
         natural: how many natural sentences there are; None where that is not known.
         exact: whether that is counted, and not estimated from a sample.
         scoring: by the model's name.
+        scores: of the natural sentences that were scored meanwhile, by the model's name.
         searches: by the names of two models.
         settled: triplets that have been found already and stay, likewise.
         words: different words of the vocabulary that count under a cap on words, at least.
@@ -112,6 +113,7 @@ class Speeds:
     natural: int | None = None
     exact: bool = False
     scoring: dict[str, ScoringSpeed] = field(default_factory=dict)
+    scores: dict[str, dict[Sentence, float]] = field(default_factory=dict)
     searches: dict[tuple[str, str], SearchSpeed] = field(default_factory=dict)
     settled: dict[tuple[str, str], int] = field(default_factory=dict)
     words: int | None = None
@@ -453,7 +455,9 @@ class _Rehearsal:
         usable = [s for s, reason in zip(naturals, reasons, strict=True) if reason is None]
         if not usable:
             raise ContstimError(f"it can score no natural sentence: {reasons[0]}")
-        seconds = _seconds_a_sentence(scorer, usable, _OF_MODEL / 2 * self._scale)
+        scores: dict[Sentence, float] = {}
+        seconds = _seconds_a_sentence(scorer, usable, _OF_MODEL / 2 * self._scale, scores)
+        self.speeds.scores[model.name] = scores
         stored = 0
         if self.speeds.exact and (self.folder / "store.sqlite").exists():
             from contstim.store import Store
@@ -532,16 +536,22 @@ class _Rehearsal:
         )
 
 
-def _seconds_a_sentence(scorer: Scorer, sentences: list[Sentence], seconds: float) -> float:
-    """Score blocks that grow until the time is up; the first one alone warms up."""
+def _seconds_a_sentence(
+    scorer: Scorer, sentences: list[Sentence], seconds: float, scores: dict[Sentence, float]
+) -> float:
+    """Score blocks that grow until the time is up; the first one alone warms up.
+
+    The scores are added to those given.
+    """
     some = cycle(sentences)
     scorer.scores([next(some)])
     size, scored, spent = 4, 0, 0.0
     while spent < seconds and scored < 4 * len(sentences):
         block = list(islice(some, size))
         began = perf_counter()
-        scorer.scores(block)
+        of_block = scorer.scores(block)
         spent += perf_counter() - began
+        scores.update(zip(block, of_block.tolist(), strict=True))
         scored += len(block)
         # A block is not to take longer than what is left
         if spent / scored * 2 * size < seconds - spent:

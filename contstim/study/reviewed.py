@@ -1,12 +1,29 @@
-"""Which of the files that reviewers saved are about which stimuli."""
+"""Files that reviewers saved, by what they are about, and what stood before their reviews."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from contstim.study.places import ARCHIVED
+from contstim.study.study import RESULTS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from contstim.study.places import StudyFiles
+
+
+def earlier(files: StudyFiles, *tables: Path) -> tuple[Path, ...]:
+    """The tables as they stood before a review, or as they stand in the archive of a study.
+
+    They are the study's own results: so what nobody rejects stays, from one review to the next.
+    """
+    if not files.decisions:
+        return ()
+    archived = {table: ARCHIVED / table.relative_to(RESULTS) for table in tables}
+    found = (t if t.is_file() else archived[t] for t in tables)
+    return tuple(path for path in found if path.is_file())
 
 
 def decisions_about(

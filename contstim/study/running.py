@@ -16,6 +16,7 @@ from contstim.locks import file_lock
 from contstim.records import now, recorded_as
 from contstim.steps.watching import SILENT, Watcher
 from contstim.study.page import LivePage
+from contstim.study.places import LOCK, check_links
 from contstim.study.stage_records import (
     Examination,
     StageRecord,
@@ -24,6 +25,7 @@ from contstim.study.stage_records import (
     begun_path,
     begun_with,
     checksums,
+    commits_of,
     examine,
     files_in_folders,
     records_of,
@@ -35,6 +37,7 @@ from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
@@ -134,7 +137,7 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
         for path in stage.writes:
             # An export replaces its own files, and keeps the texts that the user has edited
             if path.is_dir() and not stage.texts:
-                shutil.rmtree(path)
+                _remove(path)
         write_text(begun_path(stage), _text(basis))
     listener = _Listener(watch)
     started = perf_counter()
@@ -144,6 +147,8 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
             listener.warn(line)
     # Texts for the user to edit are there now, if they were lacking before
     basis["reads"] |= checksums(stage.texts)
+    # And so are models that the step has fetched from the hub
+    basis["commits"] = commits_of(stage)
     record = StageRecord(
         stage.name,
         **basis,
@@ -157,7 +162,7 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
         complete=bool(getattr(result, "complete", True)),
     )
     record.write()
-    begun_path(stage).unlink(missing_ok=True)
+    _remove(begun_path(stage))
     return record
 
 
@@ -188,8 +193,9 @@ class _Listener(Watcher):
 @contextmanager
 def _alone() -> Iterator[None]:
     """Keep other processes from running the same study at the same time."""
+    check_links()  # before the lock, which is the first file that is written
     holder = f"process {os.getpid()}"
-    with file_lock(RESULTS / ".lock", holder) as other:
+    with file_lock(LOCK, holder) as other:
         if other is not None:
             raise InputError(
                 f"This study is being run already, by {other or 'another process'}. Wait until "
@@ -201,10 +207,17 @@ def _alone() -> Iterator[None]:
 def _remove_partial_files() -> None:
     """Remove what a process that was killed was just writing; the lock says that none is."""
     for path in RESULTS.rglob(".*.partial"):
-        if path.is_dir():
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    try:
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
-            path.unlink()
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot remove {path}: {error.strerror or error}.") from error
 
 
 def _place_of(name: str, stages: Sequence[StudyStage]) -> list[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hint
 from contstim.errors import ContstimError
 from contstim.models.training.settings import TrainingPrecision
 from contstim.options import Help
+from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings, PowerSettings
 from contstim.steps.execution import ScoringExecution
@@ -112,6 +113,8 @@ class ResponsesSection(SimulationSettings):
         data: files of the platform.
         duplicates: of several ratings of a trial by a person: all, the first, or the last.
         simulate: the model that artificial participants follow.
+        scale: of a table or of a platform's data: confidence or choice; by default that of the
+            design.
     """
 
     file: Path | None = None
@@ -119,6 +122,7 @@ class ResponsesSection(SimulationSettings):
     data: tuple[Path, ...] = ()
     duplicates: Literal["all", "first", "last"] = "all"
     simulate: str | None = None
+    scale: Scale | None = None
 
 
 SECTIONS: dict[str, type[Any]] = {
@@ -221,7 +225,7 @@ def _in_words(detail: ErrorDetails) -> str:
     value, kind, context = detail["input"], detail["type"], detail.get("ctx", {})
     if kind == "missing":
         return "is missing."
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         return f"{value!r} is not one of {context['expected']}."
     if kind in ("too_long", "too_short"):
         return f"{value!r} has the wrong length: expected {context.get('max_length')} values."

@@ -24,6 +24,7 @@ class StudyStage:
         writes: the files and folders that it writes; all of each folder is its own.
         options: all that a user may choose about it, as JSON has it.
         libraries: those whose version may change the result.
+        models: specifications of the models that it loads, whose commits on the hub count.
         texts: files in its folders that it writes where they are lacking, for the user to edit;
             what the user made of them, it reads.
     """
@@ -35,6 +36,7 @@ class StudyStage:
     writes: tuple[Path, ...]
     options: Mapping[str, Any]
     libraries: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     texts: tuple[Path, ...] = ()
 
     @property

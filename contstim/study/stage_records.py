@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 from contstim.checksums import checksum, files_of, is_record
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError
-from contstim.files import write_text
+from contstim.files import path_inside, write_text
+from contstim.models.origins import model_origins
 from contstim.records import record_path as record_path_of
 from contstim.records import versions
 from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from contstim.study.stage import StudyStage
 
 FOLDER = RESULTS / "stages"
+_BASIS = ("options", "reads", "versions", "commits")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class StageRecord:
         options: as in `Stage.options`.
         reads: the checksum of each path that was read.
         versions: of contstim and of the stage's libraries.
+        commits: of models on the hub, by their names there.
         writes: the checksum of each path that was written.
         files: the checksum of each file in the folders that were written.
         records: the checksum of each record beside or in what was written.
@@ -59,6 +62,7 @@ class StageRecord:
     date: str
     seconds: float
     size: int
+    commits: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     complete: bool = True
 
@@ -71,7 +75,7 @@ class StageRecord:
 def record_path(stage: str) -> Path:
     """Where the record of a stage stands, from the study's folder."""
     # Names of models have blanks and dashes, and no plus
-    return FOLDER / f"{stage.replace(' ', '+')}.json"
+    return path_inside(FOLDER, f"{stage.replace(' ', '+')}.json")
 
 
 def read_stage_record(stage: str) -> StageRecord | None:
@@ -99,7 +103,7 @@ class State(StrEnum):
 
     DONE = "done"
     STALE = "stale"
-    BEGUN = "begun"
+    INTERRUPTED = "interrupted"
     NOT_DONE = "not done"
 
 
@@ -110,7 +114,7 @@ class Examination:
     Attributes:
         stage: which.
         state: as files are now.
-        reasons: why it is stale.
+        reasons: why it is stale, interrupted, or not done although it was.
         record: of when it was done; None if it never was.
         edited: files that it wrote and that have been changed since.
     """
@@ -173,6 +177,11 @@ def stage_versions(stage: StudyStage) -> dict[str, str]:
     return {name: installed[name] for name in names if name in installed}
 
 
+def commits_of(stage: StudyStage) -> dict[str, str]:
+    """The commits of the models that a stage loads from the hub, where the local cache has them."""
+    return dict(model_origins(stage.models).commits)
+
+
 def size_of(paths: Iterable[Path]) -> int:
     """Bytes of files and folders."""
     size = 0
@@ -188,31 +197,22 @@ def examine(stage: StudyStage) -> Examination:
     The current folder is the study's.
     """
     record = read_stage_record(stage.name)
-    if begun_with(stage) is not None:
-        # Killed while it was done, maybe with other options: its files may be anything
-        return Examination(stage, State.BEGUN, record=record)
+    begun = begun_with(stage)
+    if begun is not None:
+        # Its files may be anything, maybe of other options
+        before = [begun[part] for part in _BASIS if isinstance(begun.get(part), dict)]
+        changes = _changes(stage, *before) if len(before) == len(_BASIS) else ()
+        reasons = ("a run ended before it was done", *changes)
+        return Examination(stage, State.INTERRUPTED, reasons, record)
     if record is None:
-        return Examination(stage, State.NOT_DONE)
+        damaged = record_path(stage.name).exists()
+        reasons = (f"{record_path(stage.name)} cannot be read",) if damaged else ()
+        return Examination(stage, State.NOT_DONE, reasons)
     now = written_by(stage)
-    reasons = [
-        *_option_changes(record.options, _as_json(stage.options)),
-        *(
-            f"{name} has changed" if checked else f"{name} is missing"
-            for name, checked in read_by(stage).items()
-            if record.reads.get(name) != checked
-        ),
-        *(
-            f"{name} is no longer read"
-            for name in record.reads
-            if name not in map(Path.as_posix, (*stage.reads, *stage.texts))
-        ),
-        *(
-            f"{name} {record.versions.get(name, '(none)')} → {version}"
-            for name, version in stage_versions(stage).items()
-            if record.versions.get(name) != version
-        ),
+    reasons = (
+        *_changes(stage, record.options, record.reads, record.versions, record.commits),
         *(f"{name} is missing" for name, checked in now.items() if not checked),
-    ]
+    )
     edited = [
         name for name, checked in now.items() if checked and checked != record.writes.get(name)
     ]
@@ -226,7 +226,27 @@ def examine(stage: StudyStage) -> Examination:
         name for name, checked in kept.items() if checked and checked != record.records[name]
     ]
     state = State.STALE if reasons else State.DONE
-    return Examination(stage, state, tuple(reasons), record, tuple(edited))
+    return Examination(stage, state, reasons, record, tuple(edited))
+
+
+def _changes(
+    stage: StudyStage,
+    options: Mapping[str, Any],
+    reads: Mapping[str, str],
+    versions: Mapping[str, str],
+    commits: Mapping[str, str],
+) -> Iterator[str]:
+    """Why a stage would be done otherwise now than with these options, files, versions, commits."""
+    yield from _option_changes(options, _as_json(stage.options))
+    now = read_by(stage)
+    for name, checked in now.items():
+        if reads.get(name) != checked:
+            yield f"{name} has changed" if checked else f"{name} is missing"
+    yield from (f"{name} is no longer read" for name in reads if name not in now)
+    for before, of_now in ((versions, stage_versions(stage)), (commits, commits_of(stage))):
+        for name, value in of_now.items():
+            if before.get(name) != value:
+                yield f"{name} {before.get(name, '(none)')} → {value}"
 
 
 def _option_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -262,6 +282,7 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
         "options": _as_json(stage.options),
         "reads": read_by(stage),
         "versions": stage_versions(stage),
+        "commits": commits_of(stage),
     }
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import chdir
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from contstim.locks import lock_holder
+from contstim.study.places import LOCK
 from contstim.study.stage_records import Examination, State, examine
 from contstim.study.stages import stages_of
 
@@ -15,17 +17,21 @@ if TYPE_CHECKING:
     from contstim.study.study import Study
 
 
+RUNNING, WAITS = "running", "waits"
+
+
 @dataclass(frozen=True)
 class StageState:
     """A row of the table that `contstim status` prints.
 
     Attributes:
         stage: its name.
-        state: done, stale, begun or not done; or `waits` for a stage before it.
+        state: done, stale, interrupted or not done; `waits` for a stage before it; or `running`.
         date: when it was done, UTC; empty if it never was.
         seconds: how long it took.
         size: of what it wrote.
-        because: why it is stale, and which of its files were changed by hand.
+        because: why it is stale or interrupted, and which of its files were changed by hand; who
+            does what is running.
     """
 
     stage: str
@@ -40,11 +46,16 @@ def stage_states(study: Study) -> list[StageState]:
     """The state of every stage, in order, without doing any."""
     with chdir(study.folder):
         states: list[StageState] = []
+        holder = lock_holder(LOCK)
         unsettled: dict[str, str] = {}  # what a stage writes that is not done → its name
         for stage in stages_of(study):
             examination = examine(stage)
             before = {unsettled[path] for path in map(str, stage.reads) if path in unsettled}
-            states.append(state_of(examination, sorted(before)))
+            state = state_of(examination, sorted(before))
+            if examination.state is State.INTERRUPTED and holder is not None:
+                # A run goes from stage to stage: it is at the first that has begun
+                state, holder = replace(state, state=RUNNING, because=holder), None
+            states.append(state)
             if examination.state is not State.DONE or before:
                 unsettled |= dict.fromkeys(map(str, stage.writes), stage.name)
         return states
@@ -62,7 +73,7 @@ def state_of(examination: Examination, before: Sequence[str] = ()) -> StageState
     state: str = examination.state
     if before and examination.state is State.DONE:
         # Whether it will be stale shows when those before it have been done
-        state, because = "waits", [f"{', '.join(before)} first"]
+        state, because = WAITS, [f"{', '.join(before)} first"]
     if record is not None and not record.complete:
         because.append("not everything was found")
     because += [f"{name} was changed by hand" for name in examination.edited]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contstim.models.origins import model_origins, with_neighbours
 from contstim.steps.execution import ScoringExecution
 from contstim.steps.pairs import PairSettings
 from contstim.steps.selection import SelectionSettings
@@ -24,16 +25,17 @@ from contstim.study.places import (
     STANDARD_ERRORS,
     STORE,
     TRAINING,
+    TRIALS,
     TRIPLETS,
     VOCABULARY,
-    judge_files,
+    judges_of,
     options_of,
     part_of,
     present,
     triplet_store,
     user_files,
 )
-from contstim.study.reviewed import decisions_about
+from contstim.study.reviewed import decisions_about, earlier
 from contstim.study.sections import (
     ScoresSection,
     SentencesSection,
@@ -42,7 +44,7 @@ from contstim.study.sections import (
 )
 from contstim.study.stage import StudyStage
 from contstim.study.stage_records import checksums, read_stage_record
-from contstim.study.study import NgramSettings, embedded_text, with_neighbours
+from contstim.study.study import NgramSettings, embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,6 +159,7 @@ def vocabulary_stage(files: StudyFiles) -> StudyStage | None:
             "trust_remote_code": files.study.loading.trust_remote_code,
         },
         libraries=("tokenizers",),
+        models=files.bare_specifications,
     )
 
 
@@ -234,6 +237,7 @@ def score_stage(
         writes=(out, *present(errors)),
         options={"models": files.specifications, **options_of(loading)},
         libraries=NETWORKS,
+        models=files.bare_specifications,
     )
 
 
@@ -247,7 +251,10 @@ def pairs_stage(files: StudyFiles) -> StudyStage | None:
     def step(watch: Watcher) -> None:
         from contstim.steps.pairs import select_pairs
 
-        select_pairs(SCORES, PAIRS, settings=settings, review=decisions, watch=watch)
+        before = earlier(files, PAIRS, TRIALS)
+        select_pairs(
+            SCORES, PAIRS, settings=settings, review=decisions, earlier=before, watch=watch
+        )
 
     return StudyStage(
         "pairs",
@@ -267,7 +274,7 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
     if section is None or natural is None:
         return None
     settings, execution = part_of(section, TripletSettings), part_of(section, Execution)
-    decisions = decisions_about("triplets", files.decisions)
+    judges, decisions = judges_of(settings), decisions_about("triplets", files.decisions)
     loading, seed = files.study.loading, files.study.seed
     options = {
         "models": files.specifications,
@@ -309,7 +316,7 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
             *present(files.vocabulary),
             *user_files(settings),
             *settings.files,
-            *judge_files(settings),
+            *model_origins(judges).files,
             *decisions,
             *files.models,
             *present(ARCHIVED_ALLOTMENT if ARCHIVED_ALLOTMENT.exists() else None),
@@ -317,6 +324,7 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
         writes=(TRIPLETS, ALLOTMENT),
         options=options,
         libraries=NETWORKS,
+        models=(*files.bare_specifications, *judges),
     )
 
 
@@ -348,7 +356,10 @@ def selection_stage(files: StudyFiles) -> StudyStage | None:
     def step(watch: Watcher) -> None:
         from contstim.steps.selection import choose_triplets
 
-        choose_triplets(TRIPLETS, SELECTED, settings=settings, review=decisions, watch=watch)
+        before = earlier(files, SELECTED, TRIALS)
+        choose_triplets(
+            TRIPLETS, SELECTED, settings=settings, review=decisions, earlier=before, watch=watch
+        )
 
     return StudyStage(
         "selection",

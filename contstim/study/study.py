@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from contstim.models.ngram.counts import counts_path
+from contstim.models.origins import model_origins
 from contstim.models.specifications import NamedSpecification, parse_specification
-from contstim.models.training_text import training_text_path
 from contstim.options import Help
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from contstim.models.training.settings import (
         RecurrentSettings,
@@ -77,19 +76,10 @@ class StudyModel:
     @property
     def files(self) -> tuple[Path, ...]:
         """What it is loaded from, seen from the study's folder; nothing of a model on the hub."""
+        if self.training is None:
+            return model_origins([self.specification]).files
         parsed = parse_specification(self.specification)
-        paths = [Path(parsed.location), *([Path(parsed.argument)] if parsed.argument else [])]
-        if self.training is not None:
-            return tuple(paths)
-        return tuple(path for path in with_neighbours(paths) if path.exists())
-
-
-def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
-    """Files, and where word counts and hashes of training sentences stand beside a model's file."""
-    for path in paths:
-        yield path
-        yield counts_path(path)
-        yield training_text_path(path)
+        return (Path(parsed.location), *([Path(parsed.argument)] if parsed.argument else []))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_toml, read_text
 from contstim.errors import ContstimError, InputError
-from contstim.models.specifications import parse_models
+from contstim.files import is_file, path_inside
+from contstim.models.specifications import parse_models, with_ending
 from contstim.models.training.settings import (
     RECURRENT_TRAINING,
     TRANSFORMER_TRAINING,
@@ -44,7 +45,7 @@ def read_study(path: Path | str) -> Study:
     path = Path(path)
     if path.is_dir():
         path = path / STUDY_FILE
-    if not path.exists():
+    if not is_file(path):
         raise InputError(
             f"There is no study file {path}. 'contstim new NAME' writes one to begin with."
         )
@@ -54,11 +55,14 @@ def read_study(path: Path | str) -> Study:
     except InputError as error:
         raise InputError(f"{error}{_where_it_stands(text, str(error))}") from error
     problems = Problems(path, text)
-    study = _study(path, tables, problems)
-    if study is not None:
-        from contstim.study.feasibility import check_study
+    problems.refuse_null_characters(tables)
+    problems.raise_any()  # before anything becomes a path
+    # Whatever the file names is seen from its folder, links among it
+    with chdir(path.parent):
+        study = _study(path, tables, problems)
+        if study is not None:
+            from contstim.study.feasibility import check_study
 
-        with chdir(study.folder):
             check_study(study, problems)
     problems.raise_any()
     if study is None:  # Without a problem there is a study
@@ -104,7 +108,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     exports = _exports(tables.get("export", {}), problems)
     models = _models(tables.get("models", {}), seed if isinstance(seed, int) else 0, problems)
     texts = sections.pop("texts", None) or TextsSection()
-    name = str(title) or path.resolve().parent.name
+    name = str(title) or Path.cwd().name
     return Study(path, name, seed, texts, models, loading, sections, exports)
 
 
@@ -177,13 +181,13 @@ def _model(
         )
         return None
     value = dict(value)
-    ending = ""
-    for part, sign in (("rule", "@"), ("transform", "+")):
+    ending: list[str] = []
+    for part in ("rule", "transform"):
         text = value.pop(part, "")
         if not isinstance(text, str):
             problems.add((*key, part), f"{text!r} is not a text in quotes.")
             return None
-        ending += text and sign + text
+        ending.append(text)
     if "same" in value:
         # Another rule of a model that stands above
         other = value.pop("same")
@@ -191,7 +195,7 @@ def _model(
         trained = tables.get(other) if isinstance(other, str) else None
         if isinstance(trained, dict) and "train" in trained:
             place = _place(str(other), str(trained["train"]))
-            return StudyModel(name, f"{place}{ending}")
+            return StudyModel(name, with_ending(place, *ending))
         problems.add((*key, "same"), f"{other!r} is not a model that this study trains.")
         return None
     kind = value.pop("train", None)
@@ -202,12 +206,12 @@ def _model(
         )
         return None
     training = _training(str(kind), value, seed, key, problems)
-    return StudyModel(name, _place(name, str(kind)) + ending, training)
+    return StudyModel(name, with_ending(_place(name, str(kind)), *ending), training)
 
 
 def _place(name: str, kind: str) -> str:
     """The specification of a model that the study trains, without rule and transform."""
-    place = (RESULTS / "models" / name.replace(" ", "-")).as_posix()
+    place = path_inside(RESULTS / "models", name.replace(" ", "-")).as_posix()
     if kind == "ngram":
         return f"kenlm:{place}.arpa"
     return f"{kind if kind in _RECURRENT else 'hf'}:{place}"

@@ -32,7 +32,7 @@ _SHORT = {
     "export": 0.5,
     "analysis": 20.0,
 }
-_SIMULATION = 0.004  # of a simulated experiment
+_SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
 
 
 @dataclass(frozen=True)

@@ -26,18 +26,20 @@ def lines_of_keys(text: str) -> dict[Key, int]:
     """
     lines: dict[Key, int] = {}
     table: Key = ()
-    position = 0
+    position, line, counted = 0, 1, 0
     while position < len(text):
-        # Lines are counted to the name itself: the white space before it may hold empty lines
-        if header := _HEADER.match(text, position):
-            table = _parts(header[1])
-            lines.setdefault(table, text.count("\n", 0, header.start(1)) + 1)
-            position = header.end()
-        elif assignment := _ASSIGNMENT.match(text, position):
-            line = text.count("\n", 0, assignment.start(1)) + 1
-            lines.setdefault((*table, *_parts(assignment[1])), line)
-            position = _end_of_value(text, assignment.end())
-            continue
+        header = _HEADER.match(text, position)
+        named = header or _ASSIGNMENT.match(text, position)
+        if named:
+            # To the name itself: the white space before it may hold empty lines
+            line, counted = line + text.count("\n", counted, named.start(1)), named.start(1)
+            names = _parts(named[1])
+            table, key = (names, names) if header else (table, (*table, *names))
+            lines.setdefault(key, line)
+            position = named.end()
+            if not header:
+                position = _end_of_value(text, position)
+                continue
         # Behind a header, or in an empty line or a comment: on to the next line
         end = text.find("\n", position)
         position = len(text) if end < 0 else end + 1

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.checksums import checksum, is_record
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
+from contstim.models.origins import hub_commit
 from contstim.records import path_from
 from contstim.steps.watching import SILENT, Watcher
 from contstim.study.study import RESULTS
@@ -110,6 +111,7 @@ class _Making:
     reads: Mapping[Path, str]
     writes: Mapping[Path, str]
     to_edit: frozenset[str] = frozenset()  # files of a folder that do not count in its checksum
+    commits: Mapping[str, str] = field(default_factory=dict)  # of models on the hub
 
     @property
     def when(self) -> str:
@@ -231,6 +233,7 @@ def _stage_making(path: Path, content: Mapping[str, Any]) -> _Making:
         {path: value for path, value in reads.items() if path not in texts},
         {**writes, **_absolute(study, content["records"])},
         frozenset(path.relative_to(folder).as_posix() for path, folder in texts.items()),
+        {**content.get("commits", {})},
     )
 
 
@@ -244,8 +247,8 @@ def _take_record(path: Path, content: Mapping[str, Any], records: _Records) -> N
         reads = _absolute(path.parent, content["inputs"])
         if writes:
             to_edit = frozenset(content.get("to_edit", ()))
-            date = content.get("date", "")
-            records.makings.append(_Making(who, date, False, reads, writes, to_edit))
+            date, commits = content.get("date", ""), {**content.get("commits", {})}
+            records.makings.append(_Making(who, date, False, reads, writes, to_edit, commits))
         else:
             records.changing[output] = who
     elif path.name.endswith(_RECORD):
@@ -365,6 +368,13 @@ class _Chain:
                     return f"made of an earlier {name} by {maker.when}; {since}."
                 if self.makers(read) and self.stale(read):
                     return f"made of {name}, which is stale itself, by {maker.when}."
+            for model, commit in maker.commits.items():
+                cached = hub_commit(model)  # empty where this machine does not have the model
+                if cached and cached != commit:
+                    return (
+                        f"made with commit {commit} of {model} by {maker.when}; the local cache "
+                        f"of the hub has commit {cached}."
+                    )
         return ""
 
 

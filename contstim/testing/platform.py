@@ -23,6 +23,7 @@ import pytest
 from contstim.errors import ContstimError, InputError
 from contstim.experiments.responses import Problem, Response
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
+from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
@@ -126,7 +127,7 @@ class PlantedAnswers:
             Response(participant, group, trial_id, rating, int(left), position, float(rt_ms))
         )
         # Buttons count from the left, 1 to 6; ratings go from sentence_1 to sentence_2
-        return (rating if left == "1" else 7 - rating), rt_ms
+        return (rating if left == "1" else Scale.CONFIDENCE.mirrored(rating)), rt_ms
 
     def rate(self, trial_id: str) -> int:
         """The rating of a trial, from sentence_1 to sentence_2."""

@@ -14,6 +14,8 @@ import httpx2
 import pytest
 
 from contstim.cli import main
+from contstim.errors import StoreError
+from contstim.experiments.collection.exports import collected_responses
 from contstim.experiments.responses import read_responses
 from contstim.stimuli import Condition, write_trials
 from tests.cli.running import run
@@ -113,6 +115,14 @@ def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is
         assert (done.returncode, done.stdout) == (2, "")
         assert f"a.sqlite is in use: the server at {first.url}/ (process " in done.stderr
         assert "name another file with --database" in done.stderr
+        (tmp_path / "b.sqlite").hardlink_to(database)
+        linked = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
+        assert (linked.returncode, linked.stdout) == (2, "")
+        assert "b.sqlite has 2 names (hard links), and may be in use" in linked.stderr
+        with pytest.raises(StoreError, match=r"b\.sqlite has 2 names"):
+            collected_responses(tmp_path / "b.sqlite")  # a log of a.sqlite has the last answers
+        assert collected_responses(database) == ()
+        (tmp_path / "b.sqlite").unlink()
         assert Path(f"{database}.meta.json").read_bytes() == record
         assert httpx2.get(first.url, trust_env=False).status_code == 200
     finally:

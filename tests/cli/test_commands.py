@@ -359,7 +359,7 @@ def test_sentences_of_the_training_text_are_counted_by_score_and_select(
     assert f"warning: {share}" in done.stderr
     record = json.loads((folder / "mixed.csv.meta.json").read_text())
     assert record["training_text"]["kenlm:bigram.arpa"]["found"] == 20
-    select = "select natural --scores mixed.csv --per-pair 10 --out mixed-pairs.csv -q".split()
+    select = "select natural --scores mixed.csv --per-pair 5 --out mixed-pairs.csv -q".split()
     done = run(folder, *select)
     assert done.returncode == 0, done.stderr
     chosen = {row[n] for row in rows(folder / "mixed-pairs.csv") for n in SIDES}

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.english import generate
-from contstim.errors import InputError, VocabularyError
+from contstim.errors import InfeasibleError, InputError, VocabularyError
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_triplets
 
@@ -40,7 +40,11 @@ def test_the_printed_commands_do_what_they_say(
     for line, found in zip(printed[1:], (triplet.synthetic_1, triplet.synthetic_2), strict=True):
         assert found.text in _run([*line[1:], "--json"])
     _run([*printed[0][1:], "--quiet"])
-    assert len(read_pairs(tmp_path / "compared" / "pairs.csv")) == 6
+    # As many as sentences tell the two apart: one more pair cannot be had
+    pairs = len(read_pairs(tmp_path / "compared" / "pairs.csv"))
+    more = [str(pairs + 1) if word == str(pairs) else word for word in printed[0][1:]]
+    with pytest.raises(InfeasibleError, match=f"{pairs} pairs for every model pair can be had"):
+        _run([*more, "--quiet"])
 
 
 def test_without_words_to_use_the_comparison_stands(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.experiments.platforms.test_gorilla_trials import scores_of
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 
-def test_controls_write_a_table_each(tmp_path: Path) -> None:
+def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
     trials = make_trials()
     people = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
     write_trials(tmp_path / "trials.csv", trials)
@@ -45,6 +46,11 @@ def test_controls_write_a_table_each(tmp_path: Path) -> None:
     assert [row["model"] for row in tables["token_counts"]] == ["gpt2", "rnn"] * 2
     assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "zipf"}
     assert {row["judge"] for row in tables["feature_shares"]} == {*people, "gpt2", "rnn"}
+    model = trained / "2gram.arpa"
+    succeed(tmp_path, *common.split(), "--model", f"rnn=kenlm:{model}", "--quiet")
+    record = json.loads((tmp_path / "out" / "controls.meta.json").read_text(encoding="utf-8"))
+    assert model.name in {name.rpartition("/")[2] for name in record["inputs"]}
+    assert record["models"]["rnn"]["specification"] == f"kenlm:{model}"
     failed = run(tmp_path, *common.split())
     assert failed.returncode == 2
     assert "Give something to control for" in failed.stderr

@@ -111,6 +111,13 @@ def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
     assert read_pairs(folder / "third.csv") == expected.pairs
 
 
+def test_no_groups_are_not_those_of_the_design(folder: Path) -> None:
+    power = "--power --scores all.csv --power-groups 0"
+    done = run(folder, *f"{DESIGN} {SMALL} {power} --out x.csv".split())
+    assert done.returncode == 2
+    assert "'--power-groups': Input should be greater than or equal to 1" in done.stderr
+
+
 def test_a_design_comes_with_summary_figure_certificate_and_power(folder: Path) -> None:
     power = "--power --scores all.csv --simulations 20 --participants 5"
     done = run(folder, *f"{DESIGN} {SMALL} {power} --seed 3 --out trials.csv".split())
@@ -196,7 +203,7 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
 
 
 def test_lengths_that_differ_within_pairs_are_told_and_can_be_the_same(folder: Path) -> None:
-    command = "select natural --scores scores.csv --per-pair 2 --out l.csv"
+    command = "select natural --scores scores.csv --per-pair 2 --agreeing --out l.csv"
     done = run(folder, *command.split())
     unequal = sum(len(p.sentence_1 or ()) != len(p.sentence_2 or ())
                   for p in read_pairs(folder / "l.csv"))  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
+from contstim.errors import InfeasibleError
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 
@@ -28,10 +29,19 @@ def test_pairs_on_which_models_agree_are_named(tmp_path: Path, *, alike: bool) -
     sentences = tuple(map(Sentence.parse, texts))
     ScoreTable(sentences, ("a", "b"), np.stack([first, other], axis=1)).write(scores)
     command = ["select", "natural", "--scores", str(scores), "--per-pair", "1", "--out", str(out)]
+    if alike:
+        with pytest.raises(InfeasibleError, match="Not even one pair for every model pair can be"):
+            CliRunner().invoke(app, command, catch_exceptions=False)
+        command.append("--agreeing")
     done = CliRunner().invoke(app, command, catch_exceptions=False)
     with out.open() as file:
         (pair,) = csv.DictReader(file)
     assert ("both models prefer the same sentence" in done.stderr) == alike
     assert (pair["trial_id"] in done.stderr) == alike
+    # Of the ranks .25, .5, .75 and 1 one is below the median
+    number = 3 if alike else 1
+    assert f"a against b {number}, b against a {number}." in done.stderr
+    certificate = json.loads((tmp_path / "pairs.csv.certificate.json").read_text())
+    assert certificate["agreeing"] == alike
     record = json.loads((tmp_path / "pairs.csv.meta.json").read_text())
     assert record["not_controversial"] == ([pair["trial_id"]] if alike else [])

@@ -11,6 +11,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.evaluation.output_folder import data_hash, write_evaluation
+from contstim.models.catalog import load_model
 from contstim.reporting.canvas import new_figure, styled
 from contstim.reporting.report import Paragraph
 from contstim.tables import read_table
@@ -18,10 +19,9 @@ from contstim.tables import read_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.models.ngram.adapter import NgramModel
 
-
-def test_the_report_says_what_was_run(tmp_path: Path, trigram: NgramModel) -> None:
+def test_the_report_says_what_was_run(tmp_path: Path, trained: Path) -> None:
+    trigram = load_model(f"kenlm:{trained / '3gram.arpa'}", name="3-gram")
     out, data = tmp_path / "out", tmp_path / "pairs.jsonl"
     data.write_text("{}")
     with styled():
@@ -53,6 +53,8 @@ def test_the_report_says_what_was_run(tmp_path: Path, trigram: NgramModel) -> No
     assert (out / "accuracy.png").read_bytes()[1:4] == b"PNG"
     record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))
     assert record["models"][trigram.name]["rule"] == "log-likelihood"
+    read = {name.rpartition("/")[2] for name in record["inputs"]}
+    assert {"pairs.jsonl", "3gram.arpa", "3gram.arpa.counts.csv"} <= read
 
 
 def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:

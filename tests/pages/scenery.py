@@ -51,7 +51,7 @@ LATER = ("contstim synthesize", "contstim review", "contstim analyze")
 
 def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
     """Fill a folder as a reader has it who has typed the page of single commands."""
-    for name, size, seed in (("corpus.txt", 4_000, 0), ("more.txt", 700, 1)):
+    for name, size, seed in (("corpus.txt", 4_000, 0), ("more.txt", 3_000, 1)):
         text = "".join(f"{sentence.text}\n" for sentence in generate(size, seed=seed))
         (folder / name).write_text(text, encoding="utf-8")
     for network, names in TINY.items():

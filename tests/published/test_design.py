@@ -16,6 +16,7 @@ from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.population import CLOSE
 from contstim.experiments.design.power import simulate_power, thin, thinned
 from contstim.experiments.design.simulated import (
     ScopedPreferences,
@@ -168,6 +169,8 @@ def test_default_people_are_those_of_the_published_ratings(experiment: Analysis)
         own = {model.model: model for model in experiment.result(scope, ACCURACY).models}
         assert own[best].lower == pytest.approx(measured.ceilings[scope], abs=1e-6)
         assert own[best].value == pytest.approx(measured.accuracies[scope], abs=1e-6)
+        others = sorted((m.value for name, m in own.items() if name != best), reverse=True)
+        assert others == pytest.approx(measured.rivals[scope], abs=1e-6)
     assert {len(g.participants) for g in experiment.ratings.groups} == set(measured.raters.values())
     trials = [trial for group in experiment.ratings.groups for trial in group.trials]
     assert not calibrate(preferences_by_scope(trials, experiment.scores), measured).unreached
@@ -177,18 +180,42 @@ def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
     experiment: Analysis,
 ) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm."""
-    fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(scale="ranks"))
+    fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(ratios="ranks"))
     spread = {(v.factor, v.effect): v.standard_deviation for v in fit.variances}
     (slope,) = fit.coefficients
-    measured = MeasuredPeople().spread
-    assert spread["participants", "intercept"] == pytest.approx(measured.leaning, abs=0.001)
     following = spread["participants", "gpt2"] / slope.typical_effect
-    assert following == pytest.approx(measured.following, abs=0.001)
+    assert following == pytest.approx(MeasuredPeople().following, abs=0.001)
+    assert spread["trials", "intercept"] == pytest.approx(0.69, abs=0.005)  # as docs say
+    assert fit.sided == 0
 
 
-@pytest.mark.parametrize("scope", [Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.ACCEPT])
+def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
+    experiment: Analysis,
+) -> None:
+    """Witness: `fit_mixed`, which agrees with R's clmm, condition by condition."""
+    groups = (
+        replace(group, ratings=np.where(group.ratings > 3.5, 6.0, 1.0))
+        for group in experiment.ratings.groups
+    )
+    choices = replace(experiment.ratings, groups=tuple(groups))
+    for scope, spread in MeasuredPeople().items.items():
+        condition = next(c for c in Condition if str(scope).startswith(str(c)))
+        settings = MixedSettings(ratios="ranks")
+        fit = fit_mixed(choices, ["gpt2"], settings, conditions=(condition,))
+        (of_trials,) = (v.standard_deviation for v in fit.variances if v.factor == "trials")
+        assert of_trials == pytest.approx(spread, abs=0.001)
+
+
+# Where models accept synthetic sentences GPT-2, which is planted where nothing is known, was second
+@pytest.mark.parametrize(
+    ("scope", "known"),
+    [
+        *((s, "a pilot") for s in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.ACCEPT)),
+        *((s, "nothing") for s in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT)),
+    ],
+)
 def test_simulated_people_name_the_first_model_as_often_as_real_ones(
-    experiment: Analysis, scope: Scope
+    experiment: Analysis, scope: Scope, known: str
 ) -> None:
     """Witness: answers of experiment 1, drawn anew trial by trial, model pairs evenly."""
     ratings = experiment.ratings
@@ -200,10 +227,18 @@ def test_simulated_people_name_the_first_model_as_often_as_real_ones(
         MeasuredPeople(),
         ceilings={s: model.lower for s, model in best.items()},
         of_models={s: {m.model: m.value for m in models} for s, models in results.items()},
+        items={},
         best="gpt2",
     )
+    if known == "nothing":
+        measured = MeasuredPeople()
     kind = study.of_scope(scope)
-    power = simulate_power(kind, calibrate(study, measured).populations[scope], simulations=1000)
+    people = [
+        population
+        for population in calibrate(study, measured).populations[scope]
+        if known == "a pilot" or (population.name, population.rivals) == ("gpt2", CLOSE)
+    ]
+    power = simulate_power(kind, people, simulations=1000)
     # People's mean choice of every trial, -1 to 1, and what each model's agreement is with it.
     choices = np.concatenate(
         [

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from contstim.experiments.reproduce.published.stimuli import read_triplets
-from contstim.optimization.selection.quantiles import quantile_groups
+from contstim.optimization.selection.quantiles import quantile_edges, quantile_groups
 from contstim.optimization.selection.triplet_objective import worst_ranks
 from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair
 from contstim.optimization.selection.triplets import select_triplets
@@ -56,8 +56,8 @@ def test_controversiality_exceeds_the_published_choice(triplets: tuple[Triplet, 
 
 def test_deciles_are_those_of_pandas(triplets: tuple[Triplet, ...]) -> None:
     for places in by_model_pair(triplets).values():
-        values = [triplets[place].log_prob_natural_model_1 for place in places]
-        mine = quantile_groups(pd.Series(values).to_numpy(), 10)
+        values = np.array([triplets[place].log_prob_natural_model_1 for place in places])
+        mine = quantile_groups(values, quantile_edges(values, 10))
         assert mine.tolist() == pd.qcut(values, 10, labels=False).tolist()
 
 

@@ -55,7 +55,8 @@ def test_triplets_are_searched(
     assert [t.triplet_id for t in read_triplets(out)] == [t.triplet_id for t in results.triplets]
     assert {(t.model_1, t.model_2) for t in results.triplets} == {("bi", "tri")}
     record = json.loads((tmp_path / "t.csv.meta.json").read_text())
-    assert set(record["inputs"]) == {"natural.txt", "words.txt", "no.txt"}
+    models_read = {"2gram.arpa", "3gram.arpa"}
+    assert set(record["inputs"]) == {"natural.txt", "words.txt", "no.txt", *models_read}
     assert set(record["outputs"]) == {"t.csv", "steps.csv", "allotment.csv"}
     assert record["exclude"] == ["email", "hear"]
     assert (tmp_path / "contstim.sqlite").exists()

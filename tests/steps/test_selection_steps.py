@@ -7,12 +7,14 @@ that came after, without the record itself.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contstim.errors import InputError
+from contstim.reviews import Decision, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.steps.design import DesignSettings, PowerSettings, make_design, simulate_power
@@ -20,6 +22,7 @@ from contstim.steps.pairs import PairSettings, select_pairs
 from contstim.steps.selection import SelectionSettings, choose_triplets
 from contstim.stimuli import (
     read_pairs,
+    read_stimulus_table,
     read_trials,
     read_triplets,
     write_pairs,
@@ -118,3 +121,64 @@ def test_a_design_that_cannot_be_simulated_is_not_written(tmp_path: Path) -> Non
     assert files(tmp_path) == before
     with pytest.raises(InputError, match="give --sentences"):
         make_design(out, pairs=pairs, settings=DesignSettings())
+
+
+def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
+    """Reviews name what they reject alone; the tables before and after are compared row by row."""
+    scores, pairs, triplets, natural, review = (
+        tmp_path / name for name in ("s.csv", "pairs.csv", "t.csv", "natural.csv", "review.csv")
+    )
+    random_table(160).write(scores)
+    random_table(160).write(natural)
+    select_pairs(scores, pairs, settings=PairSettings(per_pair=4))
+    write_triplets(triplets, some_triplets(6, MODELS[:2]))
+    chosen, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
+    selecting = SelectionSettings(per_pair=4, quantiles=0)
+    choose_triplets(triplets, chosen, settings=selecting)
+    designing = DesignSettings(groups=4, random_per_group=2, catch_per_group=1)
+    make_design(trials, pairs=pairs, triplets=chosen, sentences=natural, settings=designing, seed=1)
+    for table, row in ((pairs, 1), (chosen, 2)):
+        stimuli = (*read_pairs(pairs), *read_triplets(chosen))
+        (item,) = undecided([read_stimulus_table(table)[row]])
+        write_review(review, [replace(item, reviewer="Ann", decision=Decision.REJECT)])
+        before = read_trials(trials)
+        new_pairs, new_chosen, new_trials = (
+            tmp_path / f"new-{path.name}" for path in (pairs, chosen, trials)
+        )
+        if table == pairs:
+            settings = PairSettings(per_pair=4)
+            earlier = (pairs, trials)
+            select_pairs(scores, new_pairs, settings=settings, review=[review], earlier=earlier)
+            new_chosen.write_bytes(chosen.read_bytes())
+        else:
+            earlier = (chosen, trials)
+            choose_triplets(
+                triplets, new_chosen, settings=selecting, review=[review], earlier=earlier
+            )
+            new_pairs.write_bytes(pairs.read_bytes())
+        make_design(
+            new_trials,
+            pairs=new_pairs,
+            triplets=new_chosen,
+            sentences=natural,
+            settings=designing,
+            seed=9,
+            review=[review],
+            earlier=[trials],
+        )
+        after = (*read_pairs(new_pairs), *read_triplets(new_chosen))
+        place = row if table == pairs else len(read_pairs(pairs)) + row
+        assert [a == b for a, b in zip(stimuli, after, strict=True)].index(False) == place
+        assert sum(a != b for a, b in zip(stimuli, after, strict=True)) == 1
+        changed = [
+            (old, new) for old, new in zip(before, read_trials(new_trials), strict=True)
+            if old != new
+        ]  # fmt: skip
+        assert len(changed) == (1 if table == pairs else 3)
+        for old, new in changed:
+            assert item.item_id in (old.trial_id, old.source_id)
+            assert (old.group, old.condition, old.kind_2) == (new.group, new.condition, new.kind_2)
+        rows = json.loads(Path(f"{new_trials}.meta.json").read_text())["changed"]
+        assert [each["now"] for each in rows] == [
+            f"{new.sentence_1.text} / {new.sentence_2.text}" for _, new in changed
+        ]

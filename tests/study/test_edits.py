@@ -121,6 +121,10 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         edit(("catch_per_group = 1", "catch_per_group = 2")),
         {"design", *AFTER_TRIALS},
     ),
+    "what people answer": (
+        edit(("catch_per_group = 1", 'catch_per_group = 1\nscale = "choice"')),
+        {"design", *AFTER_TRIALS},
+    ),
     "what is rare": (
         edit(("rare = 3.0", "rare = 3.5")),
         {"review pairs", "review triplets", "review trials"},
@@ -128,6 +132,10 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "more simulations": (edit(("simulations = 4", "simulations = 5")), {"power"}),
     "more participants": (
         edit(("participants = 12", "participants = 15")),
+        {"responses", "analysis"},
+    ),
+    "as many participants as are planned": (
+        edit(("participants = 12\n", "")),
         {"responses", "analysis"},
     ),
     "more resamples": (edit(("bootstrap = 20", "bootstrap = 21")), {"analysis"}),

@@ -24,15 +24,17 @@ from contstim.records import record_path
 from contstim.reporting.report import Report
 from contstim.steps.loading import Loading
 from contstim.steps.watching import Watcher
-from contstim.study.page import PAGE, study_page
+from contstim.study.page import PAGE, correct_page, study_page
 from contstim.study.page_experiment import analysis_part
 from contstim.study.places import StudyFiles
 from contstim.study.running import run_study
 from contstim.study.sections import TextsSection
 from contstim.study.stage import StudyStage
 from contstim.study.stages import stages_of
+from contstim.study.status import stage_states
 from contstim.study.study import Study
 from contstim.study.study_file import read_study
+from tests.cli.running import succeed
 
 STUDY = """\
 title = "Frequent <b>words</b>"
@@ -165,9 +167,9 @@ def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
     names = [stage.name for stage in stages_of(study)]
     assert list(before) == list(after) == names
     for number, name in enumerate(names):
-        assert f"Running: {name} (" in before[name].text
+        assert f"Running when this page was written: {name} (" in before[name].text
         assert f" {number} of {len(names)} stages done" in before[name].text
-        assert "Running:" not in after[name].text
+        assert "Running" not in after[name].text
         assert f" {number + 1} of {len(names)} stages done" in after[name].text
     # Headings appear with what stands under them, and stay
     seen: set[str] = set()
@@ -333,6 +335,69 @@ def test_why_a_run_stopped_stands_on_its_page(
     monkeypatch.setattr("contstim.steps.embedded_text.write_embedded_text", write)
     run_study(study)
     assert "1 of 1 stage done." in _page(study).text
+
+
+_WAITING = """
+import sys, time
+from unittest import mock
+from contstim.study.running import run_study
+from contstim.study.study_file import read_study
+
+def wait(*_, **__):
+    print("waits", flush=True)
+    time.sleep(600)
+
+with mock.patch("contstim.steps.embedded_text.write_embedded_text", wait):
+    run_study(read_study(sys.argv[1]))
+"""
+
+
+def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> None:
+    """Witness: whether the process is there."""
+    path = tmp_path / "study.toml"
+    path.write_text('[texts]\ntraining = "english:20"\nnatural = "english:30"\n')
+    study = read_study(path)
+    run = subprocess.Popen(
+        [sys.executable, "-c", _WAITING, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    with run:
+        try:
+            assert run.stdout is not None
+            assert run.stdout.readline() == "waits\n"
+            states = stage_states(study)
+            assert [s.state for s in states] == ["running", "not done", "not done"]
+            assert states[0].because == f"process {run.pid}"
+            correct_page(study)
+            assert "Running when this page was written: text training" in _page(study).text
+        finally:
+            run.kill()
+    states = stage_states(study)
+    assert [s.state for s in states] == ["interrupted", "not done", "not done"]
+    assert states[0].because == "a run ended before it was done"
+    assert succeed(tmp_path, "status").count("interrupted") == 1
+    text = _page(study).text
+    assert "Stopped at text training: the run ended without a word: it was killed, or" in text
+    assert "0 of 3 stages done, 1 interrupted, 2 not done." in text
+    assert "running" not in text.lower()
+    # With another key, the reason is told, too; and what was corrected stays
+    path.write_text('[texts]\ntraining = "english:40"\nnatural = "english:30"\n')
+    state, *_ = stage_states(read_study(path))
+    assert state.because == "a run ended before it was done; sentences: 20 → 40"
+    before = (tmp_path / PAGE).read_bytes()
+    correct_page(study)
+    assert (tmp_path / PAGE).read_bytes() == before
+
+
+def test_why_a_stage_that_was_done_is_not_done(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text('[texts]\ntraining = "english:20"\n')
+    study = read_study(tmp_path)
+    run_study(study)
+    (tmp_path / "results" / "stages" / "text+training.json").write_text("{")
+    (state,) = stage_states(study)
+    assert (state.state, state.because) == (
+        "not done",
+        "results/stages/text+training.json cannot be read",
+    )
 
 
 def _analysis(folder: Path, models: list[str]) -> None:

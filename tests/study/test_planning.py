@@ -7,13 +7,17 @@ from contextlib import chdir
 from math import comb
 from pathlib import Path
 
+import numpy as np
 import pytest
-from scipy.stats import wilcoxon
+from scipy.stats import rankdata, wilcoxon
 
 from contstim.checksums import checksum
 from contstim.optimization.jobs.speed import SearchSpeed
+from contstim.scores import ScoreTable
 from contstim.stimuli import read_stimuli, read_trials
 from contstim.study.amounts import numbers_of
+from contstim.study.experiment_stages import responses_stage
+from contstim.study.places import StudyFiles
 from contstim.study.planning import StudyPlan, plan_study
 from contstim.study.rehearsal import ScoringSpeed, Speeds, rehearse
 from contstim.study.study_file import read_study
@@ -100,6 +104,36 @@ def test_changed_study_takes_what_exists_and_writes_nothing(study: Path) -> None
     assert planned.supply.how == "counted"
 
 
+def told_apart(log_probs: np.ndarray) -> tuple[tuple[str, str, int], ...]:
+    """Witness: SciPy's ranks, and a count for each order of the two models."""
+    ranks = rankdata(log_probs, axis=0) / len(log_probs)
+    below, above = (ranks < 0.5).T, (ranks >= 0.5).T
+    return (
+        ("bigram", "unigram", int((below[0] & above[1]).sum())),
+        ("unigram", "bigram", int((below[1] & above[0]).sum())),
+    )
+
+
+def test_sentences_that_tell_models_apart_are_counted_in_the_scores(study: Path) -> None:
+    assert plan(study, measure=False).admissible == ()
+    scores = ScoreTable.read(study / "results" / "scores.csv").log_probs
+    change(study, ("per_pair = 3\n[triplets]", "per_pair = 90\n[triplets]"))
+    planned = plan(study, measure=False)
+    assert planned.admissible == told_apart(scores)
+    least = min(number for *_, number in planned.admissible)
+    assert any(f"about {least} natural sentences" in caution for caution in planned.cautions)
+    change(study, ("per_pair = 90", "per_pair = 3\nagreeing = true"))
+    planned = plan(study, measure=False)
+    above = (rankdata(scores, axis=0) >= len(scores) / 2).sum(axis=0).tolist()
+    assert [number for *_, number in planned.admissible] == above[::-1]
+
+
+def test_rivals_of_one_text_are_told_before_anything_is_done(begun: Path, done_study: Path) -> None:
+    """The sample is the whole text here: the models are those of the run."""
+    done = ScoreTable.read(done_study / "results" / "scores.csv").log_probs
+    assert plan(begun, most_seconds=2.0).admissible == told_apart(done)
+
+
 def test_without_measurement_long_stages_are_unknown(begun: Path) -> None:
     planned = plan(begun, measure=False)
     assert {"model bigram", "scores", "triplets", "trial-scores"} == (
@@ -177,6 +211,19 @@ def test_counts_of_model_pairs(study: Path, rows: str, message: str) -> None:
     (study / "counts.csv").write_text(f"model_1,model_2,per_pair\n{rows}\n")
     change(study, ("quantiles = 0", 'quantiles = 0\ncounts = "counts.csv"'))
     assert message in " ".join(plan(study, measure=False).cautions)
+
+
+def test_planned_and_simulated_participants_are_one_number(study: Path) -> None:
+    """Two in each of three groups by [power], and 12 by [responses]."""
+    (caution,) = (c for c in plan(study, measure=False).cautions if "participants" in c)
+    assert "plans 6 participants" in caution
+    assert "simulates 12" in caution
+    change(study, ("participants = 12\n", ""))
+    files = StudyFiles(read_study(study))
+    stage = responses_stage(files)
+    assert stage is not None
+    assert stage.options["participants"] == files.planned_participants == 6
+    assert not any("participants" in c for c in plan(study, measure=False).cautions)
 
 
 def test_counts_of_model_pairs_are_counted(study: Path) -> None:

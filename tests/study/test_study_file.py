@@ -6,6 +6,7 @@ The line of each problem is where the replaced text stands, counted by this test
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -76,6 +77,20 @@ BAD = {
     "a seed below 0": ("seed = 3", "seed = -3", "0 or more"),
     "a section that is a number": ("[power]\nsimulations = 10", "[sentences.x]", "no such key"),
     "a text that is not there": ('"more.txt"', '"mor.txt"', "there is no file 'mor.txt'"),
+    "a text that is a folder": ('"more.txt"', '"empty"', "'empty' is not a file"),
+    "a text without end": ('"more.txt"', '"/dev/zero"', "'/dev/zero' is not a file"),
+    "a review that is a folder": ('"review.csv"', '"empty"', "'empty' is not a file"),
+    "a null character in a title": ("Two n-gram", r"Two \u0000", "[title]: holds a null character"),
+    "a null character in a text": ("more.txt", r"more\u0000.txt", "[texts] natural: holds a null"),
+    "a null character in a list": ('"review.csv"', r'"a", "\u0000"', "decisions: holds a null"),
+    "a null character in a key": ("min_count", r'"a\u0000b"', r"[vocabulary] a\u0000b: holds"),
+    "a null character in a section": ("[loading]", r'["\u0000"]', r"[\u0000]: holds a null"),
+    "a null character in a model": (
+        "bigram =",
+        r'"bi\u0000" =',
+        r"[models] bi\u0000: holds",
+    ),
+    "a null character in braces": ('same = "lstm"', r'same = "\u0000"', "mean.same: holds a null"),
     "an embedded text without number": ('"english:400"', '"english"', "such as english:2000"),
     "a review that is not there": ('"review.csv"', '"rev.csv"', "there is no file 'rev.csv'"),
     "a model that is not there": ('{ train = "ngram", order = 2 }', '"kenlm:2.arpa"', "2.arpa"),
@@ -88,6 +103,12 @@ BAD = {
     "an order out of range": ("order = 2", "order = 9", "6 at most"),
     "a rule that there is not": ("epochs = 1", 'rule = "chain"', "no rule 'chain'"),
     "a transform that there is not": ('transform = "mean"', 'transform = "sum"', "transform"),
+    "a rule that is a path": ("epochs = 1", 'rule = "/../../../../KEEP.txt"', "no rule '/../"),
+    "a rule that is a dot": ("order = 2", 'order = 2, rule = "."', "no rule '.'"),
+    "a rule and a transform": ("epochs = 1", 'rule = "log-likelihood+mean"', "no rule"),
+    "a transform that is a path": ('"mean"', '"mean/../../../../KEEP.txt"', "transform"),
+    "an argument too many": ('"mean"', '"mean:/KEEP.txt"', "transform"),
+    "a name that leads upwards": ("bigram =", '".." =', "does not name a file within"),
     "the same as nothing": ('same = "lstm"', 'same = "gpt"', "is not a model that this study"),
     "a model twice": (', transform = "mean"', "", "the same model given twice"),
     "a model that is a number": ('{ train = "ngram", order = 2 }', "2", "is not a model"),
@@ -104,7 +125,21 @@ BAD = {
     "pairs that groups do not divide": ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
     "too few groups": ("groups = 3", "groups = 2", "3 groups or more"),
     "no groups": ("groups = 3", "groups = 0", "1 or more"),
-    "too few sentences": ("random_per_group = 2", "random_per_group = 2000", "each of which"),
+    "a scale that there is not": (
+        "catch_per_group = 1",
+        'catch_per_group = 1\nscale = "slider"',
+        "'slider' is not one of 'confidence' or 'choice'",
+    ),
+    "a page of another scale": (
+        "catch_per_group = 1",
+        'catch_per_group = 1\nscale = "choice"',
+        "asks for confidence",
+    ),
+    "too few sentences": (
+        "random_per_group = 2",
+        "random_per_group = 2000",
+        "none has to serve twice",
+    ),
     "triplets below 1": ("per_pair = 9", "per_pair = 0", "1 or more"),
     "a section without what it needs": ("[design]", "[scores.x]", "needs [design]"),
     "an artificial human that there is not": ('"lstm"\n[an', '"gru"\n[an', "not a model of the"),
@@ -182,6 +217,25 @@ def test_what_is_not_toml_is_told_with_its_line(folder: Path) -> None:
     (folder / "study.toml").write_text(GOOD.replace("order = 2", "order = two"), encoding="utf-8")
     with pytest.raises(InputError, match=r"TOML.*line 7"):
         read_study(folder)
+
+
+def test_many_unknown_keys_take_no_longer_each_than_few(folder: Path) -> None:
+    unknown = "".join(f"unknown_{number} = 1\n" for number in range(20_000))
+    text = GOOD.replace("[pairs]\n", f"[pairs]\n{unknown}")
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    began = process_time()
+    with pytest.raises(InputError) as refused:
+        read_study(folder)
+    assert process_time() - began < 20  # the square of their number takes more than twice that
+    lines = str(refused.value).split("\n")
+    assert "study.toml has 20,000 problems:" in lines[0]
+    assert lines[-1].startswith("  line 20019, [pairs] unknown_19999: there is no such key")
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "nowhere"])
+def test_what_is_no_file_is_no_study(place: str) -> None:
+    with pytest.raises(InputError, match=f"There is no study file {place}"):
+        read_study(place)
 
 
 def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
+from contstim.models.ngram.estimate import DiscountWarning
 from contstim.records import recorded_as, write_record
+from contstim.steps.training import train_ngram_model
 from contstim.study.verification import FileState, grouped, summary, verify_folder
 from tests.cli.running import run
 
@@ -130,6 +133,8 @@ def test_records_that_tell_too_little(folder: Path) -> None:
     (folder / "broken.csv").write_text("x")
     (folder / "broken.csv.meta.json").write_text('{"inputs": ')
     (folder / "odd.csv.meta.json").write_text('{"inputs": 3, "outputs": ["a"]}')
+    hub = '{"inputs": {}, "outputs": {"pairs.csv": ""}, "commits": ["gpt2"]}'
+    (folder / "hub.csv.meta.json").write_text(hub)
     (folder / "store.sqlite").write_text("rows")
     write_record(folder / "store.sqlite", [], None)
     (folder / "notes.txt").write_text("mine")
@@ -141,6 +146,7 @@ def test_records_that_tell_too_little(folder: Path) -> None:
         "broken.csv.meta.json": FileState.UNREADABLE,
         "broken.csv": FileState.UNRECORDED,
         "odd.csv.meta.json": FileState.UNREADABLE,
+        "hub.csv.meta.json": FileState.UNREADABLE,
         "store.sqlite": FileState.CHANGING,
         "notes.txt": FileState.UNRECORDED,
     }
@@ -187,6 +193,19 @@ def test_records_of_stages_tell_more_than_those_of_commands(tmp_path: Path) -> N
     _stage(tmp_path, *stage, "2000-01-01T00:00:00Z")
     (results / "bigram.arpa").write_text("a third model")
     assert not verify_folder(tmp_path).wrong
+
+
+def test_a_model_of_a_study_trained_anew_by_hand(study: Path) -> None:
+    """What was made with it is stale, and what does not follow from it holds."""
+    model = study / "results" / "models" / "bigram.arpa"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscountWarning)
+        train_ngram_model(study / "more.txt", model, order=2)
+    states = {file.path: file.state for file in verify_folder(study).files}
+    for name in ("vocabulary.txt", "natural.txt", "scores.csv", "triplets.csv", "selected.csv"):
+        assert states[f"results/{name}"] is STALE
+    assert states["results/models/unigram.arpa"] is HOLDS
+    assert states["results/models/bigram.arpa"] is HOLDS  # as the later command wrote it
 
 
 def test_a_folder_written_as_a_whole(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from contstim.models.base import require_language_model
 from contstim.models.specifications import NamedSpecification
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 
@@ -29,13 +30,22 @@ if TYPE_CHECKING:
 _SEARCH = "A search for controversial sentences"
 
 
-def select_command(folder: Path, n_sentences: int) -> str:
-    """Selects natural pairs from the scores that a comparison writes into a folder.
+def select_command(folder: Path, table: ScoreTable) -> str:
+    """The command that selects natural pairs from the scores that a comparison writes.
 
-    Ten for each pair of models, or a tenth of the sentences where these are few.
+    Ten for each pair of models, or as many as there surely are where few sentences tell them apart.
+
+    Args:
+        folder: that the comparison writes into.
+        table: the scores.
     """
+    (stratum,) = Demand(table.models, 1, {}).strata(table, same_length=False)
+    least = int(stratum.admissible(usable_rows(table, None, frozenset())).min())
+    # A sentence that some models reject and the others accept is shared by as many (reject, accept)
+    # as these numbers multiplied, M²/4 at most
+    surely = least // (len(table.models) ** 2 // 4)
     scores, out = str(folder / "scores.csv"), str(folder / "pairs.csv")
-    per_pair = str(max(1, min(10, n_sentences // 10)))
+    per_pair = str(max(1, min(10, surely)))
     parts = ["contstim", "select", "natural", "--scores", scores]
     return shlex.join([*parts, "--per-pair", per_pair, "--out", out])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.measures import MIDDLE, choice_agreement
+from contstim.experiments.analysis.measures import choice_agreement
 from contstim.experiments.analysis.scopes import roles
 from contstim.stimuli import Condition
 
@@ -66,7 +66,7 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
     sums, counts = np.zeros((2, n_models, n_models))
     for group in ratings.groups:
         # (n_models, 1, n_trials) against (n_participants, n_trials), summed over participants
-        agreed = choice_agreement(group.ratios[:, None], group.ratings).sum(axis=1)
+        agreed = choice_agreement(group.ratios[:, None], group.preferences).sum(axis=1)
         for column in np.flatnonzero(_of(group, condition)):
             trial = group.trials[column]
             rivals = [ratings.models.index(name) for name in (trial.model_1, trial.model_2)]
@@ -81,7 +81,8 @@ def role_preferences(ratings: Ratings) -> tuple[RolePreference, ...]:
     """Synthetic against natural sentences, for each model that accepts and each that rejects."""
     by_roles: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for trial, rated in rated_trials(ratings, Condition.NATURAL_SYNTHETIC):
-        by_roles.setdefault(roles(trial), []).append((len(rated), int((rated > MIDDLE).sum())))
+        counts = len(rated), int((rated > ratings.scale.middle).sum())
+        by_roles.setdefault(roles(trial), []).append(counts)
     order = ratings.models.index
     return tuple(
         RolePreference(*models, len(rows), *map(sum, zip(*rows, strict=True)))
@@ -93,7 +94,9 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> tuple[Unanimity, ...
     """How many trials of each condition have at least `share` of people on one side."""
     rows = []
     for condition in Condition:
-        sides = [np.mean(rated > MIDDLE) for _, rated in rated_trials(ratings, condition)]
+        sides = [
+            np.mean(rated > ratings.scale.middle) for _, rated in rated_trials(ratings, condition)
+        ]
         majorities = np.maximum(sides, 1 - np.array(sides))
         if sides:
             agreed = int((majorities >= share - 1e-9).sum())  # 9 of 10 are .9, rounded or not

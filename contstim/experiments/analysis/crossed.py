@@ -97,6 +97,8 @@ class Scatter:
             left; it standardises.
         people: how many.
         items: how many different ones.
+        items_each: how many for each mean over items that a difference is made of.
+        independent: how many of them, or of people where there is one trial.
         population: what the interval speaks of.
         note: what had to be done, or why it speaks of less than people and items; mostly empty.
     """
@@ -108,6 +110,8 @@ class Scatter:
     answer: float
     people: int
     items: int
+    items_each: float
+    independent: float
     population: str
     note: str
 
@@ -146,7 +150,7 @@ def group_moves(
 def _moves_of_group(
     group: GroupRatings, measure: Measure, mask: BoolArray, items: IntArray
 ) -> GroupMoves:
-    people = group.ratings
+    people = group.preferences
     values, lower, _ = evaluate_group(group, measure, mask)
     value_moves, lower_moves = np.zeros((2, len(people), *mask.shape))
     for trials in np.unique(mask[mask.any(axis=1)], axis=0):
@@ -231,7 +235,7 @@ def scatter_of(blocks: Sequence[Block]) -> Scatter:
     """
     if not blocks:
         nothing, note = (np.nan, np.nan), "nobody rated such trials"
-        return Scatter(np.nan, np.nan, nothing, nothing, np.nan, 0, 0, NEITHER, note)
+        return Scatter(np.nan, np.nan, nothing, nothing, np.nan, 0, 0, 0.0, 0.0, NEITHER, note)
     items, people = _items_scatter(blocks), _people_scatter(blocks)
     sizes = np.array([len(block.values) for block in blocks])
     between, population = len(blocks) - 1, BOTH
@@ -265,6 +269,7 @@ def scatter_of(blocks: Sequence[Block]) -> Scatter:
     single = float(np.concatenate(answers).mean()) + max(0.0, people.variance - people.answers)
     total = int(sizes.sum())
     different = len(np.unique(np.concatenate([block.items for block in blocks])))
+    each = different / max(block.means for block in blocks)
     return Scatter(
         variance,
         float(np.maximum(1.0, freedom)),
@@ -273,6 +278,8 @@ def scatter_of(blocks: Sequence[Block]) -> Scatter:
         single,
         total,
         different,
+        each,
+        float(total) if population == PEOPLE else each,
         population,
         note,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -18,14 +18,16 @@ from contstim.experiments.analysis.inference import (
     CORRECTIONS,
     FALSE_DISCOVERY_RATE,
     Reach,
+    decision_alpha,
     false_discovery,
     family_wise,
     rank_biserial_interval,
     reach,
+    signed_rank_interval,
     signed_rank_test,
     smallest_p_value,
 )
-from contstim.experiments.analysis.intervals import Estimator, Side, equivalence_p_value
+from contstim.experiments.analysis.intervals import Estimator, Side
 from contstim.experiments.analysis.scopes import scope_mask, scopes_of
 from contstim.stimuli import Condition
 from contstim.wording import counted
@@ -48,7 +50,6 @@ TESTS: dict[Units, str] = {
     "participants": "signed-rank test over participants",
     "crossed": "t-test, people and items crossed",
 }
-_TINY = 1e-12  # differences of means below this are rounding
 _HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "these items"}
 
 
@@ -68,6 +69,9 @@ class Sampling:
         correction: for the family of contrasts.
         smallest_effect: differences below it do not matter: contrasts are also tested for being
             smaller than that.
+        catch_trials: whether catch trials count in the overall result, as published in 2023. People
+            who fail them are left out, so that those who stay agree on them; a model that people
+            follow everywhere else then falls short of the noise ceiling.
     """
 
     units: Units | None = None
@@ -78,6 +82,7 @@ class Sampling:
     intervals: IntervalMethod = "corrected"
     correction: Correction = "bh"
     smallest_effect: float = SMALLEST_EFFECT
+    catch_trials: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.smallest_effect < 1:
@@ -115,7 +120,9 @@ class ContrastResult:
         value_first: mean over units.
         value_second: likewise.
         difference: the effect, in units of the measure; `interval` is its own.
-        interval: of the difference.
+        interval: of the difference, at 1 - `alpha`; it leaves out 0 where the contrast is
+            significant, and only there, since it inverts the test. Percentiles do not, and are at
+            the level asked for.
         n_units: groups or participants that the test compares; of a crossed test, participants.
         statistic: the smaller sum of ranks, or Student's t.
         rank_biserial: the effect size of a signed-rank test, -1 to 1; nan for a crossed test.
@@ -138,6 +145,7 @@ class ContrastResult:
         equivalence_p: of two one-sided tests that the difference is smaller than that; see
             `equivalence_p_value`.
         equivalence_adjusted: by the correction asked for, over the same family.
+        alpha: the p-value below which it is significant; see `decision_alpha`.
         verdict: different, equivalent, both (a difference that does not matter), or undecided;
             untestable where nothing can be significant, and equivalence is not shown either.
     """
@@ -168,6 +176,7 @@ class ContrastResult:
     smallest_effect: float
     equivalence_p: float
     equivalence_adjusted: float
+    alpha: float
     verdict: str
 
 
@@ -246,7 +255,10 @@ def compare(
         contrasts: those of models without trials in this scope are left out.
         sampling: units, resamples, level.
     """
-    masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
+    masks = [
+        scope_mask(group.trials, scope, ratings.models, catch=sampling.catch_trials)
+        for group in ratings.groups
+    ]
     evaluation = evaluate(ratings, measure, masks)
     # A mean over participants weighs groups by their sizes; one over groups, all alike.
     sizes = np.array([float(len(group.participants)) for group in ratings.groups])
@@ -257,7 +269,7 @@ def compare(
             ratings, measure, masks, shares, samples=sampling.samples, seed=sampling.seed
         )
     moves = group_moves(ratings, measure, masks)
-    estimator = Estimator(moves, shares, sampling.level, resampled, measure.lowest)
+    estimator = Estimator(moves, shares, measure.lowest, resampled)
     values, lower, upper = (
         units_of(evaluation, kind, sampling.units)
         for kind in (evaluation.values, evaluation.lower, evaluation.upper)
@@ -267,7 +279,7 @@ def compare(
         ModelResult(
             ratings.models[column],
             _mean(values[:, column]),
-            estimator.of(Side(column)).interval,
+            estimator.of(Side(column)).interval(sampling.level),
             _mean(lower[:, column]),
             _mean(upper[:, column]),
             int(counts[column]),
@@ -287,8 +299,9 @@ def compare(
         both = ~np.isnan(values[:, first] - others)
         side = Side(first, ceiling=True) if ceiling else Side(first, second)
         tests.append(make(values[both, first], others[both], estimator.of(side)))
-    comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling)
-    return Result(scope, measure, evaluation, models, comparisons, _family_reach(tests, sampling))
+    limits = _family_reach(tests, sampling)
+    comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
+    return Result(scope, measure, evaluation, models, comparisons, limits)
 
 
 def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
@@ -353,16 +366,10 @@ def _signed_rank(first: FloatArray, second: FloatArray, uncertainty: Uncertainty
 
 
 def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> _Test:
-    from scipy.stats import t as student
-
-    scatter, difference = uncertainty.scatter, _mean(first - second)
-    statistic = p_value = np.nan
-    if scatter.variance > 0:
-        statistic = difference / np.sqrt(scatter.variance)
-        p_value = float(2 * student.sf(abs(statistic), scatter.freedom))
-    elif scatter.variance == 0 and abs(difference) < _TINY:
-        statistic, p_value = 0.0, 1.0  # both sides are the same on every answer
-    return _Test(first, second, uncertainty, scatter.people, float(statistic), np.nan, p_value)
+    variance = uncertainty.scatter.variance
+    statistic = _mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
+    people, p_value = uncertainty.scatter.people, uncertainty.p_value()
+    return _Test(first, second, uncertainty, people, float(statistic), np.nan, p_value)
 
 
 def _family_reach(tests: Sequence[_Test], sampling: Sampling) -> Reach:
@@ -375,7 +382,11 @@ def _family_reach(tests: Sequence[_Test], sampling: Sampling) -> Reach:
 
 
 def _adjusted(
-    tests: Sequence[_Test], family: Sequence[ModelContrast], about: str, sampling: Sampling
+    tests: Sequence[_Test],
+    family: Sequence[ModelContrast],
+    about: str,
+    sampling: Sampling,
+    limits: Reach,
 ) -> tuple[ContrastResult, ...]:
     """Results of a whole family of tests."""
     units, rate = sampling.units or "groups", sampling.false_discovery_rate
@@ -391,19 +402,9 @@ def _adjusted(
         [0.0 if units == "crossed" else smallest_p_value(test.n_units) for test in tests],
     )
     testable = adjust(clearest) < rate
+    alpha = decision_alpha(p_values, rate, sampling.correction, limits.needed)
     margin = sampling.smallest_effect
-    equivalence = np.array(
-        [
-            equivalence_p_value(
-                _mean(test.first - test.second),
-                test.uncertainty.scatter.variance,
-                test.uncertainty.scatter.freedom,
-                margin,
-                test.uncertainty.scatter.items,
-            )
-            for test in tests
-        ]
-    )
+    equivalence = np.array([test.uncertainty.equivalence_p_value(margin) for test in tests])
     equivalent = adjust(equivalence)
     ceilings = sum(contrast.second == CEILING for contrast in family)
     stated = (
@@ -413,7 +414,7 @@ def _adjusted(
     )
     results = []
     for place, (contrast, test) in enumerate(zip(family, tests, strict=True)):
-        interval, scatter = test.uncertainty
+        scatter, interval = test.uncertainty.scatter, _decided(test, alpha[place], sampling)
         difference = _mean(test.first - test.second)
         deviation = np.sqrt(scatter.answer) if scatter.answer > 0 else np.nan
         results.append(
@@ -443,6 +444,7 @@ def _adjusted(
                 margin,
                 float(equivalence[place]),
                 float(equivalent[place]),
+                float(alpha[place]),
                 _verdict(
                     different=bool(decided[place] < rate),
                     equivalent=bool(equivalent[place] < rate),
@@ -451,6 +453,18 @@ def _adjusted(
             )
         )
     return tuple(results)
+
+
+def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
+    """The interval of a difference that leaves out 0 where the family's correction does."""
+    if sampling.intervals == "percentile":
+        return test.uncertainty.interval(sampling.level)
+    interval = test.uncertainty.interval(1 - alpha)
+    if sampling.units == "crossed":
+        return interval
+    ends = signed_rank_interval(test.first - test.second, alpha)
+    low, high = np.clip(ends, *test.uncertainty.ends).tolist()
+    return replace(interval, low=low, high=high)
 
 
 def _verdict(*, different: bool, equivalent: bool, testable: bool) -> str:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.arrays import FloatArray
+from contstim.errors import InputError
 from contstim.experiments.analysis import ceilings, measures
+from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +32,9 @@ class Measure:
         label: as on the axis of a figure.
         chance: what a model that knows nothing reaches.
         lowest: what it can be at least; 1 is the highest.
-        model: of ratios (n_models, n_trials), ratings (n_participants, n_trials) and weights or
+        model: of ratios (n_models, n_trials), preferences (n_participants, n_trials) and weights or
             None.
-        lower: of ratings and weights or None.
+        lower: of preferences and weights or None.
         upper: as `lower`.
     """
 
@@ -64,6 +66,24 @@ COSINE = Measure(
     ceilings.cosine_upper,
 )
 MEASURES = (ACCURACY, COSINE)
+
+
+def measures_of(scale: Scale) -> tuple[Measure, ...]:
+    """The measures of answers on a scale; the last is that of all trials together."""
+    return (ACCURACY,) if scale is Scale.CHOICE else MEASURES
+
+
+def require_measure(measure: Measure, scale: Scale) -> None:
+    """Make sure that answers on a scale say what a measure compares.
+
+    Raises:
+        InputError: they are choices, which cannot be ranked.
+    """
+    if measure not in measures_of(scale):
+        raise InputError(
+            f"The {measure.name} ranks trials by how sure people are, and a choice does not say "
+            f"that. Take the {ACCURACY.name}, or ask people for their confidence."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +123,11 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
         ratings: who rated what.
         measure: accuracy or signed-rank cosine.
         masks: for each group, which trials evaluate which model, (n_models, n_trials).
+
+    Raises:
+        InputError: see `require_measure`.
     """
+    require_measure(measure, ratings.scale)
     parts = [
         evaluate_group(group, measure, mask)
         for group, mask in zip(ratings.groups, masks, strict=True)
@@ -127,7 +151,7 @@ def evaluate_group(
         mask: which trials evaluate which model, (n_models, n_trials).
         weights: how often each trial counts in each resample, (n_samples, n_trials).
     """
-    people, (n_models, _) = group.ratings, mask.shape
+    people, (n_models, _) = group.preferences, mask.shape
     samples = () if weights is None else (len(weights),)
     values, lower, upper = np.full((3, len(people), n_models, *samples), np.nan)
     # Models with the same trials are evaluated together, on random pairs all of them; where each

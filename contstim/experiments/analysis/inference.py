@@ -38,6 +38,7 @@ THESE_ITEMS = (
 )
 SINGLE_TESTS = "single tests, not adjusted"  # the family of tests that belong to none
 _DIGITS = 12  # equal differences of means differ in the last bits; ranks must see them tied
+_ROUNDING = 1e-9  # of p-values that are equal by another formula
 _ENUMERATED = 13  # pairs up to which all patterns of signs are counted
 _UNTIED = 50  # pairs up to which the distribution without ties is counted
 _SHIFTS = 6.0  # means in standard deviations, beyond which all differences have one sign
@@ -290,6 +291,52 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     return end(-1), end(1)
 
 
+def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, float]:
+    """All shifts that Wilcoxon's test does not find at `alpha` (Hodges & Lehmann 1963).
+
+    Its ends are Walsh averages, means of two differences or one. It leaves out 0 where the p-value
+    of `signed_rank_p_values` is below `alpha`, and only there: how ranks tie is taken from the
+    differences as they are. Infinite where no data of so many pairs could be significant.
+
+    Args:
+        differences: (n_pairs,); nan ones are left out.
+        alpha: 1 less the level, such as 0.05.
+    """
+    from scipy.stats import norm, rankdata
+
+    differences = _rounded(differences[~np.isnan(differences)])
+    n = len(differences)
+    if not n:
+        return np.nan, np.nan
+    # Sums of negative ranks, doubled so that they are whole; zeros count half on either side.
+    ranks = rankdata(np.abs(differences))
+    doubled = np.rint(2 * ranks).astype(np.int64)
+    is_zero = differences == 0
+    if n > _ENUMERATED and (n > _UNTIED or is_zero.any() or len(np.unique(ranks)) < n):
+        error = np.sqrt((ranks**2).sum()) / 2
+        critical = int(np.ceil(n * (n + 1) / 2 - 2 * float(norm.isf(alpha / 2)) * error)) - 1
+    else:
+        p_values = _sign_p_values(doubled[~is_zero].tolist())
+        below = np.flatnonzero(p_values[: (len(p_values) + 1) // 2] < alpha)
+        critical = int(below[-1] + doubled[is_zero].sum() // 2) if len(below) else -1
+    if critical < 0:
+        return -np.inf, np.inf
+    # The doubled sum of negative ranks is that of Walsh averages below 0, once for those equal to
+    # 0; so with any shift in the place of 0.
+    one, other = np.triu_indices(n)
+    walsh = np.sort(_rounded((differences[one] + differences[other]) / 2))
+    low, high = (_first_beyond(side, critical) for side in (walsh, -walsh[::-1]))
+    return low, -high
+
+
+def _first_beyond(walsh: FloatArray, critical: int) -> float:
+    """The lower end: above it the doubled sum of negative ranks exceeds its critical value."""
+    end = float(walsh[critical // 2])
+    at_end = 2 * int((walsh < end).sum()) + int((walsh == end).sum())
+    # An end that is significant itself does not belong to the interval
+    return end if at_end > critical else end + 10.0**-_DIGITS
+
+
 def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     """Two-sided p-values of many of Wilcoxon's tests at once, (n_tests,); nan where is no pair.
 
@@ -354,10 +401,22 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
 
 @cache
 def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
-    """Two-sided p-values by the doubled sum of positive ranks, up to the largest that 13 can have.
+    """`_sign_p_values` up to the largest sum that 13 pairs can have, nan beyond their own.
 
     Args:
         doubled: twice the average ranks, 0 for no pair. There are fewer than 2^14 ways to tie.
+    """
+    p_values = _sign_p_values(doubled)
+    table = np.full(_ENUMERATED * (_ENUMERATED + 1) + 1, np.nan)
+    table[: len(p_values)] = p_values
+    return table
+
+
+def _sign_p_values(doubled: Iterable[int]) -> FloatArray:
+    """Two-sided p-values by the doubled sum of positive ranks, from 0 to the largest.
+
+    Args:
+        doubled: twice the average ranks, 0 for no pair.
     """
     # Counted rank by rank, each negative or positive: in how many of the 2^k assignments of signs
     # each sum comes out.
@@ -365,9 +424,8 @@ def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
     for rank in ranks:
         ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
     lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
-    table = np.full(_ENUMERATED * (_ENUMERATED + 1) + 1, np.nan)
-    table[: len(ways)] = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
-    return table
+    p_values: FloatArray = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
+    return p_values
 
 
 def false_discovery(p_values: FloatArray) -> FloatArray:
@@ -380,6 +438,38 @@ def false_discovery(p_values: FloatArray) -> FloatArray:
     if tested.any():
         adjusted[tested] = false_discovery_control(p_values[tested], method="bh")
     return adjusted
+
+
+def decision_alpha(
+    p_values: FloatArray, rate: float, correction: Correction, needed: int | None
+) -> FloatArray:
+    """The p-value below which each contrast of a family is significant, after its correction.
+
+    Intervals at 1 less this level leave out 0 where a contrast is significant, and only there. With
+    k of m significant they are those of Benjamini and Yekutieli (2005), rate * k / m, which limit
+    the share of intervals that miss among those of significant contrasts. Holm's last step was
+    taken at rate / (m - k + 1). Where none is significant, k is the fewest that can be; a contrast
+    that is clearer than that, alone where several had to be, has its own p-value.
+
+    Args:
+        p_values: (n_tests,) of the family; nan is not part of it.
+        rate: the error rate.
+        correction: for the family.
+        needed: how many must be clear for any to be significant; see `Reach`.
+    """
+    adjusted = family_wise(p_values) if correction == "holm" else false_discovery(p_values)
+    significant = adjusted < rate
+    found, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
+    if correction == "holm":
+        alpha = rate / (m - max(1, found) + 1)
+    else:
+        alpha = rate * (found or needed or 1) / m
+    # fmin and fmax take alpha where there is no p-value
+    return np.where(
+        significant,
+        np.fmax(alpha, (1 + _ROUNDING) * p_values),
+        np.fmin(alpha, (1 - _ROUNDING) * p_values),
+    )
 
 
 def family_wise(p_values: FloatArray) -> FloatArray:

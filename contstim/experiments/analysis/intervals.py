@@ -65,37 +65,153 @@ class Side:
 
 
 class Uncertainty(NamedTuple):
-    """An interval, and the scatter of people and items that a test needs."""
+    """How sure a value or difference is: its intervals at any level, and the test that they invert.
 
-    interval: Interval
+    Attributes:
+        estimate: the value or difference.
+        scatter: of people and items.
+        span: how far apart results of two items can lie, in the unit of the measure.
+        ends: the lowest and the highest that it can be.
+        is_value: and no difference.
+        resampled: (3, n_groups, n_samples), whose percentiles take the place of Student's t.
+        bootstrap: what these were drawn by.
+    """
+
+    estimate: float
     scatter: Scatter
+    span: float
+    ends: tuple[float, float]
+    is_value: bool
+    resampled: FloatArray | None
+    bootstrap: Bootstrap | None
+
+    def interval(self, level: float) -> Interval:
+        """The interval at a level such as 0.95."""
+        scatter = self.scatter
+        if self.bootstrap is not None and self.resampled is not None:
+            return _percentiles(self.bootstrap, self.resampled, level)
+        variances = (
+            (scatter.variance, scatter.freedom, scatter.independent),
+            (*scatter.of_items, scatter.items_each),
+            (*scatter.of_people, scatter.people),
+        )
+        limits = [limit for known in variances for limit in self._limits(level, *known)]
+        return Interval(
+            *_six(np.clip(limits, *self.ends).tolist()),
+            standard_error=scatter.variance**0.5,
+            degrees_of_freedom=scatter.freedom,
+            population=scatter.population,
+            note=scatter.note,
+        )
+
+    def p_value(self) -> float:
+        """Two-sided, of no difference: the largest 1 - level whose interval holds zero."""
+        p_value = 2 * self._one_sided(abs(self.estimate))
+        return 1.0 if p_value > 1 else p_value
+
+    def equivalence_p_value(self, margin: float) -> float:
+        """The larger p-value of two one-sided tests: is the difference smaller than a margin?
+
+        Schuirmann (1987). Significant at .05 where the 90 % interval lies within the margin. Where
+        two models are the same on every answer nothing scatters: were they to differ by the margin,
+        k items would show it with probability 1 - (1 - margin)^k at least.
+
+        Args:
+            margin: the smallest difference, of either sign, that matters.
+        """
+        return self._one_sided(margin - abs(self.estimate))
+
+    def _one_sided(self, distance: float) -> float:
+        """How likely an estimate so far to one side of the truth, or farther, is; see `_reach`."""
+        from scipy.stats import t as student
+
+        variance = self.scatter.variance
+        if np.isnan(variance):
+            return np.nan
+        unseen = 1.0
+        if distance > 0:
+            answers = self._answers(variance, self.scatter.independent)
+            unseen = (1 - distance / self.span) ** answers
+        if variance == 0:
+            return unseen
+        scattered = float(student.sf(distance / variance**0.5, self.scatter.freedom))
+        return max(scattered, unseen) if distance > 0 else scattered
+
+    def _limits(
+        self, level: float, variance: float, freedom: float, units: float
+    ) -> tuple[float, float]:
+        """Both ends.
+
+        Of a value, Wilson's (1927): all shares p from which the observed one is not far, with the
+        standard error that each of these would have, (p (1 - p) / n)^.5 for n independent answers.
+        Of a difference, Student's t; but where answers hardly vary, what they do not show matters
+        more than how they scatter. N answers that are all right come about with probability p^N, so
+        that any p above (alpha / 2)^(1 / N) may be true (Clopper & Pearson 1934): no interval of a
+        difference reaches less far.
+
+        Args:
+            level: such as 0.95.
+            variance: of the mean.
+            freedom: its degrees of freedom.
+            units: how many items, or people, the mean is over.
+        """
+        answers = self._answers(variance, units)
+        if not self.is_value:
+            share: float = ((1 - level) / 2) ** (1 / answers)
+            scattered: float = t_quantile(level, freedom) * variance**0.5
+            reach = max(scattered, self.span * (1 - share))
+            return self.estimate - reach, self.estimate + reach
+        lowest = self.ends[0]
+        share = (self.estimate - lowest) / self.span
+        # The scatter of the item that is added is known without error
+        known = (variance + (self.span / units) ** 2) / variance if variance else np.inf
+        curve = t_quantile(level, freedom * known**2) ** 2 / answers
+        centre = (share + curve / 2) / (1 + curve)
+        half = (curve * share * (1 - share) + curve**2 / 4) ** 0.5 / (1 + curve)
+        return lowest + self.span * (centre - half), lowest + self.span * (centre + half)
+
+    def _answers(self, variance: float, units: float) -> float:
+        """How many answers, each independent of all others, would say as much.
+
+        The variance of a single answer over that of the mean (Kish 1965), with one more item, or
+        person, whose answers are all alike: without any scatter as many as there are.
+
+        Args:
+            variance: of the mean.
+            units: how many items, or people, the mean is over.
+        """
+        if np.isnan(variance) or not units:
+            return np.nan
+        single, added = self.scatter.answer, self.span**2 / units
+        if self.is_value:
+            lowest, highest = self.ends
+            single = (self.estimate - lowest) * (highest - self.estimate)
+        return float((single + added) / (variance + added / units))
 
 
 class Estimator:
-    """Intervals of everything that one measure says in one scope.
+    """How sure everything is that one measure says in one scope.
 
     Args:
         moves: how far results move without each trial; see `crossed.group_moves`.
         shares: (n_groups,), how much each group counts in a mean.
-        level: of the intervals, such as 0.95.
-        resampled: percentiles of these resamples take the place of Student's t.
         lowest: of the measure, whose highest value is 1: limits go no further, nor those of a
             difference further than from one end to the other.
+        resampled: percentiles of these resamples take the place of Student's t.
     """
 
     def __init__(
         self,
         moves: Sequence[GroupMoves],
         shares: FloatArray,
-        level: float,
+        lowest: float,
         resampled: Bootstrap | None = None,
-        lowest: float = -np.inf,
     ) -> None:
-        self._moves, self._shares, self._level = moves, shares, level
+        self._moves, self._shares = moves, shares
         self._resampled, self._lowest = resampled, lowest
 
     def of(self, side: Side) -> Uncertainty:
-        """The interval of a value or difference."""
+        """How sure a value or difference is."""
         blocks = blocks_of(self._moves, self._shares, side.first, side.second, ceiling=side.ceiling)
         scatter = scatter_of(blocks)
         if not blocks:
@@ -103,29 +219,16 @@ class Estimator:
             scatter = replace(
                 scatter, note=note if side.ceiling else "no group rated trials of both models"
             )
-        if self._resampled is not None:
-            return Uncertainty(_percentiles(self._resampled, side, self._level), scatter)
         estimate = sum(float(block.weights @ block.values) for block in blocks)
-        variances = ((scatter.variance, scatter.freedom), scatter.of_items, scatter.of_people)
+        span, ends = 1 - self._lowest, (self._lowest, 1.0)
         is_value = side.second is None and not side.ceiling
-        lowest, highest = self._lowest, 1.0
         if not is_value:
-            lowest, highest = self._lowest - 1.0, 1.0 - self._lowest
-        limits = [
-            estimate + sign * t_quantile(self._level, freedom) * variance**0.5
-            for variance, freedom in variances
-            for sign in (-1, 1)
-        ]
-        return Uncertainty(
-            Interval(
-                *_six(np.clip(limits, lowest, highest).tolist()),
-                standard_error=scatter.variance**0.5,
-                degrees_of_freedom=scatter.freedom,
-                population=scatter.population,
-                note=scatter.note,
-            ),
-            scatter,
-        )
+            # Of a difference: an item on which two models that agree elsewhere part moves it by the
+            # span of the measure; where one is always right and the other never, by twice that.
+            ends = (-span, span)
+            span += abs(estimate)
+        resampled = None if self._resampled is None else _moved(self._resampled, side)
+        return Uncertainty(estimate, scatter, span, ends, is_value, resampled, self._resampled)
 
 
 def t_quantile(level: float, freedom: float) -> float:
@@ -135,43 +238,16 @@ def t_quantile(level: float, freedom: float) -> float:
     return float(student.ppf((1 + level) / 2, freedom))
 
 
-def equivalence_p_value(
-    difference: float, variance: float, freedom: float, margin: float, items: int
-) -> float:
-    """The larger p-value of two one-sided t-tests: is a difference smaller than a margin?
-
-    Schuirmann (1987). Significant at .05 where the 90 % interval lies within the margin. Where the
-    two are the same on every answer nothing scatters: were they to differ by the margin, k items
-    would show it with probability 1 - (1 - margin)^k at least.
-
-    Args:
-        difference: estimated.
-        variance: of the difference; nan, and so is the p-value, where it cannot be known.
-        freedom: its degrees of freedom.
-        margin: the smallest difference, of either sign, that matters.
-        items: how many the difference is a mean over.
-    """
-    from scipy.stats import t as student
-
-    inside = margin - abs(difference)
-    if variance == 0:
-        return float((1 - margin) ** items) if inside > 0 else 1.0
-    return float(student.sf(inside / variance**0.5, freedom))
-
-
-def standardised(interval: Interval, deviation: float) -> Interval:
-    """An interval in standard deviations; nan where answers do not vary."""
-    unit = deviation if deviation > 0 else np.nan
-    return replace(interval, low=interval.low / unit, high=interval.high / unit)
-
-
-def _percentiles(resampled: Bootstrap, side: Side, level: float) -> Interval:
-    # Both sides come from one resample, so that what moves both cancels: (3, n_groups, n_samples).
+def _moved(resampled: Bootstrap, side: Side) -> FloatArray:
+    """A value or difference in each resample, (3, n_groups, n_samples)."""
+    # Both sides come from one resample, so that what moves both cancels.
     moved = resampled.values[:, :, side.first]
     if side.ceiling:
-        moved = moved - resampled.lower[:, :, side.first]
-    elif side.second is not None:
-        moved = moved - resampled.values[:, :, side.second]
+        return moved - resampled.lower[:, :, side.first]
+    return moved if side.second is None else moved - resampled.values[:, :, side.second]
+
+
+def _percentiles(resampled: Bootstrap, moved: FloatArray, level: float) -> Interval:
     limits = resampled.interval(moved, level).ravel().tolist()
     return Interval(
         *_six(limits),

@@ -2,8 +2,9 @@
 
 Two measures, each with the noise ceilings that belong to it: the share of choices a model predicts,
 and the signed-rank cosine, which also asks whether model and person are sure of the same trials.
-Arrays have trials last. With weights (n_samples, n_trials), how often each trial counts in each of
-n_samples resamples, results gain a last axis of samples.
+Preferences are ratings in steps from the middle of their scale: below 0 for the first sentence,
+above 0 for the second. Arrays have trials last. With weights (n_samples, n_trials), how often each
+trial counts in each of n_samples resamples, results gain a last axis of samples.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import numpy as np
 
 if TYPE_CHECKING:
     from contstim.arrays import FloatArray
-
-MIDDLE = 3.5  # of the scale 1 to 6: every rating prefers a sentence
 
 
 def log_ratios(log_probs: FloatArray) -> FloatArray:
@@ -33,26 +32,26 @@ def log_ratios(log_probs: FloatArray) -> FloatArray:
         return np.where(first == second, 0.0, second - first)
 
 
-def choice_agreement(ratios: FloatArray, ratings: FloatArray) -> FloatArray:
+def choice_agreement(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
     """1 where model and person prefer the same sentence, 0 where not, 1/2 where the model ties.
 
     Args:
         ratios: (..., n_trials), nats, positive for the second sentence.
-        ratings: (..., n_trials), 1 to 6, above 3.5 for the second sentence.
+        preferences: (..., n_trials), positive for the second sentence.
     """
-    # The product of the signs is 1 where both agree, -1 where not, 0 where the model ties; a rating
-    # never ties, since MIDDLE lies between two of them.
-    return (1 + np.sign(ratios) * np.sign(ratings - MIDDLE)) / 2
+    # The product of the signs is 1 where both agree, -1 where not, 0 where the model ties; a person
+    # never ties, since scales have no middle answer.
+    return (1 + np.sign(ratios) * np.sign(preferences)) / 2
 
 
 def accuracy(
-    ratios: FloatArray, ratings: FloatArray, weights: FloatArray | None = None
+    ratios: FloatArray, preferences: FloatArray, weights: FloatArray | None = None
 ) -> FloatArray:
     """The share of each person's choices that each model predicts; a tie counts one half.
 
     Args:
         ratios: log-probability ratios, (n_models, n_trials), nats; see `log_ratios`.
-        ratings: (n_participants, n_trials), 1 to 6.
+        preferences: (n_participants, n_trials).
         weights: (n_samples, n_trials); see the module.
 
     Returns:
@@ -60,11 +59,11 @@ def accuracy(
         counts.
     """
     # (n_models, n_trials) against (n_participants, 1, n_trials): every model meets every person.
-    return weighted_mean(choice_agreement(ratios, ratings[:, None, :]), weights)
+    return weighted_mean(choice_agreement(ratios, preferences[:, None, :]), weights)
 
 
 def signed_rank_cosine(
-    ratios: FloatArray, ratings: FloatArray, weights: FloatArray | None = None
+    ratios: FloatArray, preferences: FloatArray, weights: FloatArray | None = None
 ) -> FloatArray:
     """The cosine of each model's and each person's signed ranks (2023, Eqs. 7-11).
 
@@ -74,17 +73,16 @@ def signed_rank_cosine(
     k(k+1)(2k+1)/6. A model that ties everywhere has the cosine 0. Args and returns are those of
     `accuracy`.
     """
-    people = ratings - MIDDLE
-    counts = np.ones(ratings.shape[-1]) if weights is None else weights
+    counts = np.ones(preferences.shape[-1]) if weights is None else weights
     # The numerator, sum over trials t of rank(model, t) * rank(person, t): each person's ranks,
     # (n_trials,) or (n_samples, n_trials), meet those of all models, (n_models, [n_samples,]
     # n_trials). A trial that is drawn c times counts c times.
     counted = counts * resampled_ranks(ratios, weights)
     products = np.stack(
-        [(counted * person).sum(axis=-1) for person in resampled_ranks(people, weights)]
+        [(counted * person).sum(axis=-1) for person in resampled_ranks(preferences, weights)]
     )
     # The denominator from the closed form of Eq. 9, (n_participants, n_models[, n_samples]).
-    models, people = spread(ratios, weights), spread(people, weights)
+    models, people = spread(ratios, weights), spread(preferences, weights)
     squares = rank_squares(models, counts) * rank_squares(people, counts)[:, None]
     return cosine(products, squares, counts)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.inference import CEILING, CORRECTIONS
+from contstim.scale import Scale
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -43,6 +44,15 @@ REFERENCES = {
     "bh": "Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate: A practical "
     "and powerful approach to multiple testing. Journal of the Royal Statistical Society B, 57(1), "
     "289-300.",
+    "by": "Benjamini, Y., & Yekutieli, D. (2005). False discovery rate-adjusted multiple "
+    "confidence intervals for selected parameters. Journal of the American Statistical "
+    "Association, 100(469), 71-81.",
+    "hodges": "Hodges, J. L., & Lehmann, E. L. (1963). Estimates of location based on rank tests. "
+    "Annals of Mathematical Statistics, 34(2), 598-611.",
+    "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
+    "inference. Journal of the American Statistical Association, 22(158), 209-212.",
+    "clopper": "Clopper, C. J., & Pearson, E. S. (1934). The use of confidence or fiducial limits "
+    "illustrated in the case of the binomial. Biometrika, 26(4), 404-413.",
     "holm": "Holm, S. (1979). A simple sequentially rejective multiple test procedure. "
     "Scandinavian Journal of Statistics, 6(2), 65-70.",
     "cameron": "Cameron, A. C., Gelbach, J. B., & Miller, D. L. (2011). Robust inference with "
@@ -70,14 +80,32 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     cited = ["golan", {"crossed": "schuett"}.get(str(analysis.sampling.units), "wilcoxon")]
     cited += [analysis.sampling.correction, "westfall", "cameron", "schuirmann"]
     cited += [] if analysis.sampling.units == "crossed" else ["kerby", "newcombe"]
-    cited += ["schuett", "satterthwaite", "oneill"] if _is_corrected(analysis) else ["efron"]
+    if _is_corrected(analysis):
+        cited += ["schuett", "satterthwaite", "oneill", "wilson", "clopper"]
+        cited += ["by"] if analysis.sampling.correction == "bh" else []
+        cited += [] if analysis.sampling.units == "crossed" else ["hodges"]
+    else:
+        cited.append("efron")
+    sureness = (
+        "People chose one of two sentences; how sure they were was not asked, so that accuracies "
+        "alone are compared (Golan et al. 2023)."
+        if analysis.ratings.scale is Scale.CHOICE
+        else "The signed-rank cosine also compares how sure model and people are (Golan et al. "
+        "2023, Eqs. 7-11)."
+    )
     references = sorted(REFERENCES[name] for name in dict.fromkeys(cited))
+    catch = (
+        "Catch trials count in overall results, as published; since people who fail them are left "
+        "out, those who stay agree on them, whatever a model says."
+        if analysis.sampling.catch_trials
+        else "Catch trials decide who takes part and evaluate no model."
+    )
     return (
-        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
-        "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
-        "7-11). The lower noise ceiling predicts each person from the others, the upper from "
+        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. "
+        f"{sureness} The lower noise ceiling predicts each person from the others, the upper from "
         "everybody; both on the trials that evaluate the model. In controversial conditions these "
-        "are the trials that target it.",
+        "are the trials that target it. " + catch + " A model that is the truth reaches or passes "
+        "the lower ceiling, since the others' answers hold noise of their own.",
         " ".join(_tests(analysis)),
         " ".join(_intervals(analysis)),
         "The regressions of choices on log-probability ratios have standard errors clustered by "
@@ -127,11 +155,29 @@ def _tests(analysis: Analysis) -> Iterator[str]:
         "with the variance of two factors (Schütt et al. 2023), adjusted likewise. What is neither "
         "different nor equivalent is undecided, or untestable with so few units."
     )
-    if units != "crossed":
+    if not _is_corrected(analysis):
         yield (
-            "A test and an interval may disagree: signed-rank tests compare ranks of "
-            f"{units}, intervals hold by Student's t over people and items."
+            "A test and an interval may disagree: intervals are percentiles at "
+            f"{sampling.level:.0%}, tests are adjusted over their family."
         )
+    else:
+        level = (
+            "of the intervals of significant differences as many miss, on average, as that rate "
+            "allows (Benjamini & Yekutieli 2005)"
+            if sampling.correction == "bh"
+            else "it is that of the last step"
+        )
+        inverted = (
+            "They invert the t-test"
+            if units == "crossed"
+            else "They invert the signed-rank test (Hodges & Lehmann 1963)"
+        )
+        yield (
+            f"Intervals of differences are at the level at which the family decides: {level}. "
+            f"{inverted}, so that a difference is significant if and only if its interval leaves "
+            "out zero."
+        )
+    if units != "crossed":
         yield (
             "Beside signed-rank tests stands their own effect size, the matched-pairs "
             "rank-biserial correlation (Kerby 2014), with a score interval (as Newcombe's, 2006, "
@@ -156,7 +202,10 @@ def _intervals(analysis: Analysis) -> Iterator[str]:
         "estimates (Schütt et al. 2023), in closed form: the scatter of items, found by leaving "
         "each out (a jackknife), and the scatter of people beyond what single answers explain. "
         "Degrees of freedom are Satterthwaite's (1946), and fewer where a few items decide a "
-        "result (O'Neill 2014)."
+        "result (O'Neill 2014). Intervals of values are Wilson's (1927), for as many independent "
+        "answers as have this variance; where answers hardly vary, one more item is reckoned with, "
+        "on which all answers are alike, and differences have the limits of Clopper & Pearson "
+        "(1934)."
     )
     freedom = [interval.degrees_of_freedom for interval in intervals]
     finite = [value for value in freedom if math.isfinite(value)]

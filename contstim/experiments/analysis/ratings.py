@@ -13,7 +13,6 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.responses import check_responses
 from contstim.experiments.responses.checks import HARMLESS
-from contstim.stimuli import CONTROVERSIAL, Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -21,20 +20,11 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.responses import Response
+    from contstim.scale import Scale
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
 _NAMED = 5  # how many culprits a message names
-_KINDS = {
-    Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
-    Condition.NATURAL_SYNTHETIC: (
-        (Kind.NATURAL, Kind.SYNTHETIC_1),
-        (Kind.NATURAL, Kind.SYNTHETIC_2),
-    ),
-    Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
-    Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
-    Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED),),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +33,10 @@ class GroupRatings:
 
     Attributes:
         number: the group's, as in its trials.
-        trials: in the order of the columns below.
+        trials: in the order of the columns below, all on the scale of the ratings.
         participants: distinct names.
-        ratings: (n_participants, n_trials), 1 to 6, for sentence_1 … sentence_2.
+        ratings: (n_participants, n_trials), on the trials' scale, for sentence_1 … sentence_2.
+        left: (n_participants, n_trials), 1 or 2, the sentence shown left; 0 where not recorded.
         log_probs: (n_models, n_trials, 2), nats, of sentence_1 and sentence_2.
     """
 
@@ -53,7 +44,21 @@ class GroupRatings:
     trials: tuple[Trial, ...]
     participants: tuple[str, ...]
     ratings: FloatArray
+    left: FloatArray
     log_probs: FloatArray
+
+    @property
+    def scale(self) -> Scale:
+        """Of the ratings."""
+        return self.trials[0].scale
+
+    @cached_property
+    def preferences(self) -> FloatArray:
+        """Ratings in steps from the middle of the scale, (n_participants, n_trials).
+
+        Below 0 for sentence_1, above 0 for sentence_2.
+        """
+        return self.ratings - self.scale.middle
 
     @cached_property
     def ratios(self) -> FloatArray:
@@ -74,9 +79,19 @@ class Ratings:
     groups: tuple[GroupRatings, ...]
 
     @property
+    def scale(self) -> Scale:
+        """Of all ratings."""
+        return self.groups[0].scale
+
+    @property
     def participants(self) -> tuple[str, ...]:
         """Everybody, group after group."""
         return tuple(name for group in self.groups for name in group.participants)
+
+    @property
+    def sided(self) -> int:
+        """How many ratings say on which side the sentences were shown."""
+        return sum(int(np.count_nonzero(group.left)) for group in self.groups)
 
 
 def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: ScoreTable) -> Ratings:
@@ -93,7 +108,7 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
             none of its condition (`check_trials`).
     """
     trials, responses = tuple(trials), tuple(responses)
-    check_trials(trials)
+    _check_complete(trials, responses)
     named = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
     missing = sorted(named - set(scores.models))
     if missing:
@@ -102,53 +117,22 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
             f"{', '.join(scores.models)}. Score the trials' sentences under every model, with "
             f"the same names."
         )
-    _check_complete(trials, responses)
-    rated = {
-        (response.participant, response.trial_id): float(response.rating) for response in responses
-    }
+    answers = {(r.participant, r.trial_id): (float(r.rating), float(r.left)) for r in responses}
     numbers = sorted({response.group for response in responses})
     require_scores([trial for trial in trials if trial.group in numbers], scores)
+    scale = responses[0].scale  # that of all, as is checked; trials may not say theirs
     groups = []
     for number in numbers:
-        seen = tuple(trial for trial in trials if trial.group == number)
+        seen = tuple(replace(t, scale=scale) for t in trials if t.group == number)
         people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
-        ratings = np.array([[rated[name, trial.trial_id] for trial in seen] for name in people])
+        theirs = np.array([[answers[name, trial.trial_id] for trial in seen] for name in people])
+        rated, left = np.moveaxis(theirs, -1, 0)
         # rows: (n_trials, 2), where both sentences stand among the scores, so that indexing gives
         # (n_trials, 2, n_models); a group's log-probabilities have models first.
         rows = [[scores.rows[trial.sentence_1], scores.rows[trial.sentence_2]] for trial in seen]
         log_probs = scores.log_probs[np.array(rows, dtype=np.int64)].transpose(2, 0, 1)
-        groups.append(GroupRatings(number, seen, people, ratings, log_probs))
+        groups.append(GroupRatings(number, seen, people, rated, left, log_probs))
     return Ratings(scores.models, tuple(groups))
-
-
-def check_trials(trials: Iterable[Trial]) -> None:
-    """Make sure that every trial is one of its condition, as `Trial` says.
-
-    Raises:
-        InputError: a controversial trial does not name two different models, another names one, or
-            the kinds of sentences are not those of the condition.
-    """
-    for trial in trials:
-        models = (trial.model_1, trial.model_2)
-        stated = f"The trial {trial.trial_id!r} is {trial.condition}, so it"
-        if trial.condition not in CONTROVERSIAL:
-            if any(models):
-                raise InputError(
-                    f"{stated} sets no models against each other, but model_1 and model_2 are "
-                    f"{models[0]!r} and {models[1]!r}; leave them empty, or correct the condition."
-                )
-        elif not all(models) or models[0] == models[1]:
-            raise InputError(
-                f"{stated} sets two models against each other, but model_1 and model_2 are "
-                f"{models[0]!r} and {models[1]!r}; name both, or correct the condition."
-            )
-        allowed = _KINDS[trial.condition]
-        if (trial.kind_1, trial.kind_2) not in allowed:
-            raise InputError(
-                f"{stated} compares {' or '.join(' with '.join(kinds) for kinds in allowed)}, but "
-                f"kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}; correct them, or the "
-                "condition."
-            )
 
 
 def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
@@ -165,6 +149,7 @@ def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
                 group,
                 trials=tuple(compress(group.trials, columns)),
                 ratings=group.ratings[:, columns],
+                left=group.left[:, columns],
                 log_probs=group.log_probs[:, columns],
             )
             for group, columns in zip(ratings.groups, chosen, strict=True)

@@ -118,7 +118,7 @@ def regress_choices(
         ]
         names = [group.trials[column].trial_id for column in columns]
         # One row a choice: all trials of the first participant, then those of the second, …
-        chosen = group.ratings[:, columns] > 3.5  # (n_participants, n_trials)
+        chosen = group.preferences[:, columns] > 0  # (n_participants, n_trials)
         group_ratios = group.ratios[rows][:, columns]  # (n_models, n_trials)
         choices.append(chosen.ravel())
         ratios.append(np.tile(group_ratios, len(group.participants)))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.ratings import Ratings, subset
 from contstim.experiments.analysis.regression import regress_choices
 from contstim.experiments.analysis.scopes import scope_mask, scopes_of
@@ -107,7 +106,7 @@ def _cautions(
     # model ties; choices without a finite ratio are not part of the regression.
     agreed = np.concatenate(
         [
-            (np.sign(group.ratings - MIDDLE) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()
+            (np.sign(group.preferences) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()
             for group in targeted.groups
             for ratios in [group.ratios[row]]
         ]

@@ -10,6 +10,11 @@ where V(people) is the variance of ratings within trials. The share that is not 
 the middle, which is what nobody having a preference would give (empirical Bayes; James & Stein
 1961, Efron & Morris 1975). Around the middle and not around a mean, because which sentence is
 called sentence_1 is a convention.
+
+Which sentence people in general prefer is asked of their choices alone, since how far a rating lies
+from the middle says as much of the person as of the trial. A person prefers sentence_2 of a trial
+with the probability Phi(h), where h, the trial's hidden value, is normal within a condition
+(Thurstone 1927); its variance is unknown, and likely to be about that of the 2023 study.
 """
 
 from __future__ import annotations
@@ -19,14 +24,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.measures import MIDDLE
+from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.scale import Scale
     from contstim.stimuli import Trial
+
+# Standard deviations of trials' hidden values, in that of single answers, and what is expected of
+# them beforehand. The choices of experiment 1 of Golan et al. (2023) are likeliest under .97
+# (natural-controversial), .98 (natural-synthetic), 1.26 (random-natural), 1.65
+# (synthetic-synthetic).
+_SPREADS = np.exp(np.linspace(np.log(0.15), np.log(6.0), 24))
+_SPREAD_EXPECTED = np.exp(-0.5 * (np.log(_SPREADS / 1.2) / 0.5) ** 2)
+# Means, where sentence_1 is the natural one: there they were -1.43, and -3.42 in catch trials.
+_ORIENTED = (Condition.NATURAL_SYNTHETIC, Condition.CATCH)
+_MEANS = np.linspace(-5.0, 5.0, 21)
+_MEAN_EXPECTED = np.exp(-0.5 * (_MEANS / 2.0) ** 2)
+_VALUES = np.linspace(-9.95, 9.95, 200)  # of h; 0 lies between two
 
 
 @dataclass(frozen=True)
@@ -34,7 +52,8 @@ class ItemReliability:
     """What people in general think of a trial, as far as those who rated it tell.
 
     Attributes:
-        shrunken_rating: the mean rating, drawn towards 3.5; 3.5 where nothing but chance is in it.
+        shrunken_rating: the mean rating, drawn towards the middle of the scale, which it is where
+            nothing but chance is in it.
         standard_error: of the shrunken rating, in steps of the scale.
         reliability: of the mean rating, 0 (chance) to 1.
         sure_of_2: how likely it is that people in general prefer sentence_2, 0 to 1.
@@ -53,52 +72,51 @@ class ItemReliability:
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
     """What is known of each trial of an experiment, by its identifier; see `reliabilities_of`."""
-    return reliabilities_of(
+    rated = [
         (trial, group.ratings[:, column])
         for group in ratings.groups
         for column, trial in enumerate(group.trials)
-    )
+    ]
+    return reliabilities_of(rated, ratings.scale)
 
 
 def reliabilities_of(
-    rated_trials: Iterable[tuple[Trial, FloatArray]],
+    rated_trials: Iterable[tuple[Trial, FloatArray]], scale: Scale
 ) -> dict[str, ItemReliability | None]:
     """What is known of each trial, by its identifier.
 
-    Variances are estimated for each condition. None where no trial of the condition was rated by
+    Each condition is judged by itself. None where no trial of the condition was rated by
     two people, so that nobody knows what is chance.
 
     Args:
-        rated_trials: trials with their ratings, 1 to 6, (n_people,), one at least.
+        rated_trials: trials with their ratings, (n_people,), one at least.
+        scale: of the ratings.
     """
-    from scipy.stats import norm
-
-    # By condition a row a trial: its name, its mean rating, its number of people, and the sum of
-    # squares around the mean.
-    rows: dict[str, list[tuple[str, float, int, float]]] = {}
+    middle = scale.middle
+    # By condition a row a trial: its name, its mean rating, its number of people, the sum of
+    # squares around the mean, and how many prefer sentence_2.
+    rows: dict[Condition, list[tuple[str, float, int, float, float]]] = {}
     for trial, rated in rated_trials:
-        middle = float(rated.mean())
-        row = trial.trial_id, middle, len(rated), float(((rated - middle) ** 2).sum())
+        mean_rating, second = float(rated.mean()), float((1 + np.sign(rated - middle)).sum() / 2)
+        squares = float(((rated - mean_rating) ** 2).sum())
+        row = trial.trial_id, mean_rating, len(rated), squares, second
         rows.setdefault(trial.condition, []).append(row)
     reliabilities: dict[str, ItemReliability | None] = {}
-    for of_condition in rows.values():
+    for condition, of_condition in rows.items():
         names = [name for name, *_ in of_condition]
-        mean, people_of, squares_of = np.array([row[1:] for row in of_condition]).T  # (n_trials,)
+        # (n_trials,)
+        mean, people_of, squares_of, second_of = np.array([row[1:] for row in of_condition]).T
         freedom = (people_of - 1).sum()
         if freedom == 0:
             reliabilities |= dict.fromkeys(names)
             continue
         chance = squares_of.sum() / freedom / people_of  # (n_trials,) variance of a mean rating
-        items = max(0.0, float(((mean - MIDDLE) ** 2 - chance).mean()))
+        items = max(0.0, float(((mean - middle) ** 2 - chance).mean()))
         # Where both are zero everybody chose the middle, which the scale does not have
         share = items / np.maximum(items + chance, 1e-300)
-        shrunken = MIDDLE + share * (mean - MIDDLE)
+        shrunken = middle + share * (mean - middle)
         errors = np.sqrt(share * chance)
-        # Without any chance the side is certain, and without any preference it is open
-        away = shrunken - MIDDLE
-        distance = np.where(away > 0, np.inf, np.where(away < 0, -np.inf, 0.0))
-        np.divide(away, errors, out=distance, where=errors > 0)
-        sure = norm.cdf(distance)
+        sure = _sure_of_2(second_of, people_of, oriented=condition in _ORIENTED)
         reliabilities |= {
             name: ItemReliability(*values)
             for name, *values in zip(
@@ -111,3 +129,39 @@ def reliabilities_of(
             )
         }
     return reliabilities
+
+
+def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> FloatArray:
+    """(n_trials,) how likely h is positive, for what its distribution may be in all the trials.
+
+    Args:
+        second: (n_trials,) how many people prefer sentence_2.
+        people: (n_trials,) of how many.
+        oriented: whether sentence_1 is another kind of sentence than sentence_2, so that the mean
+            of h is unknown too; else it is 0, because which is which is a convention.
+    """
+    from scipy.special import log_ndtr
+
+    votes, places, counts = np.unique(
+        np.column_stack([second, people - second]),
+        axis=0,
+        return_inverse=True,
+        return_counts=True,
+    )
+    # (n_votes, n_values), of which the largest in a row is 1
+    logs = votes @ np.stack([log_ndtr(_VALUES), log_ndtr(-_VALUES)])
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    means, expected = (_MEANS, _MEAN_EXPECTED) if oriented else (np.zeros(1), np.ones(1))
+    # (n_means, n_spreads, n_values) distributions of h
+    distances = (_VALUES - means[:, None, None]) / _SPREADS[:, None]
+    densities = np.exp(-0.5 * distances**2) + 1e-300
+    densities = (densities / densities.sum(axis=2, keepdims=True)).reshape(-1, len(_VALUES))
+    positive = _VALUES > 0
+    of_votes = likelihood @ densities.T  # (n_votes, n_distributions)
+    of_positive = likelihood[:, positive] @ densities[:, positive].T
+    # How likely each distribution is, by all trials
+    log_weights = counts @ np.log(of_votes) + np.log(np.outer(expected, _SPREAD_EXPECTED).ravel())
+    weights = np.exp(log_weights - log_weights.max())
+    # Rounded, so that equal votes for both are exactly one half
+    sure: FloatArray = np.round((of_positive / of_votes) @ weights / weights.sum(), 12)
+    return sure[places.ravel()]

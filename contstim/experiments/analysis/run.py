@@ -11,7 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis import agreement as agreements
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.effects import Sampling, compare, suited_units
-from contstim.experiments.analysis.evaluation import MEASURES
+from contstim.experiments.analysis.evaluation import measures_of, require_measure
 from contstim.experiments.analysis.failures import SCOPES, failures
 from contstim.experiments.analysis.inference import (
     CEILING,
@@ -128,11 +128,12 @@ class Analysis(ShownAsTable):
         """One measure in one scope.
 
         Raises:
-            InputError: the design has no such trials.
+            InputError: the design has no such trials, or its scale no such measure.
         """
         for result in self.results:
             if result.scope is scope and result.measure is measure:
                 return result
+        require_measure(measure, self.ratings.scale)
         raise InputError(f"This design has no trials for {scope}.")
 
 
@@ -177,14 +178,20 @@ def analyze(
         sampling = replace(sampling, units=suited_units(ratings, contrasts, sampling))
     # What a design lacks is left out, not empty: conditions without trials, models without rivals.
     present = {trial.condition for group in ratings.groups for trial in group.trials}
+    if present == {Condition.CATCH}:
+        raise InputError(
+            "There are no trials but catch trials, which say nothing of models; analyse a design "
+            "with others."
+        )
     rival = [condition for condition in CONTROVERSIAL if condition in present]
+    measures = measures_of(ratings.scale)
     return Analysis(
         admission,
         ratings,
         scores,
         sampling,
         _results(ratings, contrasts, sampling, progress),
-        tuple(row for c in rival for m in MEASURES for row in pair_results(ratings, c, m)),
+        tuple(row for c in rival for m in measures for row in pair_results(ratings, c, m)),
         {c: agreements.model_agreement(ratings, c) for c in Condition if c in present},
         {c: agreements.dominance(ratings, c) for c in rival},
         agreements.role_preferences(ratings),
@@ -202,7 +209,8 @@ def _results(
     sampling: Sampling,
     progress: Callable[[int, int], None],
 ) -> tuple[Result, ...]:
-    steps = [(scope, measure) for scope in scopes_of(ratings) for measure in MEASURES]
+    measures = measures_of(ratings.scale)
+    steps = [(scope, measure) for scope in scopes_of(ratings) for measure in measures]
     results = []
     for done, (scope, measure) in enumerate(steps):
         progress(done, len(steps))
@@ -223,5 +231,5 @@ def _empty_answers(ratings: Ratings) -> Iterator[str]:
         if not any(group.ratios[row].any() for group in ratings.groups):
             yield (
                 f"{model} gives both sentences of every trial the same log-probability: its "
-                "accuracy is one half and its cosine 0, whatever people answer."
+                "accuracy is one half, and a signed-rank cosine 0, whatever people answer."
             )

@@ -21,7 +21,9 @@ class Scope(StrEnum):
     """A set of trials for each model, on which models are compared.
 
     Random pairs and the overall result use all models and all such trials; in controversial
-    conditions a model answers only for trials that target it, in the role it was given there.
+    conditions a model answers only for trials that target it, in the role it was given there. Catch
+    trials evaluate no model: they decide who takes part, so that those who do agree on them,
+    whatever a model says.
     """
 
     RANDOM = "random-natural"
@@ -38,7 +40,7 @@ DESCRIPTIONS = {
     Scope.SYNTHETIC: "synthetic controversial pairs",
     Scope.ACCEPT: "natural vs. synthetic, the model accepts the synthetic sentence",
     Scope.REJECT: "natural vs. synthetic, the model rejects the synthetic sentence",
-    Scope.OVERALL: "all trials",
+    Scope.OVERALL: "all kinds of trials together",
 }
 
 _CONDITIONS = {
@@ -63,7 +65,7 @@ def roles(trial: Trial) -> tuple[str, str]:
 def evaluates(trial: Trial, scope: Scope, model: str) -> bool:
     """Whether a trial is one of those that evaluate a model in a scope."""
     if scope is Scope.OVERALL:
-        return True
+        return trial.condition is not Condition.CATCH
     if trial.condition is not _CONDITIONS[scope]:
         return False
     if scope is Scope.ACCEPT:
@@ -73,9 +75,21 @@ def evaluates(trial: Trial, scope: Scope, model: str) -> bool:
     return scope is Scope.RANDOM or model in (trial.model_1, trial.model_2)
 
 
-def scope_mask(trials: Sequence[Trial], scope: Scope, models: Sequence[str]) -> BoolArray:
-    """`evaluates` for all models and trials, (n_models, n_trials)."""
-    return np.array([[evaluates(trial, scope, model) for trial in trials] for model in models])
+def scope_mask(
+    trials: Sequence[Trial], scope: Scope, models: Sequence[str], *, catch: bool = False
+) -> BoolArray:
+    """`evaluates` for all models and trials, (n_models, n_trials).
+
+    Args:
+        trials: of a group.
+        scope: which of them count.
+        models: one a row.
+        catch: whether catch trials count in the overall result, as published in 2023.
+    """
+    mask = np.array([[evaluates(trial, scope, model) for trial in trials] for model in models])
+    if catch and scope is Scope.OVERALL:
+        mask[:] = True
+    return mask
 
 
 def pair_mask(

@@ -6,7 +6,6 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.analysis.inference import SINGLE_TESTS
-from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 
 if TYPE_CHECKING:
@@ -124,9 +123,9 @@ def trials_table(ratings: Ratings) -> Columns:
             "model_2": trial.model_2,
             "sentence_1": trial.sentence_1.text,
             "sentence_2": trial.sentence_2.text,
-            **{f"rated_{n}": int((rated == n).sum()) for n in range(1, 7)},
+            **{f"rated_{n}": int((rated == n).sum()) for n in ratings.scale.answers},
             "mean_rating": float(rated.mean()),
-            "share_sentence_2": float((rated > MIDDLE).mean()),
+            "share_sentence_2": float((rated > ratings.scale.middle).mean()),
             **(unknown if reliability is None else asdict(reliability)),
             **{
                 f"log_ratio {model}": float(group.ratios[row, column])

@@ -67,12 +67,13 @@ def open_writable(path: Path, fingerprint: str) -> tuple[sqlite3.Connection, Key
         fingerprint: of the study that is asked.
 
     Raises:
-        StoreError: the file is not such a database, or belongs to another study.
+        StoreError: the file is not such a database, has several names, or belongs to another study.
         OSError: the file cannot be used.
         sqlite3.Error: likewise.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)  # identities are in it; SQLite's other files take the same mode
+    _require_one_name(path)
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False
     )
@@ -107,9 +108,11 @@ def open_readable(path: Path) -> sqlite3.Connection:
     """The database as it is at the first question, while a server may go on writing.
 
     Raises:
-        StoreError: there is no such database.
+        StoreError: there is no such database, or the file has several names.
     """
     try:
+        if path.exists() and not Path(f"{path}-wal").exists():  # else it is the name in use
+            _require_one_name(path)
         uri = f"{path.resolve().as_uri()}?mode=ro"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
         _recognise(connection, path)
@@ -144,6 +147,19 @@ def server_lock(database: Path, url: str) -> Iterator[None]:
 def simulated_column(connection: sqlite3.Connection) -> str:
     """What to select for whether a participant is artificial; 0 where a database does not say."""
     return "0" if _layout(connection) == WITHOUT_SIMULATED else "participant.simulated"
+
+
+def _require_one_name(path: Path) -> None:
+    """Refuse hard links: locks, and the log of the last answers, belong to a name, not to a file.
+
+    With two names two servers would write one file, and the answers of a log would be missed.
+    """
+    names = path.stat().st_nlink
+    if names > 1:
+        raise StoreError(
+            f"{path} has {names} names (hard links), and may be in use under another. Delete the "
+            "others, or make copies of them, while no server runs."
+        )
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:

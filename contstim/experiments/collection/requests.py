@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, 
 
 from contstim.documents import parse_json
 from contstim.errors import InputError
-from contstim.experiments.responses.table import SCALE
+from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from contstim.experiments.collection.limits import RequestLimits
 
 LONGEST_TEXT = 16_384  # characters
+_ANSWERS = Scale.CONFIDENCE.answers  # which is what the page asks for
 _LAST_POSITION = 1_000_000
 _LONGEST_TIME = 1e10  # milliseconds, about four months
 
@@ -74,7 +75,7 @@ class ReceivedAnswer(_Body):
     """The answer to one trial; see `Response`. A reaction time of None was not measured."""
 
     trial_id: Text
-    rating: Annotated[int, Field(ge=SCALE[0], le=SCALE[-1])]
+    rating: Annotated[int, Field(ge=_ANSWERS[0], le=_ANSWERS[-1])]
     left: Annotated[int, Field(ge=1, le=2)]
     position: Annotated[int, Field(ge=1, le=_LAST_POSITION)]
     rt_ms: Annotated[float, Field(ge=0, le=_LONGEST_TIME)] | None = None

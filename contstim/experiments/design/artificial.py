@@ -13,6 +13,7 @@ from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.design.simulated import calibrate_noise, preferences_by_condition
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
+from contstim.scale import Scale
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class ArtificialParticipants:
     In every trial a participant takes the model's log p(sentence_2) - log p(sentence_1), adds
     normal noise anew, and prefers sentence_2 if the sum is positive. The three degrees of
     confidence are thirds of how large such sums are over all trials. In catch trials they surely
-    prefer the unshuffled sentence. When they lapse, any of the six ratings is as likely as another.
+    prefer the unshuffled sentence. When they lapse, any answer is as likely as another. Where
+    trials ask for choices, they tell no confidence.
 
     What participant k answers depends on the seed, k and the trials' identifiers alone, not on
     their group or the order of presentation.
@@ -60,6 +62,11 @@ class ArtificialParticipants:
         """Numbers of the groups, ascending."""
         return tuple(sorted({trial.group for trial in self.trials}))
 
+    @property
+    def scale(self) -> Scale:
+        """On which they answer: that of the trials."""
+        return self.trials[0].scale if self.trials else Scale.CONFIDENCE
+
     @cached_property
     def thresholds(self) -> FloatArray:
         """(2,) nats: from where on a preference is somewhat, and very, confident."""
@@ -75,21 +82,25 @@ class ArtificialParticipants:
         return limits
 
     def ratings(self, number: int) -> dict[str, int]:
-        """What participant `number`, from 1, answers to every trial of every group, 1 to 6."""
+        """What participant `number`, from 1, answers to every trial of every group."""
         # All chance is drawn for all trials, also for those that do not need it: an answer depends
         # on its own trial's place in the draws, not on the other answers.
         chance = np.random.default_rng([self.seed, number, _RATINGS])
         n = len(self.trials)
         felt = self.differences + self.noise * chance.standard_normal(n)
         second = np.where(felt == 0, chance.random(n) < 0.5, felt > 0)
-        # Confidence 0 to 2 makes ratings 4 to 6 for sentence_2, and 3 down to 1 for sentence_1.
-        confidence = np.searchsorted(self.thresholds, np.abs(felt))
-        rated = np.where(second, 4 + confidence, 3 - confidence)
+        # Confidence 0 to 2 makes ratings 4 to 6 for sentence_2, and 3 down to 1 for sentence_1; a
+        # choice has one degree of it.
+        answers = self.scale.answers
+        degrees, middle = len(answers) // 2, self.scale.middle
+        confidence = np.minimum(np.searchsorted(self.thresholds, np.abs(felt)), degrees - 1)
+        rated = np.where(second, middle + 0.5 + confidence, middle - 0.5 - confidence)
+        rated = rated.astype(np.int64)
         for row, trial in enumerate(self.trials):
             if trial.condition == Condition.CATCH:
                 rated[row] = _SURE
         lapsed = chance.random(n) < self.lapses
-        rated = np.where(lapsed, chance.integers(1, 7, n), rated)
+        rated = np.where(lapsed, chance.integers(answers[0], answers[-1] + 1, n), rated)
         names = [trial.trial_id for trial in self.trials]
         return dict(zip(names, rated.tolist(), strict=True))
 
@@ -124,6 +135,7 @@ class ArtificialParticipants:
                 presented.position,
                 float(took[t]),
                 simulated=True,
+                scale=self.scale,
             )
             for presented in order
             for t in [presented.trial.trial_id]

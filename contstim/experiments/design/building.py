@@ -16,8 +16,9 @@ from contstim.experiments.design.fillers import filler_trials, standing_fillers
 from contstim.experiments.design.reviewed_trials import not_rejected, reviewed_trials
 from contstim.experiments.design.verification import verify_design, verify_review
 from contstim.optimization.selection.reviewed import rejected_words
-from contstim.stimuli import Condition, Kind, Trial, content_id
-from contstim.tables import ShownAsTable, columns_of, frame_of
+from contstim.scale import Scale
+from contstim.stimuli import Condition, Kind, Trial, content_id, trial_columns
+from contstim.tables import ShownAsTable, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +39,7 @@ class Design(ShownAsTable):
 
     def to_frame(self) -> DataFrame:
         """The trials as a table of pandas, in the columns of trials.csv."""
-        return frame_of(columns_of(Trial, self.trials))
+        return frame_of(trial_columns(self.trials))
 
 
 def build_design(
@@ -52,6 +53,7 @@ def build_design(
     seed: int = 0,
     seconds: float = 60.0,
     review: Review | None = None,
+    scale: Scale = Scale.CONFIDENCE,
 ) -> Design:
     """Turn stimuli into trials, and share them out to groups of participants.
 
@@ -59,7 +61,8 @@ def build_design(
     against synthetic_2, and synthetic_1 against synthetic_2; they go to three different groups.
     Every group has the same number of trials of every condition, model pair and role (which
     synthetic sentence), and sees no sentence twice, whatever its end mark. With the numbers of the
-    2023 study this is its design.
+    2023 study this is its design. Where the sentences of every pair have equally many words, so
+    have those of the random pairs that are drawn.
 
     After a review of an earlier design, as many trials as possible stay in their groups, and all
     random and catch trials that were not rejected do. The others are drawn anew, and not from
@@ -76,6 +79,7 @@ def build_design(
         seed: decides what is left to chance.
         seconds: how long the search for an allocation may take, where one is needed.
         review: of an earlier design; of several the last one counts for a trial's group.
+        scale: on which people answer.
 
     Raises:
         InputError: stimuli without texts, given twice, or negative numbers; stimuli that were
@@ -119,10 +123,14 @@ def build_design(
         "catch_per_group": catch_per_group,
     }
     standing = standing_fillers(stood.values(), natural, used, **numbers)
+    of_pairs = [t for t in unplaced if t.condition is Condition.NATURAL_CONTROVERSIAL]
     fillers = filler_trials(
         natural,
         used,
         **numbers,
+        # Pairs of one length say that longer sentences are not to lose for being long
+        same_length=bool(of_pairs)
+        and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs),
         rng=np.random.default_rng([seed, 1]),  # not the stream that allocation draws from
         standing=standing,
         rejected=frozenset() if review is None else rejected_words(review),
@@ -143,6 +151,7 @@ def build_design(
         kept=allocation.kept + len(standing),
         kept_bound=allocation.kept_bound + len(standing),
     )
+    trials = tuple(replace(trial, scale=scale) for trial in trials)
     verify_design(trials, pairs, triplets, natural, **numbers)
     if review is not None:
         verify_review(trials, natural, review, certificate, **numbers)

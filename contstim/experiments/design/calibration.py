@@ -8,6 +8,8 @@ it:
     accuracy   <-  signal              the stronger, the more often people choose as models do
     ceiling    <-  signal, items       what people share; items vary by as much as makes it up
     answers    <-  people, noise       what they do not share
+
+How much items vary is known of the 2023 study itself, so that its ceilings are not asked.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from contstim.experiments.design.golan2023 import (
     PUBLISHED_ACCURACIES,
     PUBLISHED_CEILINGS,
     PUBLISHED_FOLLOWING,
-    PUBLISHED_LEANING,
+    PUBLISHED_ITEMS,
     PUBLISHED_RATERS,
 )
-from contstim.experiments.design.population import AS_MEASURED, PeopleSpread, Population
+from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
 from contstim.records import record_path
 from contstim.tables import read_table
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.design.simulated import ScopedPreferences, TrialPreferences
 
+_PUBLISHED = PUBLISHED_ACCURACIES.items()
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"
 _LOWEST, _HIGHEST = 0.51, 0.99  # where all people of a small pilot agree, nearly all people do
@@ -56,10 +59,14 @@ class MeasuredPeople:
         ceilings: scope → how often one person agrees with the majority of the others, on the trials
             of the model that people followed most.
         accuracies: scope → share of their choices that this model predicts.
+        rivals: scope → the accuracies of other models on their own trials, descending.
+        items: scope → how much items vary beyond what that model says, in standard deviations of
+            single answers, what other models say of them included; where it is lacking, by as much
+            as makes up the ceiling.
         of_models: scope → model → the same of every model, where the study evaluated them.
         ceilings_of_models: scope → model → the ceiling on its own trials, likewise.
         raters: scope → how many people saw each trial there.
-        spread: how much people differ.
+        following: standard deviation of how far people follow models, as a share of the mean.
         source: where this was measured.
         best: the model that people followed most.
         simulated: whether participants of that study were artificial.
@@ -69,16 +76,20 @@ class MeasuredPeople:
         default_factory=lambda: {Scope(name): value for name, value in PUBLISHED_CEILINGS.items()}
     )
     accuracies: Mapping[Scope, float] = field(
-        default_factory=lambda: {Scope(name): value for name, value in PUBLISHED_ACCURACIES.items()}
+        default_factory=lambda: {Scope(name): best for name, (best, *_) in _PUBLISHED}
+    )
+    rivals: Mapping[Scope, Sequence[float]] = field(
+        default_factory=lambda: {Scope(name): rivals for name, (_, *rivals) in _PUBLISHED}
+    )
+    items: Mapping[Scope, float] = field(
+        default_factory=lambda: {Scope(name): value for name, value in PUBLISHED_ITEMS.items()}
     )
     of_models: Mapping[Scope, Mapping[str, float]] = field(default_factory=dict)
     ceilings_of_models: Mapping[Scope, Mapping[str, float]] = field(default_factory=dict)
     raters: Mapping[Scope, int] = field(
         default_factory=lambda: {Scope(name): PUBLISHED_RATERS for name in PUBLISHED_CEILINGS}
     )
-    spread: PeopleSpread = field(
-        default_factory=lambda: PeopleSpread(PUBLISHED_LEANING, PUBLISHED_FOLLOWING)
-    )
+    following: float = PUBLISHED_FOLLOWING
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
     best: str = "GPT-2"
     simulated: bool = False
@@ -86,7 +97,10 @@ class MeasuredPeople:
     def with_random(self, value: float) -> MeasuredPeople:
         """The same with another ceiling on random natural pairs."""
         source = f"{self.source} (random natural pairs: {value:g}, as given)"
-        return replace(self, ceilings={**self.ceilings, Scope.RANDOM: value}, source=source)
+        ceilings = {**self.ceilings, Scope.RANDOM: value}
+        return replace(
+            self, ceilings=ceilings, items=_without(self.items, Scope.RANDOM), source=source
+        )
 
     def knows(self, study: ScopedPreferences) -> bool:
         """Whether every model of a design was evaluated, on every kind of its trials."""
@@ -161,6 +175,8 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
         published,
         ceilings={**published.ceilings, **{scope: ceilings[scope][best] for scope in kinds}},
         accuracies={**published.accuracies, **{scope: accuracies[scope][best] for scope in kinds}},
+        rivals={**published.rivals, **_rivals({scope: accuracies[scope] for scope in kinds}, best)},
+        items=_without(published.items, *kinds),
         of_models={scope: accuracies[scope] for scope in kinds},
         ceilings_of_models={scope: ceilings[scope] for scope in kinds},
         raters={**published.raters, **dict.fromkeys(kinds, raters)},
@@ -168,6 +184,19 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
         best=best,
         simulated=bool(_record(Path(folder)).get("simulated_participants", 0)),
     )
+
+
+def _without(items: Mapping[Scope, float], *scopes: Scope) -> dict[Scope, float]:
+    return {scope: value for scope, value in items.items() if scope not in scopes}
+
+
+def _rivals(of_models: Mapping[Scope, Mapping[str, float]], best: str) -> dict[Scope, list[float]]:
+    """Accuracies of all models but the best, descending, where there are any."""
+    others = {
+        scope: sorted((x for name, x in values.items() if name != best), reverse=True)
+        for scope, values in of_models.items()
+    }
+    return {scope: values for scope, values in others.items() if values}
 
 
 def _record(folder: Path) -> dict[str, Any]:
@@ -194,9 +223,11 @@ class CalibratedPeople:
     """The people that experiments are simulated with.
 
     Attributes:
-        populations: scope → those whom each model in turn predicts best; or a single one, whom each
-            model predicts as well as in the pilot. Each has the scope's trials.
-        unreached: (scope, name of the population) whose ceiling or accuracy cannot be had.
+        populations: scope → those whom each model in turn predicts best, with distant and with
+            close rivals; or a single one, whom each model predicts as well as in the pilot. Each
+            has the scope's trials.
+        unreached: (scope, name of the population) whose ceiling or accuracy cannot be had. Close
+            rivals come as near to theirs as scores allow, and are not listed.
     """
 
     populations: Mapping[Scope, tuple[Population, ...]]
@@ -209,11 +240,15 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
     Where every model was measured on every kind of trial, people follow all models, weighted so
     that each predicts them as well as it did there. Else each model in turn is planted: people
     follow it alone, and on its own trials it predicts them as well as the best model of the
-    measured study did. A model's signal is the signed rank of its ratio among the trials of a kind.
+    measured study did. Its rivals are distant, or close: people follow them too, weighted so that
+    they lie as far behind it as others did behind the best; the more often a model prefers the same
+    sentence as the planted one, the closer. With fewer or more models than were measured, their
+    accuracies are spread alike. A model's signal is the signed rank of its ratio among the trials
+    of a kind.
 
-    Where natural stands against synthetic, a planted model has one weight, by the trials in which
-    it rejects the synthetic sentence; items vary as people agree where it accepts that, and where
-    it rejects it.
+    Where natural stands against synthetic, a planted model with distant rivals has one weight, by
+    the trials in which it rejects the synthetic sentence; items vary as people agree where it
+    accepts that, and where it rejects it.
 
     Raises:
         InputError: a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
@@ -227,24 +262,26 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
                 f"{measured.raters[scope]}."
             )
     if measured.knows(study):
-        fits = {AS_MEASURED: _as_measured(study, measured, kinds)}
+        fits = {(AS_MEASURED, ""): _as_measured(study, measured, kinds)}
     else:
-        fits = {name: _planted(study, measured, name, kinds) for name in study.every.models}
+        names = study.every.models
+        fits = {(name, DISTANT): _planted(study, measured, name, kinds) for name in names}
+        fits |= {(name, CLOSE): _among_rivals(study, measured, name, kinds) for name in names}
     populations: dict[Scope, list[Population]] = {scope: [] for scope in study.evaluates}
     unreached: list[tuple[Scope, str]] = []
-    for name, of_kinds in fits.items():
+    for (name, rivals), of_kinds in fits.items():
         # All trials together: each as in its own kind; where natural stands against synthetic, in
         # between what was fitted to models that accept and to those that reject in these trials.
         signal, item_sd, counts = np.zeros((3, len(study.every.groups)))
         for scope, population, reached in of_kinds:
-            populations[scope].append(population)
-            unreached += [] if reached else [(scope, name)]
+            populations[scope].append(replace(population, rivals=rivals))
+            unreached += [] if reached or rivals == CLOSE else [(scope, name)]
             rows = study.rows(scope)
             signal[rows] += population.signal
             item_sd[rows] += population.item_sd
             counts[rows] += 1
         if Scope.OVERALL in populations:
-            every = Population(name, signal / counts, item_sd / counts, measured.spread)
+            every = Population(name, signal / counts, item_sd / counts, measured.following, rivals)
             populations[Scope.OVERALL].append(every.of_trials(study.rows(Scope.OVERALL)))
     return CalibratedPeople({s: tuple(own) for s, own in populations.items()}, tuple(unreached))
 
@@ -266,6 +303,7 @@ def _planted(
             measured.ceilings[scope],
             0,
             measured.raters[scope],
+            measured.items.get(scope),
         )
         accepting = scope is Scope.ACCEPT and rejecting is not None
         fitted = _fit(aim, measured, None if rejecting is None or not accepting else rejecting[0])
@@ -275,7 +313,7 @@ def _planted(
         if scope is Scope.REJECT:
             rejecting = fitted.weights, fitted.item_sd
         signal = aim.signals @ fitted.weights
-        yield scope, Population(name, signal, item_sd, measured.spread), fitted.reached
+        yield scope, Population(name, signal, item_sd, measured.following), fitted.reached
 
 
 def _as_measured(
@@ -295,10 +333,39 @@ def _as_measured(
             ceilings.get(judge, measured.ceilings[scope]),
             names.index(judge),
             measured.raters[scope],
+            measured.items.get(scope),
         )
         fitted = _fit(aim, measured)
         signal, item_sd = aim.signals @ fitted.weights, np.full(len(aim.signals), fitted.item_sd)
-        yield scope, Population(AS_MEASURED, signal, item_sd, measured.spread), fitted.reached
+        yield scope, Population(AS_MEASURED, signal, item_sd, measured.following), fitted.reached
+
+
+def _among_rivals(
+    study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
+) -> Iterator[tuple[Scope, Population, bool]]:
+    """People who follow one model most, and others nearly as far; see `calibrate`."""
+    models, sides = study.every.models, np.sign(study.every.differences)
+    alike = (sides == sides[:, [models.index(name)]]).mean(axis=0)
+    others = [other for other in models if other != name]
+    others.sort(key=lambda other: -alike[models.index(other)])
+    # Of as many rivals as were measured, exactly their accuracies
+    places = 1 - (np.arange(len(others)) + 0.5) / len(others)
+    of_models = {
+        scope: {
+            name: measured.accuracies[scope],
+            **dict(
+                zip(
+                    others,
+                    np.quantile(measured.rivals[scope], places, method="hazen").tolist(),
+                    strict=True,
+                )
+            ),
+        }
+        for scope in kinds
+    }
+    aimed = replace(measured, of_models=of_models, ceilings_of_models={}, best=name)
+    for scope, population, reached in _as_measured(study, aimed, kinds):
+        yield scope, replace(population, name=name), reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +379,8 @@ class _Aim:
         ceiling: the lower noise ceiling, on the trials of model `judge`.
         judge: its place.
         raters: how many people saw each trial where that was measured.
+        beyond: how much items vary beyond what model `judge` says; None: by as much as makes up
+            the ceiling.
     """
 
     signals: FloatArray
@@ -320,6 +389,7 @@ class _Aim:
     ceiling: float
     judge: int
     raters: int
+    beyond: float | None
 
 
 class _Fitted(NamedTuple):
@@ -345,7 +415,7 @@ def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None)
 
     def population(weights: FloatArray, item_sd: float) -> Population:
         items = np.full(len(aim.signals), item_sd)
-        return Population("", aim.signals @ weights, items, measured.spread)
+        return Population("", aim.signals @ weights, items, measured.following)
 
     def misses(weights: FloatArray, item_sd: float) -> FloatArray:
         p = population(weights, item_sd).choice_probabilities()
@@ -360,6 +430,30 @@ def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None)
             lambda w: np.concatenate([misses(w, item_sd), ridge * w]), start
         ).x
         return fitted
+
+    if aim.beyond is not None:
+        # What other models say of items is a part of how much they vary beyond the judge
+        total, of_judge = aim.beyond, aim.signals[:, aim.judge]
+        along = of_judge @ aim.signals / max(float(of_judge @ of_judge), 1e-12)
+        beside = aim.signals - np.outer(of_judge, along)
+
+        def told(weights: FloatArray) -> float:
+            return float(np.sqrt(np.square(beside @ weights).mean()))
+
+        def untold(weights: FloatArray) -> float:
+            return float(np.sqrt(max(0.0, total**2 - told(weights) ** 2)))
+
+        if weights is None:
+            weights = least_squares(
+                lambda w: np.concatenate(
+                    [misses(w, untold(w)), _RIDGE[0] * w, [max(0.0, told(w) - total)]]
+                ),
+                np.full(len(aim.accuracies), 1.0 / len(aim.accuracies)),
+            ).x
+            reached = bool(np.abs(misses(weights, untold(weights))).max() < _CLOSE)
+        else:
+            reached = True
+        return _Fitted(weights, untold(weights), reached)
 
     def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
         of_judged = population(best_weights(item_sd, ridge), item_sd).of_trials(judged)

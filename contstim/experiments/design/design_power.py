@@ -46,12 +46,13 @@ ARTIFICIAL_PILOT = (
     "not what people do."
 )
 _COLUMNS = (
-    *("scope", "people", "model", "other", "expected_accuracy", "expected_other"),
+    *("scope", "people", "rivals", "model", "other", "expected_accuracy", "expected_other"),
     *("significantly_better", "first"),
 )
 _SIZE_COLUMNS = (
     *("scope", "groups", "participants_per_group", "participants", "test"),
-    *("significantly_better", "first", "standard_error", "detectable_difference"),
+    *("significantly_better_low", "significantly_better_high", "first_low", "first_high"),
+    *("standard_error", "detectable_difference"),
     *("smallest_effect", "detects_smallest_effect", "shows_equivalence"),
 )
 
@@ -71,7 +72,7 @@ class DesignPower:
         smallest_effect: the smallest difference of accuracies that matters.
         scopes: what each kind of trial shows by itself, and all together (`overall`).
         smaller: scope → trials a group that it would have in a smaller experiment → how often the
-            favourite is significantly better, averaged over all comparisons.
+            favourite is significantly better, averaged over all comparisons: least and most.
         sizes: scope → experiments of other sizes: half and twice the people in a group, half and
             twice the groups, with items of their own.
         reach: scope → what its family of signed-rank tests can find, whatever people answer.
@@ -87,7 +88,7 @@ class DesignPower:
     units: Units
     smallest_effect: float
     scopes: Mapping[Scope, Power]
-    smaller: Mapping[Scope, Mapping[int, float]]
+    smaller: Mapping[Scope, Mapping[int, tuple[float, float]]]
     sizes: Mapping[Scope, Sequence[Power]]
     reach: Mapping[Scope, Reach]
     precision: Mapping[Scope, Precision]
@@ -157,7 +158,7 @@ def design_power(
     preferences = preferences_by_scope(trials, table)
     calibration = calibrate(preferences, measured)
     designed = 1 + int(preferences.every.groups.max())
-    groups = groups or designed
+    groups = designed if groups is None else groups
     # A kind of trials compares the models that it has trials of.
     of_scopes = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
     kinds = {scope: with_trials(trials_) for scope, trials_ in of_scopes.items()}
@@ -226,7 +227,7 @@ def design_power(
         planned,
         {
             scope: {
-                plan.trials: power.mean_better
+                plan.trials: power.range_better
                 for plan, power in results.items()
                 if plan.scope is scope and plan.trials is not None
             }
@@ -287,7 +288,8 @@ def _thinned(
 def power_table(power: DesignPower) -> dict[str, list[Any]]:
     """A row for each scope, population, and model that is compared with another.
 
-    `people` is the planted model, whose comparisons alone are listed, or `AS_MEASURED`.
+    `people` is the planted model, whose comparisons alone are listed, with distant and with close
+    `rivals`, or `AS_MEASURED`.
     `significantly_better` is how often the test is significant in favour of `model`; `first` how
     often that is the model with the highest accuracy, empty where it is not expected to be.
     """
@@ -295,6 +297,7 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
         (
             str(scope),
             people,
+            result.rivals[p],
             model,
             other,
             float(result.accuracy[p, i]),
@@ -315,6 +318,7 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
 def size_table(power: DesignPower) -> dict[str, list[Any]]:
     """A row for each scope and size of the experiment, as planned first.
 
+    Rates have a low and a high end: with a planted model, by what is assumed of its rivals.
     `significantly_better` is an average over comparisons of the favourite with another model. What
     follows `first` is of one crossed test at .05 of two models that differ by as much, or do not.
     """
@@ -325,8 +329,8 @@ def size_table(power: DesignPower) -> dict[str, list[Any]]:
             size.participants,
             size.groups * size.participants,
             size.units,
-            size.mean_better,
-            float(size.first.mean()),
+            *size.range_better,
+            *size.range_first,
             *("" if np.isnan(x) else x for x in single_test(power, scope, size)),
         )
         for scope, planned in power.scopes.items()

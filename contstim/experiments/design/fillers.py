@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from contstim.errors import InfeasibleError
@@ -11,7 +12,7 @@ from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy as np
 
@@ -28,6 +29,7 @@ def filler_trials(
     random_per_group: int,
     catch_per_group: int,
     rng: np.random.Generator,
+    same_length: bool = False,
     standing: Sequence[Trial] = (),
     rejected: frozenset[tuple[str, ...]] = frozenset(),
 ) -> list[Trial]:
@@ -42,6 +44,7 @@ def filler_trials(
         random_per_group: random natural pairs for each group.
         catch_per_group: catch trials for each group.
         rng: draws and shuffles.
+        same_length: whether both sentences of a random pair have as many words.
         standing: such trials that stay in their groups, see `standing_fillers`.
         rejected: the words of sentences that are not drawn.
 
@@ -68,17 +71,18 @@ def filler_trials(
     catch = [s for s in drawn if len(set(_lower(s))) > 1][:n_catch]
     chosen = set(catch)
     rest = [sentence for sentence in drawn if sentence not in chosen]
-    if len(catch) < n_catch or len(rest) < 2 * n_random:
+    couples = list(islice(_couples(rest, same_length=same_length), n_random))
+    if len(catch) < n_catch or len(couples) < n_random:
+        alike = " (both of a pair of equally many words, as in natural pairs)" * same_length
         beside = f" beside the {len(standing):,} trials that stay" if standing else ""
         raise InfeasibleError(
-            f"{groups} groups need{beside} {2 * n_random:,} sentences for random pairs and "
+            f"{groups} groups need{beside} {2 * n_random:,} sentences for random pairs{alike} and "
             f"{n_catch:,} of two or more different words for catch trials, "
             f"{2 * n_random + n_catch:,} in all; only {len(free):,} are used nowhere else. Give "
             f"more natural sentences: a longer text, or looser rules for what is taken from it."
         )
     trials = list(standing)
-    for i, group in enumerate(random_groups):
-        first, second = rest[2 * i], rest[2 * i + 1]
+    for (first, second), group in zip(couples, random_groups, strict=True):
         trials.append(_trial(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group))
     # No shuffled sentence may be another sentence of the experiment, shuffled or not.
     texts, inside = set(used) | {sentence.bare for sentence in free}, as_inside(natural)
@@ -87,6 +91,19 @@ def filler_trials(
         texts.add(shuffled.bare)
         trials.append(_trial(Condition.CATCH, sentence, shuffled, Kind.SHUFFLED, group))
     return trials
+
+
+def _couples(
+    sentences: Iterable[Sentence], *, same_length: bool
+) -> Iterator[tuple[Sentence, Sentence]]:
+    """Each sentence in turn with the next one, or the next of as many words."""
+    left = list(sentences)[::-1]
+    while left:
+        first = left.pop()
+        fits = (p for p in reversed(range(len(left))) if len(left[p]) == len(first))
+        place = next(fits, None) if same_length else len(left) - 1
+        if place is not None and place >= 0:
+            yield first, left.pop(place)
 
 
 def standing_fillers(

@@ -2,10 +2,10 @@
 
 In every trial a person prefers sentence_2 if a hidden value is positive,
 
-    hidden value = signal · (1 + following) + leaning + item + noise,
+    hidden value = signal · (1 + following) + item + noise,
 
-where the signal is what models say of the trial, `item` what people agree on beyond that, `leaning`
-and `following` how a person differs from others, and the noise of single answers is standard normal
+where the signal is what models say of the trial, `item` what people agree on beyond that,
+`following` how a person differs from others, and the noise of single answers is standard normal
 (Thurstone 1927). It is the model that `contstim mixed` fits to ratings, with the link probit.
 """
 
@@ -22,20 +22,11 @@ if TYPE_CHECKING:
 AS_MEASURED = "as measured"
 """The name of a population that follows all models, each as far as people of a pilot did."""
 
+DISTANT, CLOSE = "distant", "close"
+"""Where rivals of a planted model stand: with people they share only what they share with it, or
+they predict people nearly as well, as other models did where it was measured."""
+
 _NODES = 31  # of Gauss-Hermite quadrature over items
-
-
-@dataclass(frozen=True)
-class PeopleSpread:
-    """How much people differ.
-
-    Attributes:
-        leaning: standard deviation of leanings towards sentence_2, in that of single answers.
-        following: standard deviation of how far people follow models, as a share of the mean.
-    """
-
-    leaning: float = 0.0
-    following: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,21 +38,22 @@ class Population:
         signal: (n_trials,) what models say, in standard deviations of single answers; positive for
             sentence_2.
         item_sd: (n_trials,) how much items vary beyond that, in the same unit.
-        spread: how much people differ.
+        following: standard deviation of how far people follow models, as a share of the mean.
+        rivals: of a planted model, `DISTANT` or `CLOSE`.
     """
 
     name: str
     signal: FloatArray
     item_sd: FloatArray
-    spread: PeopleSpread
+    following: float
+    rivals: str = ""
 
     def choice_probabilities(self) -> FloatArray:
         """(n_trials,) how likely a new person prefers sentence_2 of a new item of this kind."""
         from scipy.special import ndtr
 
         # All random parts are normal and independent: their variances add up.
-        following = (self.spread.following * self.signal) ** 2
-        total = np.sqrt(1 + self.item_sd**2 + self.spread.leaning**2 + following)
+        total = np.sqrt(1 + self.item_sd**2 + (self.following * self.signal) ** 2)
         probabilities: FloatArray = ndtr(self.signal / total)
         return probabilities
 
@@ -73,8 +65,7 @@ class Population:
         # people who prefer sentence_2, averaged over the normal distribution of items.
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         value = self.signal[:, None] + self.item_sd[:, None] * nodes
-        following = (self.spread.following * self.signal[:, None]) ** 2
-        shares = ndtr(value / np.sqrt(1 + self.spread.leaning**2 + following))
+        shares = ndtr(value / np.sqrt(1 + (self.following * self.signal[:, None]) ** 2))
         return float((votes_agreement(shares, raters) @ weights / weights.sum()).mean())
 
     def of_trials(self, rows: IntArray) -> Population:
@@ -92,10 +83,9 @@ class Population:
         experiments, n_rows = rows.shape
         signal = self.signal[rows][:, None]
         items = self.item_sd[rows] * rng.standard_normal(rows.shape)
-        following, leaning = rng.standard_normal((2, experiments, participants, 1))
+        following = rng.standard_normal((experiments, participants, 1))
         hidden = rng.standard_normal((experiments, participants, n_rows))
-        hidden += signal * (1 + self.spread.following * following)
-        hidden += self.spread.leaning * leaning + items[:, None]
+        hidden += signal * (1 + self.following * following) + items[:, None]
         prefers: BoolArray = hidden > 0
         return prefers
 

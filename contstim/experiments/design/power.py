@@ -40,6 +40,7 @@ class Power:
     Attributes:
         models: their names.
         populations: their names: each model in turn, or `AS_MEASURED`.
+        rivals: of each population, whether rivals are `DISTANT` or `CLOSE`; "" as measured.
         favourites: (n_populations,) place of the model that predicts people best: the planted one.
         accuracy: (n_populations, n_models) expected share of choices that a model predicts on its
             own trials; a model's tie counts one half, nan where it has no trials.
@@ -57,6 +58,7 @@ class Power:
 
     models: tuple[str, ...]
     populations: tuple[str, ...]
+    rivals: tuple[str, ...]
     favourites: IntArray
     accuracy: FloatArray
     better: FloatArray
@@ -66,6 +68,39 @@ class Power:
     units: Units
     groups: int
     participants: int
+
+    @property
+    def parts(self) -> tuple[Power, ...]:
+        """The same by what is assumed of rivals, where both is."""
+        places = [
+            [place for place, rivals in enumerate(self.rivals) if rivals == assumed]
+            for assumed in dict.fromkeys(self.rivals)
+        ]
+        return tuple(
+            replace(
+                self,
+                populations=tuple(self.populations[place] for place in of_part),
+                rivals=tuple(self.rivals[place] for place in of_part),
+                favourites=self.favourites[of_part],
+                accuracy=self.accuracy[of_part],
+                better=self.better[of_part],
+                first=self.first[of_part],
+                first_by_trials=self.first_by_trials[of_part],
+            )
+            for of_part in places
+        )
+
+    @property
+    def range_better(self) -> tuple[float, float]:
+        """The least and the most of `mean_better`, by what is assumed of rivals."""
+        rates = [part.mean_better for part in self.parts]
+        return min(rates), max(rates)
+
+    @property
+    def range_first(self) -> tuple[float, float]:
+        """The least and the most of how often the favourite comes first, likewise."""
+        rates = [float(part.first.mean()) for part in self.parts]
+        return min(rates), max(rates)
 
     @property
     def mean_better(self) -> float:
@@ -134,6 +169,7 @@ def simulate_power(
     return Power(
         comparisons.models,
         tuple(population.name for population in populations),
+        tuple(population.rivals for population in populations),
         favourites,
         accuracy,
         better,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.design_power import single_test
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.report import Heading, Paragraph, Report, Table, code, strong
@@ -15,6 +14,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from contstim.experiments.analysis.scopes import Scope
     from contstim.experiments.design.design_power import DesignPower
     from contstim.experiments.design.power import Power
     from contstim.reporting.report import Part, Picture, Value
@@ -34,11 +34,12 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
     first: list[tuple[Value, ...]] = []
     significant: list[tuple[Value, ...]] = []
     for scope, result in scopes:
-        trials, often = result.first_by_trials.shape[1], float(result.first.mean())
-        needed = (result.trials_needed(rate) or f"more than {trials:,}" for rate in _RATES)
-        first.append((scope, trials, often, f"{1 / len(result.models):.3f}", *needed))
-        significant += [(scope, n, rate) for n, rate in power.smaller[scope].items()]
-        significant.append((scope, "all", result.mean_better))
+        trials = result.first_by_trials.shape[1]
+        needed = (_needed(result, rate) for rate in _RATES)
+        chance = f"{1 / len(result.models):.3f}"
+        first.append((scope, trials, _span(result.range_first), chance, *needed))
+        significant += [(scope, n, _span(rates)) for n, rates in power.smaller[scope].items()]
+        significant.append((scope, "all", _span(result.range_better)))
     names = dict.fromkeys(name for _, result in scopes for name in result.populations)
     accuracy: list[tuple[Value, ...]] = [
         (name, *(_accuracy(result, name) for _, result in scopes)) for name in names
@@ -73,13 +74,27 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
     )
 
 
+def _span(rates: tuple[float, float]) -> str:
+    low, high = (f"{rate:.3f}" for rate in rates)
+    return low if low == high else f"{low} to {high}"
+
+
+def _needed(result: Power, rate: float) -> str:
+    """Trials from which on the favourite comes first that often, by what is assumed of rivals."""
+    all_of_them = result.first_by_trials.shape[1]
+    numbers = sorted(part.trials_needed(rate) or all_of_them + 1 for part in result.parts)
+    texts = [f"{n:,}" if n <= all_of_them else f"more than {all_of_them:,}" for n in numbers]
+    return " to ".join(dict.fromkeys(texts))
+
+
 def _accuracy(result: Power, name: str) -> str:
-    if name not in result.populations:
+    places = [place for place, other in enumerate(result.populations) if other == name]
+    if not places:
         return "–"  # no trial of this kind evaluates the model
-    population = result.populations.index(name)
-    favourite = int(result.favourites[population])
-    of_model = f"{result.accuracy[population, favourite]:.3f}"
-    return f"{result.models[favourite]} {of_model}" if name == AS_MEASURED else of_model
+    favourite = int(result.favourites[places[0]])
+    values = sorted(float(result.accuracy[place, favourite]) for place in places)
+    text = _span((values[0], values[-1]))
+    return f"{result.models[favourite]} {text}" if name == AS_MEASURED else text
 
 
 def _purchases(power: DesignPower) -> Iterator[Part]:
@@ -101,7 +116,7 @@ def _purchases(power: DesignPower) -> Iterator[Part]:
         detectable = [power.precision[scope].detectable(*size) for size in sizes]
         differ = np.isfinite(detectable).all() and detectable[1] != detectable[2]
         buys.append(("items" if detectable[2] < detectable[1] else "people") if differ else "–")
-        rates = (results[size].mean_better for size in sizes)
+        rates = (_span(results[size].range_better) for size in sizes)
         rows.append((scope, *rates, *map(_number, detectable), strong(buys[-1])))
     names = [f"{groups_} × {people}" for groups_, people in sizes]
     # The same tests in all scopes: they depend on numbers of groups alone.
@@ -201,34 +216,34 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
     else:
         whom = (
             f"Each of {counted(len(power.models), 'model')} in turn is planted: people follow it "
-            "alone, and it predicts as many of their choices as the best model did in "
+            "most, and it predicts as many of their choices as the best model did in "
             f"{power.measured.source}"
         )
     yield Paragraph(
         (
-            f"{whom}. On its trials people agree with one another as often as there: items vary, "
-            f"beyond what models say, by as much as makes that up. "
+            f"{whom}. Items vary beyond what models say: by as much as there or, where a noise "
+            "ceiling is stated below, by as much as makes people agree with one another so often. "
             f"{counted(power.groups, 'group')} of "
             f"{counted(power.participants, 'participant')}, new people and new items in each of "
             f"{counted(simulations, 'simulated experiment')} of each kind (fewer for other sizes), "
             f"analysed with the defaults of analyze: {tests}, all pairs of models and noise "
             f"ceilings, a false-discovery rate of {power.alpha:g}. ",
-            *(code("overall"), " is all trials but catch trials, which analyze counts there too."),
+            *(code("overall"), " is all trials but catch trials, as in analyze."),
         )
     )
-    spread = power.measured.spread
     yield Paragraph(
-        f"People differ in how far they follow models, by {spread.following:.0%} (standard "
-        f"deviation), and in their leaning towards one side, by {spread.leaning:g} standard "
-        "deviations of single answers, as in experiment 1 of Golan et al. (2023)."
+        f"People differ in how far they follow models, by {power.measured.following:.0%} (standard "
+        "deviation), as in experiment 1 of Golan et al. (2023)."
     )
     if not power.as_measured:
         yield Paragraph(
-            "An optimistic assumption: beyond the planted model people share nothing with the "
-            "others, which come out worse than real rivals do. In that experiment two models were "
-            "within .01 of the best on synthetic sentences. For rivals as close as yours, give the "
-            "analysis of a pilot (--pilot), and see below for the smallest difference that the "
-            "design finds."
+            "What decides is how close its rivals are, which nobody knows before: rates are given "
+            "as ranges, between two assumptions. Close rivals lie as far behind the planted model "
+            "as other models lay behind the best one where that was measured; two were within .01 "
+            "of it on synthetic sentences in experiment 1 of Golan et al. (2023). Distant ones "
+            "share with people only what they share with the planted model. For rivals as close "
+            "as yours, give the analysis of a pilot (--pilot), and see below for the smallest "
+            "difference that the design finds."
         )
     rows: list[tuple[Value, ...]] = []
     for scope, populations in power.calibration.populations.items():
@@ -239,17 +254,22 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
         rows.append(
             (
                 scope,
-                f"{power.measured.ceilings[scope]:.3f}",
-                f"{power.measured.raters[scope]}",
+                *_agreeing(power, scope),
                 _aim(power, scope),
+                *([] if power.as_measured else [_behind(power, scope)]),
                 " to ".join(spread_of),
             )
         )
-    yield Table(("scope", "noise ceiling", "raters", "accuracy", "spread of items"), rows)
-    yield Paragraph(
-        "Spread of items: standard deviation beyond what models say, in that of single answers.",
-        note=True,
-    )
+    rivals = [] if power.as_measured else ["of close rivals"]
+    yield Table(("scope", "noise ceiling", "raters", "accuracy", *rivals, "spread of items"), rows)
+    note = "Spread of items: standard deviation beyond what models say, in that of single answers"
+    if not power.as_measured:
+        note += (
+            "; the largest of these is beyond what the planted model says, of which close rivals "
+            "tell a part. Where a model accepts the synthetic sentence, its accuracy is aimed at "
+            "with close rivals alone"
+        )
+    yield Paragraph(f"{note}.", note=True)
     if power.calibration.unreached:
         named = ", ".join(f"{name} in {scope}" for scope, name in power.calibration.unreached)
         yield Paragraph(
@@ -258,11 +278,22 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
         )
 
 
+def _agreeing(power: DesignPower, scope: Scope) -> tuple[str, str]:
+    """The noise ceiling that people were calibrated to, and of how many raters."""
+    if scope in power.measured.items:
+        return "–", "–"
+    return f"{power.measured.ceilings[scope]:.3f}", f"{power.measured.raters[scope]}"
+
+
+def _behind(power: DesignPower, scope: Scope) -> str:
+    """The accuracies of close rivals that people were calibrated to."""
+    rivals = power.measured.rivals[scope]
+    return f"{min(rivals):.3f} to {max(rivals):.3f}"
+
+
 def _aim(power: DesignPower, scope: Scope) -> str:
     """The accuracies that people were calibrated to."""
     if power.as_measured:
         values = power.measured.of_models[scope].values()
         return f"{min(values):.3f} to {max(values):.3f}"
-    if scope is Scope.ACCEPT:
-        return "–"  # its weight is that of the trials in which it rejects
     return f"{power.measured.accuracies[scope]:.3f}"

@@ -55,11 +55,12 @@ def sentences_needed(
     random_per_group: int = 9,
     catch_per_group: int = 12,
 ) -> SentenceNeeds:
-    """The fewest natural sentences that a study can be made of, each of which serves once.
+    """The fewest natural sentences that a study can be made of where each serves once.
 
     Every triplet that is searched starts from a sentence of its own; a natural pair and a random
-    pair take two, a catch trial one. This is the least: controversial natural pairs are better the
-    more sentences there are to choose from.
+    pair take two, a catch trial one. Pairs and triplets are chosen apart and may share sentences,
+    which the summary of a design counts. This is the least: controversial natural pairs are better
+    the more sentences there are to choose from.
 
     Args:
         models: how many models are compared, every two of them.

@@ -53,6 +53,8 @@ class DesignSummary:
         balance: condition → (3, 2): words, characters and mean word frequency (Zipf scale) of
             sentence_1 and sentence_2, averaged over its trials.
         notes: sentences about how the design came about.
+        shared: a sentence about natural sentences that stand both in pairs and in triplets, if any.
+        counted_in: what word frequencies are counted in.
         catch: sentences about whom the catch trials leave out.
         cautions: sentences about what tests of its groups cannot show.
     """
@@ -64,6 +66,8 @@ class DesignSummary:
     sources: Mapping[tuple[Condition, Kind], int]
     balance: Mapping[Condition, FloatArray]
     notes: tuple[str, ...]
+    shared: tuple[str, ...]
+    counted_in: str
     catch: tuple[str, ...]
     cautions: tuple[str, ...]
 
@@ -104,9 +108,34 @@ def summarise(
             "role; sentences of random and catch trials are used nowhere else.",
             f"Duration at {seconds_per_trial:g} s a trial, without instructions and pauses.",
         ),
+        shared=tuple(_shared_notes(trials)),
+        counted_in=frequencies.source,
         catch=tuple(_catch_notes(counts.get(Condition.CATCH, ()))),
         cautions=tuple(_cautions(trials, groups)),
     )
+
+
+def _shared_notes(trials: Sequence[Trial]) -> Iterator[str]:
+    # Pairs and triplets are chosen apart, of the same sentences
+    of_pairs, of_triplets = (
+        {
+            sentence.bare
+            for trial in trials
+            if trial.condition is condition
+            for kind, sentence in (
+                (trial.kind_1, trial.sentence_1),
+                (trial.kind_2, trial.sentence_2),
+            )
+            if kind is Kind.NATURAL
+        }
+        for condition in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
+    )
+    if number := len(of_pairs & of_triplets):
+        yield (
+            f"{counted(number, 'natural sentence')} of {len(of_pairs | of_triplets):,} "
+            f"{'serves' if number == 1 else 'serve'} both in pairs and in triplets, which are "
+            "chosen apart; no group sees one twice."
+        )
 
 
 def _catch_notes(numbers: tuple[int, ...]) -> Iterator[str]:
@@ -196,7 +225,7 @@ def summary_report(summary: DesignSummary) -> Report:
         "Design of the experiment",
         (
             *(Paragraph((strong(caution),)) for caution in summary.cautions),
-            *map(Paragraph, (*summary.notes, *summary.catch)),
+            *map(Paragraph, (*summary.notes, *summary.shared, *summary.catch)),
             Heading("Trials by group"),
             Table(("condition", *map(str, groups)), counts),
             Heading("What each group sees of a model pair"),
@@ -206,8 +235,9 @@ def summary_report(summary: DesignSummary) -> Report:
             Heading("Balance between the two sentences of a trial"),
             Paragraph(
                 "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
-                "scale (log10 of the frequency in a thousand million words). Which sentence stands "
-                "left is balanced for each participant."
+                "scale (log10 of the frequency in a thousand million words)"
+                + (f", counted in {summary.counted_in}" if summary.counted_in else "")
+                + ". Which sentence stands left is balanced for each participant."
             ),
             Table(balance_header, balance, texts=2),
         ),

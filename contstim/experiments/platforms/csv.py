@@ -12,12 +12,15 @@ from contstim.experiments.platforms.lists import sides, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.options import Help, Seed
+from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from contstim.stimuli import Trial
+
+_TWO_BUTTONS = "   1. left\n   2. right"
 
 COLUMNS = (
     *("participant", "group", "position", "trial_id", "condition", "left"),
@@ -54,7 +57,8 @@ def export_csv(
     settings = settings or CsvSettings()
     participants = settings.participants
     folder = ExportFolder(out, "csv")
-    lists = stimulus_lists(trials, per_group=participants, seed=settings.seed)
+    scale = trials[0].scale if trials else Scale.CONFIDENCE
+    lists = stimulus_lists(trials, per_group=participants, seed=settings.seed, scale=scale)
     rows = []
     for number, stimulus_list in enumerate(lists):
         for shown in stimulus_list.shown:
@@ -78,7 +82,9 @@ def export_csv(
         template("csv.md"),
         rows=f"{len(rows):,}",
         participants=participants,
-        buttons=BUTTON_LIST,
+        buttons=BUTTON_LIST if scale is Scale.CONFIDENCE else _TWO_BUTTONS,
+        number="six" if scale is Scale.CONFIDENCE else "two",
+        turned="seven" if scale is Scale.CONFIDENCE else "three",
     )
     return folder.finish(seed=settings.seed, participants=participants)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from contstim.documents import read_json_object
 from contstim.errors import InputError
 from contstim.experiments.platforms.platform import Exported
-from contstim.files import write_text
+from contstim.files import path_inside, write_text
 from contstim.records import record_path, write_record
 from contstim.tables import write_table
 
@@ -155,7 +155,7 @@ class ExportFolder:
 
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
         # While the export is put together, so before anything is written.
-        if (self.path / name).exists() and name not in self._earlier:
+        if path_inside(self.path, name).exists() and name not in self._earlier:
             raise InputError(
                 f"{self.path} holds a file {name} that no export wrote; move it away or name "
                 "another folder, so that it is not replaced."

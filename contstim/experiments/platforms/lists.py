@@ -14,6 +14,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.responses.spreadsheets import escape_formula
 from contstim.options import Seed
+from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,11 @@ class StimulusList:
 
 
 def stimulus_lists(
-    trials: Sequence[Trial], *, per_group: int = 2, seed: int = 0
+    trials: Sequence[Trial],
+    *,
+    per_group: int = 2,
+    seed: int = 0,
+    scale: Scale = Scale.CONFIDENCE,
 ) -> tuple[StimulusList, ...]:
     """The lists of all groups, neighbours of one group mirrored.
 
@@ -54,11 +59,14 @@ def stimulus_lists(
         per_group: how many lists each group has; with an odd number sides are not balanced over
             the lists of a group.
         seed: decides sides and orders (`presentation`).
+        scale: that of the buttons that participants see.
 
     Raises:
-        InputError: `per_group` is below 1, or the trials are refused (`check_trials`).
+        InputError: `per_group` is below 1, or the trials are refused (`check_trials`,
+            `require_scale`).
     """
     check_trials(trials)
+    require_scale(trials, scale)
     if per_group < 1:
         raise InputError(f"Each group needs one list or more, not {per_group}.")
     groups = sorted({trial.group for trial in trials})
@@ -103,3 +111,22 @@ def check_trials(trials: Sequence[Trial]) -> None:
                 "run it; begin it with a letter or a digit."
             )
         trial_ids.add(trial.trial_id)
+
+
+def require_scale(trials: Sequence[Trial], scale: Scale = Scale.CONFIDENCE) -> None:
+    """Make sure that participants are asked what the trials ask.
+
+    Args:
+        trials: to be shown.
+        scale: that of the buttons.
+
+    Raises:
+        InputError: the trials are on another scale.
+    """
+    other = next((trial.scale for trial in trials if trial.scale is not scale), None)
+    if other:
+        raise InputError(
+            f"These trials ask for answers on the scale {other}, {other.meaning}, and this page "
+            f"asks for {scale}, {scale.meaning}. Make the design with --scale {scale}, or show the "
+            "trials with a program of your own: contstim export csv."
+        )

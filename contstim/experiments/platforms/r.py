@@ -24,7 +24,7 @@ from contstim.experiments.platforms.psych_ds.writing import variable
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.experiments.responses.table import SIMULATED_NAME, read_responses
-from contstim.options import Help
+from contstim.options import AnswerScale, Help
 from contstim.scores import ScoreTable
 from contstim.wording import counted
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.platforms.platform import Exported
     from contstim.experiments.responses.admission import Admission
+    from contstim.scale import Scale
     from contstim.stimuli import Trial
 
 RATIO = "log_ratio "
@@ -50,6 +51,7 @@ class RSettings:
 
     responses: Annotated[Path, Help("What people answered.")]
     scores: Annotated[Path, Help("Scores of the trials' sentences, as of `score`.")]
+    scale: AnswerScale = None
     min_catch: Annotated[
         int | None,
         Help("Catch trials that must be right; by default as in `contstim analyze`.", at_least=0),
@@ -76,18 +78,22 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     folder = ExportFolder(out, "r")
     minimum = settings.min_catch
     rule = DEFAULT_RULE if minimum is None else CatchRule(number=minimum)
-    admission = admit(trials, read_responses(settings.responses), catch=rule)
+    responses = read_responses(settings.responses, trials, scale=settings.scale)
+    admission = admit(trials, responses, catch=rule)
     scores = ScoreTable.read(settings.scores)
     ratings = gather(trials, admission.responses, scores)
     rows = _rating_rows(ratings, admission, keep_names=settings.keep_names)
     columns = [*_COLUMNS, *(RATIO + model for model in ratings.models)]
     folder.rows("ratings.csv", rows, columns)
-    dictionary = [{"column": name, "description": _description(name)} for name in columns]
+    dictionary = [
+        {"column": name, "description": _description(name, ratings.scale)} for name in columns
+    ]
     folder.rows("dictionary.csv", dictionary, ("column", "description"))
     accuracies = _accuracy_rows(ratings)
     folder.rows("accuracies.csv", accuracies, list(accuracies[0]))
     folder.rows("mixed.csv", _mixed_rows(ratings), _FIT)
-    folder.text("analysis.R", template("r_analysis.R"))
+    middle = f"middle <- {ratings.scale.middle:g}"
+    folder.text("analysis.R", template("r_analysis.R").replace("middle <- 3.5", middle))
     excluded = [f"{counted(len(admission.excluded), 'participant')}"] if admission.excluded else []
     folder.readme(
         template("r.md"),
@@ -95,6 +101,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
         participants=counted(len(ratings.participants), "participant"),
         trials=counted(sum(len(group.trials) for group in ratings.groups), "trial"),
         models=counted(len(ratings.models), "model"),
+        sided=f"{ratings.sided:,} of {sum(group.left.size for group in ratings.groups):,}",
         excluded="".join(excluded) or "nobody here",
     )
     return folder.finish(
@@ -146,9 +153,9 @@ def _rating_rows(
     return rows
 
 
-def _description(column: str) -> str:
+def _description(column: str, scale: Scale) -> str:
     if not column.startswith(RATIO):
-        return str(variable(column)["description"])
+        return str(variable(column, scale=scale)["description"])
     return (
         f"log p(sentence_2) - log p(sentence_1) under the model {column.removeprefix(RATIO)}, nats;"
         " inf or -inf where one sentence is impossible."
@@ -160,7 +167,7 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for scope in scopes_of(ratings):
         if scope is Scope.OVERALL:
-            continue  # catch trials among others: the figure shows each kind of trial for itself
+            continue  # no kind of its own: the figure shows each kind of trial for itself
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         scores = evaluate(ratings, ACCURACY, masks)
         # A model without trials in a group, and a ceiling in a group of one, are nan there
@@ -186,13 +193,15 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
     """A row for each model; a note where none can be fitted."""
-    # clmm has no symmetric thresholds where a rating was never given: then both are flexible.
-    tested = [
-        group.ratings[:, [trial.condition in TESTING for trial in group.trials]].ravel()
+    # Of two answers, choices among them, R fits logistic models: see the script
+    degrees = {
+        float(degree)
         for group in ratings.groups
-    ]
-    all_given = len(np.unique(np.concatenate(tested))) == 6
-    settings = MixedSettings(thresholds="symmetric" if all_given else "flexible")
+        for column, trial in enumerate(group.trials)
+        if trial.condition in TESTING
+        for degree in np.abs(group.preferences[:, column])
+    }
+    settings = MixedSettings(link="logit" if len(degrees) == 1 else "probit")
     rows: list[dict[str, object]] = []
     for model in ratings.models:
         row: dict[str, object] = {"model": model, "note": ""}

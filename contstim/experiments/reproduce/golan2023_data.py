@@ -14,7 +14,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial, triplet_trials
 from contstim.experiments.reproduce.published.scores import read_stimulus_scores
 from contstim.experiments.reproduce.published.stimuli import read_natural_pairs, read_triplets
-from contstim.experiments.responses.table import UNKNOWN, Response, mirrored
+from contstim.experiments.responses.table import UNKNOWN, Response
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 from contstim.tables import number, read_csv
@@ -67,7 +67,7 @@ def read_experiment(
                 trial.group,
                 trial.trial_id,
                 # a rating goes from the file's first sentence to its second, ours from sentence_1
-                rating if pair[0] == trial.sentence_1 else mirrored(rating),
+                rating if pair[0] == trial.sentence_1 else trial.scale.mirrored(rating),
                 UNKNOWN,
                 position,
                 rt_ms,

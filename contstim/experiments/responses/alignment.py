@@ -15,7 +15,7 @@ from contstim.experiments.responses.checks import (
     check_responses,
 )
 from contstim.experiments.responses.recorded import bare, texts_of
-from contstim.experiments.responses.table import Response, mirrored
+from contstim.experiments.responses.table import Response
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -229,11 +229,12 @@ def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:
         int(answer.group) if answer.group.isdecimal() else trial.group,
         trial.trial_id,
         # platforms count from left to right, responses from sentence_1 to sentence_2
-        answer.rating if left == 1 else mirrored(answer.rating),
+        answer.rating if left == 1 else trial.scale.mirrored(answer.rating),
         left,
         answer.position,
         answer.rt_ms,
         answer.simulated,
+        trial.scale,
     )
 
 

@@ -8,7 +8,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.responses.table import SCALE, UNKNOWN, Response
+from contstim.experiments.responses.table import UNKNOWN, Response
+from contstim.scale import Scale
+from contstim.stimuli import check_trials
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ class Problem(StrEnum):
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
     NO_PAIR = "gave ratings where no pair of sentences was recorded"
     DUPLICATE = "rated the same trial more than once"
-    OUTSIDE_SCALE = f"gave ratings outside {SCALE[0]}..{SCALE[-1]}"
+    OUTSIDE_SCALE = "gave ratings outside the scale (confidence: 1 to 6; choice: 1 and 2)"
     TWO_GROUPS = "is in more than one group"
     OTHER_GROUP = "rated trials of another group"
     IMPOSSIBLE_SIDE = "has a left side that is neither sentence 1 nor 2"
@@ -101,9 +103,14 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     """Hold responses against the trials that they are about.
 
     Raises:
-        InputError: two trials have the same trial_id.
+        InputError: two trials have the same trial_id, or one is none of its condition
+            (`check_trials`); responses are on two scales, or the trials ask for choices and the
+            responses are none.
     """
+    trials = tuple(trials)
+    check_trials(trials)
     groups: dict[str, int] = {}
+    scales = {response.scale for response in responses}
     for trial in trials:
         if trial.trial_id in groups:
             raise InputError(
@@ -111,6 +118,14 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
                 "an identifier of its own."
             )
         groups[trial.trial_id] = trial.group
+        if trial.scale is Scale.CHOICE:
+            scales.add(trial.scale)  # the other one is also that of trials which say nothing
+    if len(scales) > 1:
+        raise InputError(
+            "Some trials or responses are on the scale choice and others on the scale confidence. "
+            "Analyse answers together that were given on one scale, with the trials that ask for "
+            "it."
+        )
     by_participant: dict[str, list[Response]] = defaultdict(list)
     for response in responses:
         by_participant[response.participant].append(response)
@@ -145,7 +160,9 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
         # An identifier counts once however often it was rated, also where no rating was given
         Problem.DUPLICATE: [t for t, count in counts.items() if count > 1],
         Problem.OUTSIDE_SCALE: [
-            f"{r.trial_id}: {r.rating}" for r in theirs if r.rating not in (UNKNOWN, *SCALE)
+            f"{r.trial_id}: {r.rating}"
+            for r in theirs
+            if r.rating not in (UNKNOWN, *r.scale.answers)
         ],
         Problem.TWO_GROUPS: [str(group) for group in stated] if len(stated) > 1 else [],
         Problem.OTHER_GROUP: [

@@ -29,7 +29,7 @@ class RecordedAnswer:
         trial_id: empty where the platform did not carry it.
         shown: the sentences (`Sentence.text`) left and right, or first and second; empty texts
             where the platform did not record them.
-        rating: 1 (left) … 6 (right); 0 where a trial was shown and not rated.
+        rating: on the trial's scale, from left to right; 0 where a trial was shown and not rated.
         position: order of presentation, from 1; 0 unknown.
         rt_ms: nan unknown.
         about: what else the platform says of the trial, by our names; see `gorilla.trials.FACTS`.
@@ -74,7 +74,7 @@ def sided_answer(
         trial_id: which may be of no trial.
         left: the cell that says 1 or 2.
         by_id: the trials.
-        rating: from the left (1) to the right (6); 0 where none was given.
+        rating: on the trial's scale, from left to right; 0 where none was given.
         position: order of presentation, from 1; 0 unknown.
         rt_ms: nan unknown.
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import shortened
+from contstim.documents import read_json_object, shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.spreadsheets import escape_formula, unescape_formula
+from contstim.records import record_path
+from contstim.scale import Scale
 from contstim.tables import (
     columns_of,
     count,
+    listed,
     number,
     read_rows,
     text,
@@ -23,10 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-SCALE = range(1, 7)  # 1: very confident in sentence_1 … 6: very confident in sentence_2
+    from contstim.stimuli import Trial
+
 UNKNOWN = 0  # of rating, left and position: not recorded
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
+SCALE = "scale"  # of a table: what its record calls it
 SIMULATED_NAME = "simulated-"  # how contstim begins the names of artificial participants
+
+
+class FurtherColumns(UserWarning):
+    """A table of responses has columns that nothing uses."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +46,19 @@ class Response:
     What was not recorded is an empty cell in the file; here it is 0 (rating, left, position) or nan
     (rt_ms). The column `simulated` (true or false) is in a file only if some answer is simulated;
     where it or its cell is missing, a person answered, unless the participant's name begins with
-    `simulated-`: so the mark outlives the column.
+    `simulated-`: so the mark outlives the column. The scale is that of a whole table, and stands in
+    its record.
     """
 
     participant: str
     group: int  # from 1
     trial_id: str
-    rating: int  # 1 … 6, from sentence_1 to sentence_2 of the trial, whatever side each was on
+    rating: int  # on the scale, for sentence_1 to sentence_2, whatever side each was shown on
     left: int  # 1 or 2: the sentence shown left
     position: int  # order of presentation, from 1
     rt_ms: float
     simulated: bool = False  # whether an artificial participant answered
+    scale: Scale = Scale.CONFIDENCE
 
     def __post_init__(self) -> None:
         # Past the frozen dataclass: a table that lost the column must not pass for people's
@@ -56,13 +68,7 @@ class Response:
     @property
     def choice(self) -> int:
         """The preferred sentence, 1 or 2; 0 where no rating was recorded."""
-        # 1 to 3 prefer sentence_1, 4 to 6 sentence_2; the scale has no middle
-        return 0 if self.rating == UNKNOWN else 1 + (self.rating > 3)
-
-
-def mirrored(rating: int) -> int:
-    """The rating seen from the other sentence; what is not on the scale stays as it is."""
-    return SCALE[0] + SCALE[-1] - rating if rating in SCALE else rating
+        return 0 if self.rating == UNKNOWN else self.scale.preferred(self.rating)
 
 
 def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
@@ -81,6 +87,7 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     """The columns of responses.csv; see `write_responses` and `Response`."""
     rows = list(responses)
     columns = columns_of(Response, rows)
+    del columns[SCALE]
     for name in _OPTIONAL:
         # 0 or nan: not recorded, an empty cell
         cells = columns[name]
@@ -92,16 +99,78 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     return columns | ({SIMULATED: [str(mark).lower() for mark in marks]} if any(marks) else {})
 
 
-def read_responses(path: Path | str) -> tuple[Response, ...]:
-    """Read what `write_responses` wrote; further columns are ignored.
+def read_responses(
+    path: Path | str, trials: Iterable[Trial] = (), *, scale: Scale | None = None
+) -> tuple[Response, ...]:
+    """Read what `write_responses` wrote; further columns are ignored, with a warning.
 
-    Ratings outside the scale are read as they stand: `check_responses` names them.
+    The scale is the one that the table's record names (`responses.csv.meta.json`), else the one
+    that is stated, else that of the trials. Ratings outside it are read as they stand:
+    `check_responses` names them.
+
+    Args:
+        path: the table.
+        trials: what was shown.
+        scale: of a table without a record that names it.
 
     Raises:
         InputError: the file cannot be read, lacks a column, has a row without participant or trial,
-            or a value of another type.
+            or a value of another type; the record names another scale than the stated one, or
+            nothing names choices and all ratings are 1 or 2.
     """
-    return read_rows(path, Response, _READERS)
+
+    def warn(names: list[str]) -> None:
+        warnings.warn(
+            f"{path} has further columns, which nothing here uses or passes on: {listed(names)}. "
+            "What they say of participants can be joined to results by participant.",
+            FurtherColumns,
+            stacklevel=1,  # one place for all callers, so that Python says it once
+        )
+
+    rows = read_rows(path, Response, _READERS, ignored=warn)
+    recorded = _recorded_scale(path)
+    if scale is not None and recorded not in (scale, None):
+        raise InputError(
+            f"{path} holds answers on the scale {recorded}, as {record_path(path)} says, and the "
+            f"stated scale is {scale}. Leave out the stated one, or import the answers again."
+        )
+    scale = recorded or scale or scale_of(str(path), trials, (row.rating for row in rows))
+    return tuple(replace(row, scale=scale) for row in rows)
+
+
+def scale_of(what: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
+    """The scale of answers that do not say it themselves: that of the trials.
+
+    Args:
+        what: holds the answers, for messages.
+        trials: what was shown.
+        ratings: all of them.
+
+    Raises:
+        InputError: these are coded as choices are, and the trials do not ask for choices: on the
+            other scale 2 would prefer sentence_1.
+    """
+    if any(trial.scale is Scale.CHOICE for trial in trials):
+        return Scale.CHOICE
+    given = {*ratings} - {UNKNOWN}
+    if 2 in given and given <= {*Scale.CHOICE.answers}:
+        raise InputError(
+            f"All ratings of {what} are 1 or 2, and nothing says whether these are choices. State "
+            f"the scale: --scale {Scale.CHOICE} for {Scale.CHOICE.meaning}, --scale "
+            f"{Scale.CONFIDENCE} for {Scale.CONFIDENCE.meaning}; in a study file, `scale` under "
+            "[responses]."
+        )
+    return Scale.CONFIDENCE
+
+
+def _recorded_scale(path: Path | str) -> Scale | None:
+    record = record_path(path)
+    name = read_json_object(record).get(SCALE) if record.is_file() else None
+    if name is not None and name not in [*Scale]:
+        raise InputError(
+            f"{record} names the scale {shortened(name)}; there are {', '.join(Scale)}."
+        )
+    return None if name is None else Scale(name)
 
 
 _TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}
@@ -160,4 +229,5 @@ _READERS = {
     "position": _reader(count, "whole number", UNKNOWN),
     "rt_ms": _reader(number, "number", math.nan),
     SIMULATED: (_truth, _TRUTH_VALUE),
+    SCALE: (lambda _: Scale.CONFIDENCE, "scale"),  # a field, and no column: see `read_responses`
 }

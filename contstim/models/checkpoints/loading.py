@@ -82,8 +82,9 @@ def load_checkpoint(
     """
     placement = Placement.resolve(device, dtype, device_map, quantize)
     check_folder(location)
-    key = (location, placement.key, classifier, trust_remote_code, weights, stamp(location))
-    checkpoint = _loaded.get(key)
+    key = (location, placement.key, classifier, trust_remote_code, weights)
+    stamped = stamp(location)
+    checkpoint = _loaded.get((*key, stamped))
     if checkpoint is None:
         head: _Head = "classifier" if classifier else "language model"
         checkpoint = _load(
@@ -93,7 +94,8 @@ def load_checkpoint(
             trust_remote_code=trust_remote_code,
             weights=weights,
         )
-        _loaded[key] = checkpoint
+        # What was fetched from the hub just now has a commit since
+        _loaded[(*key, stamped if Path(location).is_dir() else stamp(location))] = checkpoint
     return checkpoint
 
 

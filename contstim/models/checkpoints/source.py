@@ -14,6 +14,7 @@ from typing import Any
 from contstim.errors import ModelError
 from contstim.models.checkpoints.foreign import first_line, foreign_errors, silence
 from contstim.models.checkpoints.weights import check_counts
+from contstim.models.origins import hub_commit
 
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
 
@@ -134,9 +135,11 @@ def check_hub(location: str) -> None:
 
 
 def stamp(location: str) -> tuple[object, ...]:
-    """Names, times and sizes of a folder's files, which change when its files do."""
+    """Names, times and sizes of a folder's files, or a commit on the hub: what tells of changes."""
+    if not Path(location).is_dir():
+        return (hub_commit(location),)
     stamps: list[tuple[str, int, int]] = []
-    for file in sorted(Path(location).glob("*")) if Path(location).is_dir() else []:
+    for file in sorted(Path(location).glob("*")):
         try:
             state = file.stat()
             stamps.append((file.name, state.st_mtime_ns, state.st_size))

@@ -66,11 +66,12 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
 
 
 def check_words(location: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer that reads ordinary words as unknown.
+    """Refuse a tokenizer that reads ordinary words as unknown, or two words as one number.
 
     Raises:
         ModelError: see above.
     """
+    _check_numbers(location, tokenizer)
     unknown = tokenizer.unk_token_id
     rows = tokenizer(list(_WORDS), add_special_tokens=False)["input_ids"]
     unread = [w for w, row in zip(_WORDS, rows, strict=True) if not row or unknown in row]
@@ -81,6 +82,20 @@ def check_words(location: str, tokenizer: Any) -> None:
             f"{', '.join(unread[:3] or _WORDS[:3])}. Are its files there and whole? Put those of "
             f"the model into the folder."
         )
+
+
+def _check_numbers(location: str, tokenizer: Any) -> None:
+    """Each token has a number of its own; special ones may share theirs among themselves."""
+    special = set(tokenizer.all_special_tokens)
+    tokens: dict[int, str] = {}
+    for token, number in tokenizer.get_vocab().items():
+        other = tokens.setdefault(number, token)
+        if other != token and not special.issuperset((token, other)):
+            raise ModelError(
+                f"{location} has a tokenizer with the number {number:,} for both {other!r} and "
+                f"{token!r}, which the network could not tell apart. Put the model's own tokenizer "
+                f"into the folder."
+            )
 
 
 def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> None:

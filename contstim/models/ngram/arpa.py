@@ -103,8 +103,15 @@ def read_arpa(path: Path | str) -> NgramTables:
     for order in empty:
         if re.search(rb"\n\\%d-grams:\s*[^\\\s]" % order, text):
             raise ModelError(f"{path} announces no {order}-grams where it has some.")
-    if not re.search(rb"\n\\end\\\s*$", text):
+    mark = b"\n\\end\\"
+    end = text.find(mark, start)
+    if end < 0:
         raise ModelError(f"{path} is cut off: it does not end with \\end\\.")
+    if text[end + len(mark) :].strip():
+        raise ModelError(
+            f"{path} goes on behind \\end\\: was a model written twice, or two models, into one "
+            f"file? Give a file that holds one."
+        )
     words, unigrams = _read_unigrams(sections[0], sizes[0], path)
     orders = [unigrams]
     for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):

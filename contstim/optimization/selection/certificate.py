@@ -35,6 +35,10 @@ class SelectionCertificate:
         rejected: how many of these were rejected.
         kept: how many of these stay; the objective is the best that is possible with so many.
         kept_bound: more than so many cannot stay.
+        against: (rule, by how much) that the nearest set breaks in which all stay that may; none
+            where they do.
+        shared: whether new stimuli may show sentences of trials that stay, since there is no set
+            without any.
     """
 
     kind: ClassVar[str]
@@ -52,6 +56,8 @@ class SelectionCertificate:
     rejected: int = field(default=0, kw_only=True)
     kept: int = field(default=0, kw_only=True)
     kept_bound: int = field(default=0, kw_only=True)
+    against: tuple[tuple[str, int], ...] = field(default=(), kw_only=True)
+    shared: bool = field(default=False, kw_only=True)
 
     def save(self, path: Path | str) -> None:
         """Write the certificate as JSON.
@@ -93,6 +99,9 @@ class Certificate(SelectionCertificate):
         repeatable: words exempt from the word-repetition rule; None where the rule is off.
         prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair;
             none where `length_prices` are.
+        agreeing: whether a sentence need not rank below the median of the model that rejects it, so
+            that both models may prefer the same sentence of a pair.
+        admissible: (reject model, accept model, usable sentences that this pair may use).
         lengths: (words, sentences, objective's numerator, bound's numerator) of each length.
         length_counts: (words, model_1, model_2, pairs) for every model pair at each length.
         length_prices: (words, reject model, accept model, dual price) at each length.
@@ -112,6 +121,9 @@ class Certificate(SelectionCertificate):
     lengths: tuple[tuple[int, int, int, int], ...] = ()
     length_counts: tuple[tuple[int, str, str, int], ...] = ()
     length_prices: tuple[tuple[int, str, str, int], ...] = ()
+    # What certificates prove that do not say it
+    agreeing: bool = True
+    admissible: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,6 +161,7 @@ class TripletCertificate(SelectionCertificate):
         prices: (rule, price), zeros left out.
         kept_price_bound: what `kept_prices` prove of `kept`; `kept_bound` may be the solver's own.
         kept_prices: (rule, price), zeros left out, of the search for as many kept as possible.
+        edges: (model_1, model_2, model, edges) of the quantile groups of p(n|model), nats.
     """
 
     kind = "a certificate of triplets"
@@ -164,6 +177,7 @@ class TripletCertificate(SelectionCertificate):
     prices: tuple[tuple[str, float], ...]
     kept_price_bound: int = 0
     kept_prices: tuple[tuple[str, float], ...] = ()
+    edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 class Demand:
     """Pairs for each unordered pair of models: `per_pair`, or its own number from `counts`.
 
+    Where pairs may be `agreeing`, a sentence need not be below the median of who rejects it.
+
     Raises:
         InputError: fewer than two models, fewer than one pair in all, a negative number, or a
             count for models that are not there in that order.
@@ -38,6 +40,7 @@ class Demand:
     models: tuple[str, ...]
     per_pair: int
     counts: Mapping[tuple[str, str], int]
+    agreeing: bool = False
 
     def __post_init__(self) -> None:
         if self.per_pair < 1:
@@ -80,7 +83,7 @@ class Demand:
         """
         if not same_length:
             rows = np.arange(len(table.log_probs))
-            return [Stratum(0, rows, table.log_probs, self.of_pair)]
+            return [Stratum(0, rows, table.log_probs, self.of_pair, agreeing=self.agreeing)]
         if table.sentences is None:
             raise InputError(
                 "Sentences of the same length can only be chosen from a table that has their "
@@ -96,7 +99,8 @@ class Demand:
             counts = {pair: of_length[words] for pair, of_length in shares.items()}
             rows = np.flatnonzero(lengths == words)
             if any(counts.values()):
-                strata.append(Stratum(words, rows, table.log_probs[rows], counts))
+                log_probs = table.log_probs[rows]
+                strata.append(Stratum(words, rows, log_probs, counts, agreeing=self.agreeing))
         return strata
 
 
@@ -122,6 +126,8 @@ class Stratum:
         words: of each sentence; 0 where lengths may differ.
         rows: (n,) of the table, ascending; a place is an index into these.
         doubled: (n_models, n) doubled ranks, 2 … 2n, which makes mean ranks of ties whole.
+        below: what the doubled rank under the model that rejects a sentence is less than: n, which
+            is the median's; more than any rank where pairs may be agreeing.
         counts: pairs for each unordered model pair, in the models' order.
     """
 
@@ -131,11 +137,31 @@ class Stratum:
         rows: IntArray,
         log_probs: FloatArray,
         counts: Mapping[tuple[str, str], int],
+        *,
+        agreeing: bool,
     ) -> None:
         self.words = words
         self.rows = rows
         self.doubled = np.stack([doubled_ranks(column) for column in log_probs.T])
         self.counts = dict(counts)
+        self.below = 2 * len(rows) + 1 if agreeing else len(rows)
+
+    def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
+        """Sentences that one model may reject and the other accept, by their doubled ranks.
+
+        Every rank of a sentence below the median is less than every one at or above it, tied or
+        not. So each of two models prefers the sentence that the other rejects.
+        """
+        return (rejecting < self.below) & (accepting >= len(self.rows))
+
+    def admissible(self, usable: BoolArray) -> IntArray:
+        """Sentences that each (reject, accept) may use, (n_sources,), as `permutations` order them.
+
+        Args:
+            usable: (n_sentences,) rows of the table that may be chosen.
+        """
+        ranks = self.doubled[:, usable[self.rows]]
+        return np.array([self.admits(*pair).sum() for pair in permutations(ranks, 2)])
 
     @cached_property
     def places(self) -> dict[int, int]:
@@ -152,7 +178,7 @@ class Stratum:
         """Reviewed pairs that stay, the best where more stood than are asked for.
 
         A pair stays that was not rejected and still is what is asked for: the rules about words
-        leave its sentences, they are of this stratum, and either is accepted by one of the models.
+        leave its sentences, they are of this stratum, and either is admissible.
 
         Args:
             table: that the stratum is of.
@@ -167,8 +193,9 @@ class Stratum:
                 continue
             first, second = (self.places[row] for row in rows)
             model_1, model_2 = (table.models.index(m) for m in (item.model_1, item.model_2))
-            if min(self.doubled[model_2, first], self.doubled[model_1, second]) >= len(self.rows):
-                cost = int(self.doubled[model_1, first] + self.doubled[model_2, second])
+            ranks = self.doubled[[model_1, model_2]]
+            if all(self.admits(ranks[[0, 1], [first, second]], ranks[[1, 0], [first, second]])):
+                cost = int(ranks[0, first] + ranks[1, second])
                 standing[item.model_1, item.model_2].append(
                     StandingPair(item_id, item.model_1, item.model_2, first, second, cost)
                 )

@@ -56,18 +56,19 @@ def dual_prices(costs: IntArray, served: IntArray, idle: IntArray) -> IntArray:
     raise VerificationError("The selection can be rearranged at a lower cost: it is not optimal.")
 
 
-def sentence_prices(doubled_ranks: IntArray, prices: IntArray) -> IntArray:
+def sentence_prices(doubled_ranks: IntArray, prices: IntArray, below: int) -> IntArray:
     """What the bound subtracts for each sentence, (n_sentences,): most of them zero.
 
     Args:
         doubled_ranks: (n_models, n_sentences).
         prices: (n_sources,), the ordered pairs (reject, accept) in the order of `permutations`.
+        below: what a sentence's doubled rank under the model that rejects it is less than.
     """
     n_models, n_sentences = doubled_ranks.shape
     worth = np.zeros(n_sentences, dtype=np.int64)
     for (reject, accept), price in zip(permutations(range(n_models), 2), prices, strict=True):
         # Sentences cheaper to this source than its price, of those that its accept model accepts.
-        wanted = np.flatnonzero(doubled_ranks[reject] < price)
+        wanted = np.flatnonzero(doubled_ranks[reject] < min(price, below))
         wanted = wanted[doubled_ranks[accept, wanted] >= n_sentences]
         worth[wanted] = np.maximum(worth[wanted], price - doubled_ranks[reject, wanted])
     return worth

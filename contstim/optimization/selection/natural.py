@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, permutations
+from math import floor
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -16,19 +17,23 @@ from contstim.optimization.selection.certificate import Certificate, NaturalSele
 from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.selection.natural_verification import verify_natural
-from contstim.optimization.selection.reviewed import rejected_words, reviewed_pairs
+from contstim.optimization.selection.programs import LinearRule, best_choice
+from contstim.optimization.selection.reviewed import reviewed_pairs, unfree_words
 from contstim.optimization.selection.solver import SOLVER, solver_version, transportation
 from contstim.stimuli import Pair, content_id
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.selection.demand import StandingPair, Stratum
     from contstim.reviews import Review, ReviewedItem
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
+
+_SECONDS = 60.0  # to find which reviewed pairs stay where not all can
+_ROUNDING = 1e-6  # of the solver's whole numbers
 
 TIE_RULE = (
     "tied log-probabilities share their mean rank; among sentences of equal rank lower row numbers "
@@ -45,14 +50,16 @@ def select_natural(
     counts: Mapping[tuple[str, str], int] | None = None,
     excluded: Collection[Sentence] = (),
     same_length: bool = False,
+    agreeing: bool = False,
     review: Review | None = None,
 ) -> NaturalSelection:
     """Choose the most controversial natural pairs, `per_pair` for every model pair.
 
-    Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m2) >= 0.5 and
-    r(s2|m1) >= 0.5 and no sentence is used twice; r is the fractional rank among all sentences.
-    Which s1 meets which s2 inside a model pair does not change that sum; they are matched so that
-    the summed difference in length (characters, without end marks) is smallest.
+    Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m1) < 0.5 <= r(s1|m2)
+    and r(s2|m2) < 0.5 <= r(s2|m1) and no sentence is used twice; r is the fractional rank among all
+    sentences. So each model prefers the sentence that the other rejects. Which s1 meets which s2
+    inside a model pair does not change that sum; they are matched so that the summed difference in
+    length (characters, without end marks) is smallest.
 
     This is a transportation problem: every ordered pair (reject, accept) is a source that needs
     `per_pair` sentences, every sentence serves once. With D the total demand, a source never needs
@@ -65,7 +72,8 @@ def select_natural(
     their share of the table.
 
     After a review, all pairs that were not rejected stay as they are, as far as the question still
-    allows them: they share no sentence. The rest is the best choice among the sentences left.
+    allows them: they share no sentence. The rest is the best choice among the sentences left. Where
+    these are too few, as few others change as can (a program in whole numbers, with its bound).
 
     Args:
         table: scores of all sentences; without texts, lengths are unknown and row numbers decide.
@@ -76,6 +84,8 @@ def select_natural(
             `per_pair`; 0 leaves one out.
         excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
         same_length: whether both sentences of a pair have the same number of words.
+        agreeing: whether r(s1|m1) and r(s2|m2) may be 0.5 or more, as in the 2023 study: both
+            models may then prefer the same sentence.
         review: of an earlier selection; both sentences of a rejected pair are chosen no more, and
             keep their ranks. Where fewer pairs are asked for than stood, the best of them stay.
 
@@ -86,24 +96,35 @@ def select_natural(
         InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
             a rule about words or sentences or a review without texts, or a review of something
             else.
-        InfeasibleError: too few sentences; names the model pairs that fail.
+        InfeasibleError: too few sentences; names the model pairs that fail, and how many pairs can
+            be had.
         VerificationError: the result failed its check (`verify_natural`).
     """
     started = perf_counter()
-    question = Demand(table.models, per_pair, counts or {})
+    question = Demand(table.models, per_pair, counts or {}, agreeing)
     banned = frozenset(sentence.words for sentence in excluded)
     _check_texts(table, repeatable, banned, review)
     usable = usable_rows(table, repeatable, banned)
     reviewed = {} if review is None else reviewed_pairs(review, table)
     rejected = frozenset() if review is None else review.rejected
-    # Neither what stays nor what was rejected can be chosen for the rest.
-    taken = frozenset() if review is None else rejected_words(review)
-    parts = [
-        _best_part(table, question.models, stratum, usable, reviewed, rejected, taken)
-        for stratum in question.strata(table, same_length=same_length)
-    ]
-    if any(part.shortfall.any() for part in parts):
-        raise _infeasible(question, parts)
+    # Neither what stays, here or in other trials, nor what was rejected can be chosen anew.
+
+    def answer(question: Demand, *, shared: bool = True, fewest: bool = False) -> list[_Part]:
+        taken = frozenset() if review is None else unfree_words(review, shared=shared)
+        best = _part_of_fewest_changes if fewest else _best_part
+        return [
+            best(table, question.models, stratum, usable, reviewed, rejected, taken)
+            for stratum in question.strata(table, same_length=same_length)
+        ]
+
+    parts = answer(question, shared=False)
+    shared = review is not None and _lacks(parts)
+    if shared:
+        parts = answer(question)
+    if shared and _lacks(parts):
+        parts = answer(question, fewest=True)
+    if _lacks(parts):
+        raise _infeasible(question, parts, answer)
     # Pairs stand in the order of the models, then of rows, whatever their stratum.
     order = {model_pair: number for number, model_pair in enumerate(question.of_pair)}
     pairs = sorted(
@@ -116,6 +137,7 @@ def select_natural(
         excluded=len(banned),
         reviewed=len(reviewed),
         rejected=len(rejected & reviewed.keys()),
+        shared=shared,
     )
     selection = NaturalSelection(tuple(pairs), certificate)
     verify_natural(
@@ -126,6 +148,7 @@ def select_natural(
         counts=counts,
         excluded=excluded,
         same_length=same_length,
+        agreeing=agreeing,
         review=review,
     )
     certificate = replace(selection.certificate, seconds=perf_counter() - started)
@@ -146,6 +169,8 @@ class _Part:
         prices: (n_sources,).
         objective: doubled ranks of all pairs, those that stay among them.
         bound: what the prices prove of it.
+        kept_bound: no more reviewed pairs can stay.
+        lacked: (n_sources,) sentences that each source lacks where all that may do stay.
     """
 
     stratum: Stratum
@@ -157,6 +182,54 @@ class _Part:
     prices: IntArray
     objective: int
     bound: int
+    kept_bound: int
+    lacked: IntArray
+
+
+def _part_of_fewest_changes(
+    table: ScoreTable,
+    models: tuple[str, ...],
+    stratum: Stratum,
+    usable: BoolArray,
+    reviewed: Mapping[str, ReviewedItem],
+    rejected: frozenset[str],
+    taken: frozenset[tuple[str, ...]],
+) -> _Part:
+    """The same where not all reviewed pairs can stay: as many as can, by a whole-number program."""
+    given = (table, models, stratum, usable, reviewed, rejected, taken)
+    every = _best_part(*given)
+    if not every.shortfall.any() or not every.standing:
+        return every
+    free = usable[stratum.rows]
+    free &= ~np.array([s.words in taken for s in _sentences_of(table, stratum)])
+    counts = {frozenset(models): count for models, count in stratum.counts.items()}
+    sources = [frozenset(source) for source in permutations(models, 2)]
+    needs = [counts[source] for source in sources]
+    arcs = _cheapest_arcs(stratum, free, sum(needs) + 1)
+    # Candidates are the reviewed pairs, then the arcs
+    n = len(every.standing)
+    uses: dict[int, list[int]] = defaultdict(list)  # place → candidates
+    for k, pair in enumerate(every.standing):
+        for place in (pair.place_1, pair.place_2):
+            uses[place].append(k)
+    for k, place in enumerate(arcs.row.tolist(), start=n):
+        uses[place].append(k)
+    rules = [LinearRule(f"place {p}", who, [1] * len(who), 0, 1) for p, who in uses.items()]
+    for number, (source, need) in enumerate(zip(sources, needs, strict=True)):
+        stay = [k for k, p in enumerate(every.standing) if {p.model_1, p.model_2} == source]
+        members = [*stay, *(n + np.flatnonzero(arcs.source == number)).tolist()]
+        rules.append(LinearRule(f"source {number}", members, [1] * len(members), need, need))
+    costs = np.repeat([-1.0, 0.0], [n, len(arcs.row)])
+    choice = best_choice(costs, rules, seconds=_SECONDS)
+    if choice.chosen is None:
+        return every
+    kept = [pair for pair, stays in zip(every.standing, choice.chosen[:n], strict=True) if stays]
+    part = _best_part(*given, standing=kept)
+    return replace(part, kept_bound=floor(_ROUNDING - choice.bound), lacked=every.shortfall)
+
+
+def _sentences_of(table: ScoreTable, stratum: Stratum) -> list[Sentence]:
+    return [] if table.sentences is None else [table.sentences[r] for r in stratum.rows.tolist()]
 
 
 def _best_part(
@@ -167,29 +240,35 @@ def _best_part(
     reviewed: Mapping[str, ReviewedItem],
     rejected: frozenset[str],
     taken: frozenset[tuple[str, ...]],
+    *,
+    standing: list[StandingPair] | None = None,
 ) -> _Part:
-    """What stays of a stratum, and the best choice of the rest with its prices."""
-    standing = stratum.best_standing(table, usable, reviewed, rejected)
+    """What stays of a stratum, by default all that can, and the best choice of the rest."""
+    if standing is None:
+        standing = stratum.best_standing(table, usable, reviewed, rejected)
     free = usable[stratum.rows]
     if reviewed and table.sentences is not None:
         # Sentences that stay and those that look like them, and those of rejected items
         taken |= {s.words for pair in standing for s in reviewed[pair.item_id].sentences}
-        free &= ~np.array([table.sentences[row].words in taken for row in stratum.rows.tolist()])
+        free &= ~np.array([s.words in taken for s in _sentences_of(table, stratum)])
     # Sources are the ordered pairs (reject, accept) in the order of `permutations`.
     stay = Counter(frozenset((pair.model_1, pair.model_2)) for pair in standing)
     counts = {frozenset(models): count for models, count in stratum.counts.items()}
     sources = [frozenset(source) for source in permutations(models, 2)]
     demand = np.array([counts[source] - stay[source] for source in sources])
     # One sentence more than the total demand: so each source's cheapest idle one is among them.
-    arcs = _cheapest_arcs(stratum.doubled, free, int(demand.sum()) + 1)
+    arcs = _cheapest_arcs(stratum, free, int(demand.sum()) + 1)
     plan = transportation(demand, arcs.source, arcs.row, arcs.cost)
     admissible = np.bincount(arcs.source, minlength=len(demand))
     if plan.shortfall.any():
-        return _Part(stratum, standing, demand, admissible, plan.shortfall, [], demand, 0, 0)
-    prices = _prices(stratum.doubled, arcs, plan.chosen, demand)
+        none: list[IntArray] = []
+        lacks = plan.shortfall
+        return _Part(stratum, standing, demand, admissible, lacks, none, demand, 0, 0, 0, lacks)
+    prices = _prices(stratum, arcs, plan.chosen, demand)
     fixed = sum(pair.cost for pair in standing)
     # What the sources pay less what the sentences earn: the dual objective (duals.py).
-    paid = int(demand @ prices) - int(sentence_prices(stratum.doubled, prices)[free].sum())
+    earned = sentence_prices(stratum.doubled, prices, stratum.below)[free].sum()
+    paid = int(demand @ prices) - int(earned)
     return _Part(
         stratum,
         standing,
@@ -201,6 +280,8 @@ def _best_part(
         prices,
         fixed + int(arcs.cost[plan.chosen].sum()),
         fixed + paid,
+        len(standing),
+        plan.shortfall,
     )
 
 
@@ -238,16 +319,16 @@ def _check_texts(
         )
 
 
-def _cheapest_arcs(doubled: IntArray, usable: BoolArray, count: int) -> _Arcs:
+def _cheapest_arcs(stratum: Stratum, usable: BoolArray, count: int) -> _Arcs:
     """The `count` cheapest admissible sentences of each source, or all there are."""
-    n_models, n_sentences = doubled.shape
+    doubled = stratum.doubled
     # Usable rows by rank, one order for each reject model.
     orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
     orders = [order[usable[order]] for order in orders]
     rows, costs = [], []  # of each source
-    for reject, accept in permutations(range(n_models), 2):
+    for reject, accept in permutations(range(len(doubled)), 2):
         order = orders[reject]
-        admissible = doubled[accept] >= n_sentences  # accepted from the median, rank 0.5, on
+        admissible = stratum.admits(doubled[reject], doubled[accept])
         # About half are admissible and few are needed: look at a start of the order, doubled until
         # it holds enough or is the whole.
         seen = 4 * count
@@ -262,16 +343,16 @@ def _cheapest_arcs(doubled: IntArray, usable: BoolArray, count: int) -> _Arcs:
     return _Arcs(source, np.concatenate(rows), np.concatenate(costs))
 
 
-def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, demand: IntArray) -> IntArray:
+def _prices(stratum: Stratum, arcs: _Arcs, chosen: IntArray, demand: IntArray) -> IntArray:
     """Dual prices of the plan over all sentences, (n_sources,); 0 where nothing is demanded."""
     n_sources = len(demand)
-    n_models, n_sentences = doubled.shape
+    n_models, n_sentences = stratum.doubled.shape
     # Costs of every chosen sentence to every source, (n_sources, n_chosen), and of each source's
     # cheapest sentence that is not chosen, (n_sources,): one more than was needed has been looked
     # at, so that there is one, or none at all.
     reject, accept = np.array(list(permutations(range(n_models), 2))).T
-    ranks = doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
-    costs = np.where(ranks[accept] >= n_sentences, ranks[reject], NEVER)
+    ranks = stratum.doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
+    costs = np.where(stratum.admits(ranks[reject], ranks[accept]), ranks[reject], NEVER)
     taken = np.zeros(n_sentences, dtype=np.bool_)
     taken[arcs.row[chosen]] = True
     free = ~taken[arcs.row]
@@ -297,7 +378,8 @@ def _certify(
         for part in parts
         for source, price in zip(sources, part.prices.tolist(), strict=True)
     ]
-    kept = sum(len(part.standing) for part in parts)
+    lacked = np.sum([part.lacked for part in parts], axis=0).tolist()
+    admissible = np.sum([part.stratum.admissible(usable) for part in parts], axis=0)
     return Certificate(
         objective=_mean_rank_sum(parts, [part.objective for part in parts]),
         bound=_mean_rank_sum(parts, [part.bound for part in parts]),
@@ -328,8 +410,17 @@ def _certify(
             for pair, count in part.stratum.counts.items()
         ),
         length_prices=tuple(prices) if same_length else (),
-        kept=kept,
-        kept_bound=kept,
+        agreeing=question.agreeing,
+        admissible=tuple(
+            (*source, n) for source, n in zip(sources, admissible.tolist(), strict=True)
+        ),
+        kept=sum(len(part.standing) for part in parts),
+        kept_bound=sum(part.kept_bound for part in parts),
+        against=tuple(
+            (f"sentences for {reject} against {accept}", n)
+            for (reject, accept), n in zip(sources, lacked, strict=True)
+            if n
+        ),
     )
 
 
@@ -383,7 +474,14 @@ def match_by_length(
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
 
-def _infeasible(question: Demand, parts: Iterable[_Part]) -> InfeasibleError:
+def _lacks(parts: Iterable[_Part]) -> bool:
+    """Whether there are too few sentences."""
+    return any(part.shortfall.any() for part in parts)
+
+
+def _infeasible(
+    question: Demand, parts: Sequence[_Part], answer: Callable[[Demand], list[_Part]]
+) -> InfeasibleError:
     sources = list(permutations(question.models, 2))
     # Too few admissible sentences explain a lack by themselves; else other sources need the same.
     reasons, lacking, needed, stay = [], 0, 0, 0
@@ -395,9 +493,10 @@ def _infeasible(question: Demand, parts: Iterable[_Part]) -> InfeasibleError:
             sources, part.demand, part.admissible, part.shortfall, strict=True
         ):
             if has < needs:
+                below = "" if question.agreeing else f"below 0.5 under {reject} and "
                 reasons.append(
                     f"{reject} against {accept} needs {needs} sentences{of_length}, only {has} "
-                    f"usable ones rank at least 0.5 under {accept}"
+                    f"usable ones rank {below}at least 0.5 under {accept}"
                 )
             elif lacks:
                 reasons.append(
@@ -405,8 +504,22 @@ def _infeasible(question: Demand, parts: Iterable[_Part]) -> InfeasibleError:
                     "because others need the same ones"
                 )
     beside = f" beside the {counted(stay, 'reviewed pair')} that stay" if stay else ""
+    # The largest number that can be had: a bisection, since fewer pairs need fewer sentences
+    most, none = 0, max(question.of_pair.values())
+    while none - most > 1:
+        half = (most + none) // 2
+        counts = {pair: min(count, half) for pair, count in question.of_pair.items()}
+        if _lacks(answer(replace(question, per_pair=half, counts=counts))):
+            none = half
+        else:
+            most = half
+    had = f"{counted(most, 'pair')} for every model pair can be had"
+    if not most:
+        had = "Not even one pair for every model pair can be had"
+    agree = "" if question.agreeing else ", allow pairs that both models order alike (--agreeing)"
     return InfeasibleError(
         f"There is no set of {question.per_pair} pairs for every model pair{beside}; the best one "
-        f"lacks {lacking} of {needed} sentences. By reject against accept model: "
-        f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs, or leave models out."
+        f"lacks {lacking} of {needed} sentences. {had}. By reject against accept model: "
+        f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
+        f"out."
     )

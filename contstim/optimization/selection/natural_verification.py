@@ -12,7 +12,7 @@ import numpy as np
 from contstim.errors import VerificationError
 from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.optimization.selection.duals import sentence_prices
-from contstim.optimization.selection.reviewed import rejected_words, reviewed_pairs
+from contstim.optimization.selection.reviewed import reviewed_pairs, unfree_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,6 +35,7 @@ def verify_natural(
     counts: Mapping[tuple[str, str], int] | None = None,
     excluded: Collection[Sentence] = (),
     same_length: bool = False,
+    agreeing: bool = False,
     review: Review | None = None,
 ) -> None:
     """Check a selection against the scores, and its optimality against its own dual prices.
@@ -51,13 +52,14 @@ def verify_natural(
         counts: model pairs that need another number, as in `select_natural`.
         excluded: sentences that were to be left out, as in `select_natural`.
         same_length: whether lengths were to be the same, as in `select_natural`.
+        agreeing: which rule ranks were to keep, as in `select_natural`.
         review: what the selection was made after, as in `select_natural`.
 
     Raises:
         VerificationError: says what is wrong, and with which pair.
     """
     pairs, certificate = selection.pairs, selection.certificate
-    question = Demand(table.models, per_pair, counts or {})
+    question = Demand(table.models, per_pair, counts or {}, agreeing)
     banned = frozenset(sentence.words for sentence in excluded)
     usable = usable_rows(table, repeatable, banned)
     strata = question.strata(table, same_length=same_length)
@@ -84,8 +86,9 @@ def verify_natural(
             _require(
                 has == needs, f"{'-'.join(model_pair)} has {has} pairs{of_length}, not {needs}"
             )
-        _check_sentences(table, stratum, part)
+        _check_sentences(table, stratum, part, agreeing=agreeing)
     _check_rows(pairs, usable)
+    _check_admissible(certificate, question, strata, usable)
     stay = _check_review(table, strata, usable, selection, review)
     for part in parts:
         _check_matching(table, [pair for pair in part if pair.trial_id not in stay])
@@ -118,14 +121,17 @@ def _check_question(
         ("per_pair", certificate.per_pair, question.per_pair),
         ("counts", certificate.counts, question.counted),
         ("length_counts", certificate.length_counts, of_lengths),
+        ("agreeing", certificate.agreeing, question.agreeing),
         ("excluded", certificate.excluded, excluded),
         ("repeatable", certificate.repeatable, rule),
     ):
         _require(claimed == wanted, f"its certificate is for {name} {claimed}, asked was {wanted}")
 
 
-def _check_sentences(table: ScoreTable, stratum: Stratum, pairs: Sequence[Pair]) -> None:
-    """Every sentence is the table's, has its ranks, and is accepted by one model."""
+def _check_sentences(
+    table: ScoreTable, stratum: Stratum, pairs: Sequence[Pair], *, agreeing: bool
+) -> None:
+    """Every sentence is the table's, has its ranks, and is rejected by one model, not the other."""
     scale = 2 * len(stratum.rows)
     for pair in pairs:
         # Sentence 1 is rejected by model 1 and accepted by model 2, sentence 2 the other way round.
@@ -142,6 +148,8 @@ def _check_sentences(table: ScoreTable, stratum: Stratum, pairs: Sequence[Pair])
                 _require(rank == true, f"{where}: the rank under {model} is {true}, not {rank}")
             accepted = ranks[1 - reject] >= 0.5
             _require(accepted, f"{where}: ranks below 0.5 where it must be accepted")
+            rejected = agreeing or ranks[reject] < 0.5
+            _require(rejected, f"{where}: ranks 0.5 or more where it must be rejected")
 
 
 def _check_rows(pairs: Sequence[Pair], usable: BoolArray) -> None:
@@ -157,6 +165,33 @@ def _check_rows(pairs: Sequence[Pair], usable: BoolArray) -> None:
     chosen = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
     ruled_out = sorted({row for row in chosen if not usable[row]})
     _require(not ruled_out, f"the rules about words exclude rows {ruled_out}")
+
+
+def _check_admissible(
+    certificate: Certificate,
+    question: Demand,
+    strata: Sequence[Stratum],
+    usable: BoolArray,
+) -> None:
+    """As many sentences as stated may be used by each model against each other."""
+    # Ranks as fractions, and not the selection's own account of who may use what
+    ranks = [stratum.doubled / (2 * len(stratum.rows)) for stratum in strata]
+    free = [usable[stratum.rows] for stratum in strata]
+    admissible = tuple(
+        (
+            question.models[reject],
+            question.models[accept],
+            sum(
+                int((((r[reject] < 0.5) | question.agreeing) & (r[accept] >= 0.5))[some].sum())
+                for r, some in zip(ranks, free, strict=True)
+            ),
+        )
+        for reject, accept in permutations(range(len(question.models)), 2)
+    )
+    _require(
+        certificate.admissible == admissible,
+        f"its certificate says admissible {certificate.admissible}, counted {admissible}",
+    )
 
 
 def _check_review(
@@ -179,6 +214,10 @@ def _check_review(
         for pair in stratum.best_standing(table, usable, reviewed, rejected)
     }
     chosen = {pair.trial_id: pair for pair in selection.pairs}
+    able = len(stay)
+    if certificate.against:
+        # That no more can stay than the bound says is the solver's own account
+        stay = {item_id: cost for item_id, cost in stay.items() if item_id in chosen}
     for item_id in stay:
         _require(
             item_id in chosen
@@ -187,17 +226,21 @@ def _check_review(
             and reviewed[item_id].model_2 == chosen[item_id].model_2,
             f"{item_id} was not rejected, and is not there as it was",
         )
-    gone = rejected_words(review)
+    gone = unfree_words(review, shared=certificate.shared)
     new = [pair for pair in selection.pairs if pair.trial_id not in stay]
     again = [sentence.text for sentence in _sentences(new) if sentence.words in gone]
-    _require(not again, f"sentences of rejected items are chosen again: {again}")
+    _require(not again, f"sentences of rejected items or other trials are chosen again: {again}")
     for name, claimed, counted in (
         ("reviewed", certificate.reviewed, len(reviewed)),
         ("rejected", certificate.rejected, len(rejected & reviewed.keys())),
         ("kept", certificate.kept, len(stay)),
-        ("kept_bound", certificate.kept_bound, len(stay)),
     ):
         _require(claimed == counted, f"its certificate says {name} {claimed}, counted {counted}")
+    _require(
+        certificate.kept <= certificate.kept_bound <= able,
+        f"the bound {certificate.kept_bound} on pairs that stay is below {certificate.kept}, or "
+        f"above {able}",
+    )
     return stay
 
 
@@ -240,7 +283,7 @@ def _check_optimality(
     taken = {sentence.words for sentence in _sentences(kept)}
     free = usable
     if review is not None:
-        taken |= rejected_words(review)
+        taken |= unfree_words(review, shared=certificate.shared)
         free = usable & ~np.array([s.words in taken for s in table.sentences or ()])
     of_lengths = certificate.length_prices or tuple(
         (0, reject, accept, price) for reject, accept, price in certificate.prices
@@ -305,6 +348,6 @@ def _recounted(
         frozenset((pair.model_1, pair.model_2)) for pair in part if pair.trial_id not in stay
     )
     demand = np.array([new[frozenset(source)] for source in permutations(table.models, 2)])
-    earned = sentence_prices(stratum.doubled, prices)[free[stratum.rows]]
+    earned = sentence_prices(stratum.doubled, prices, stratum.below)[free[stratum.rows]]
     fixed = sum(stay.get(pair.trial_id, 0) for pair in part)
     return total, fixed + int(demand @ prices) - int(earned.sum())

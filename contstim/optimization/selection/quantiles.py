@@ -30,14 +30,14 @@ def quantile_edges(values: FloatArray, n: int) -> FloatArray:
     return edges
 
 
-def quantile_groups(values: FloatArray, n: int) -> IntArray:
+def quantile_groups(values: FloatArray, edges: FloatArray) -> IntArray:
     """The 0-based quantile group of each value: `pandas.qcut(values, n, labels=False)`.
 
-    A value on an edge belongs to the lower group. Where so many values tie that edges coincide,
-    pandas refuses; here the group between two equal edges is left empty.
+    A value on an edge belongs to the lower group, one beyond all edges to the outermost. Where so
+    many values tie that edges coincide, pandas refuses; here the group between two equal edges is
+    left empty.
     """
-    edges = quantile_edges(values, n)
     # Edge g is the first that is not below the value: group g - 1; the smallest values, at edge 0,
     # are of the first group.
     places = np.searchsorted(edges, values, side="left")
-    return np.maximum(places, 1).astype(np.int64) - 1
+    return np.clip(places, 1, len(edges) - 1).astype(np.int64) - 1

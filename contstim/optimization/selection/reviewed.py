@@ -43,6 +43,25 @@ def rejected_words(review: Review) -> frozenset[tuple[str, ...]]:
     )
 
 
+def unfree_words(review: Review, *, shared: bool) -> frozenset[tuple[str, ...]]:
+    """The words of sentences that no new pair may show: of rejected items, and of other trials.
+
+    So what takes the place of a rejected pair is in the way of no trial that stays. Those of pairs
+    are left out here: pairs share no sentence anyway.
+
+    Args:
+        review: what was decided.
+        shared: whether sentences of other trials may be shown all the same.
+    """
+    others = [] if shared else review.of_kind(ItemKind.TRIAL).values()
+    return rejected_words(review) | frozenset(
+        sentence.words
+        for item in others
+        if item.condition != Condition.NATURAL_CONTROVERSIAL
+        for sentence in item.sentences
+    )
+
+
 def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]:
     """The pairs that were reviewed, themselves or as trials, by their identifier.
 
@@ -91,12 +110,14 @@ class ReviewedTriplets:
         rejected: how many of these were rejected.
         places: of those that may stay.
         gone: places of those that were rejected.
+        shown: places of others, of which a sentence stands in a trial that stays.
     """
 
     reviewed: int
     rejected: int
     places: tuple[int, ...]
     gone: tuple[int, ...]
+    shown: tuple[int, ...]
 
     @classmethod
     def of(cls, review: Review, triplets: Sequence[Triplet]) -> ReviewedTriplets:
@@ -122,17 +143,31 @@ class ReviewedTriplets:
                 f"The review is of trials of other triplets: {len(absent):,} of {len(of_trials):,} "
                 f"are not among those given, such as {absent[0]}."
             )
+        words = frozenset(
+            sentence.words
+            for item in review.of_kind(ItemKind.TRIAL).values()
+            if not review.rejects(item)
+            for sentence in item.sentences
+        )
         return cls(
             len(reviewed),
             len(reviewed & rejected),
             tuple(i for i, t in enumerate(triplets) if t.triplet_id in reviewed - rejected),
             tuple(i for i, t in enumerate(triplets) if t.triplet_id in rejected),
+            tuple(
+                i
+                for i, t in enumerate(triplets)
+                if t.triplet_id not in reviewed | rejected
+                and any(s.words in words for s in (t.natural, t.synthetic_1, t.synthetic_2))
+            ),
         )
 
-    @property
-    def without_rejected(self) -> LinearRule:
-        """The rule that no rejected triplet is chosen."""
-        return LinearRule("rejected triplets", self.gone, [1] * len(self.gone), 0, 0)
+    def rules(self, *, shared: bool) -> list[LinearRule]:
+        """No rejected triplet is chosen, and none, unless shared, with a sentence of a trial."""
+        named = {"rejected triplets": self.gone}
+        if not shared:
+            named["new triplets with a sentence of a trial that stays"] = self.shown
+        return [LinearRule(n, places, [1] * len(places), 0, 0) for n, places in named.items()]
 
     def keeping(self, least: int) -> LinearRule:
         """The rule that so many, or more, stay."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.optimization.selection.programs import LinearRule
-from contstim.optimization.selection.quantiles import quantile_groups, quantile_name
+from contstim.optimization.selection.quantiles import quantile_edges, quantile_groups, quantile_name
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class TripletQuestion:
             rejects may differ from that of those it accepts, in each model pair, under that model.
         counts: model pairs, as they stand in the triplets, that need another number than
             `per_pair`; 0 leaves one out.
+        edges: (model_1, model_2, model) → the edges of its quantile groups, nats, as they were in
+            an earlier selection; others are those of the triplets.
     """
 
     per_pair: int = 10
@@ -54,6 +56,7 @@ class TripletQuestion:
     uncapped: frozenset[str] = REPEATABLE_ENGLISH
     token_balance: float | None = None
     counts: Mapping[ModelPair, int] = field(default_factory=dict)
+    edges: Mapping[tuple[str, str, str], tuple[float, ...]] = field(default_factory=dict)
 
     def count(self, model_pair: ModelPair) -> int:
         """How many triplets a model pair needs."""
@@ -205,8 +208,9 @@ def build_rules(
 ) -> list[LinearRule]:
     """The rules of a question about these triplets; a rule that cannot be broken is left out."""
     rules: list[LinearRule] = []
+    edges = edges_of(triplets, question)
     for pair, places in by_model_pair(triplets).items():
-        rules.extend(_spread(triplets, pair, places, question))
+        rules.extend(_spread(triplets, pair, places, question, edges))
         if question.token_balance is not None:
             # Mean lengths differ by at most the balance, so summed ones by as much for every
             # triplet; 1e-9 is for products such as 0.1 * 30 that fall short of a whole number.
@@ -242,8 +246,27 @@ def build_rules(
     return rules
 
 
+def edges_of(
+    triplets: Sequence[Triplet], question: TripletQuestion
+) -> dict[tuple[str, str, str], tuple[float, ...]]:
+    """The edges of all quantile groups, nats, by (model_1, model_2, model)."""
+    if question.quantiles is None:
+        return {}
+    edges = {}
+    for pair, places in by_model_pair(triplets).items():
+        values = natural_log_probs([triplets[place] for place in places])
+        for model, column in zip(pair, values, strict=True):
+            own = tuple(quantile_edges(column, question.quantiles).tolist())
+            edges[*pair, model] = question.edges.get((*pair, model), own)
+    return edges
+
+
 def _spread(
-    triplets: Sequence[Triplet], pair: ModelPair, places: list[int], question: TripletQuestion
+    triplets: Sequence[Triplet],
+    pair: ModelPair,
+    places: list[int],
+    question: TripletQuestion,
+    edges: Mapping[tuple[str, str, str], tuple[float, ...]],
 ) -> Iterator[LinearRule]:
     count, groups = question.count(pair), question.quantiles
     ones = [1] * len(places)
@@ -254,7 +277,7 @@ def _spread(
     # `places` are those of the pair's triplets among all; `i` counts among the pair's own.
     values = natural_log_probs([triplets[place] for place in places])
     for model, column in zip(pair, values, strict=True):
-        of_place = quantile_groups(column, groups)
+        of_place = quantile_groups(column, np.array(edges[*pair, model]))
         for group in range(groups):
             members = [places[i] for i in np.flatnonzero(of_place == group)]
             name = f"{quantile_name(groups)} {group + 1} of p(n|{model}) for {'-'.join(pair)}"

@@ -15,7 +15,12 @@ from contstim.optimization.selection.triplet_objective import (
     set_value,
     triplet_costs,
 )
-from contstim.optimization.selection.triplet_question import build_rules, by_model_pair, recomputed
+from contstim.optimization.selection.triplet_question import (
+    build_rules,
+    by_model_pair,
+    edges_of,
+    recomputed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -67,7 +72,7 @@ def verify_triplets(
     chosen_places = {places[triplet.triplet_id] for triplet in chosen}
     if review is not None:
         after = ReviewedTriplets.of(review, triplets)
-        rules.append(after.without_rejected)
+        rules += after.rules(shared=certificate.shared)
         _check_kept(triplets, certificate, after, rules, chosen_places)
         rules.append(after.keeping(certificate.kept))
     else:
@@ -81,6 +86,8 @@ def verify_triplets(
         _require(
             rule.lower <= has <= rule.upper, f"{rule.name}: {has} in all, allowed is {allowed}"
         )
+    edges = tuple((*names, each) for names, each in edges_of(triplets, question).items())
+    _require(certificate.edges == edges, "its certificate is for other edges of quantiles")
     _check_worth(triplets, selection, question, rules)
 
 

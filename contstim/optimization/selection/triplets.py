@@ -27,6 +27,7 @@ from contstim.optimization.selection.triplet_question import (
     build_rules,
     by_model_pair,
     check_question,
+    edges_of,
     model_pair,
     recomputed,
 )
@@ -87,10 +88,15 @@ def select_triplets(
     rules = build_rules(triplets, question, tokens)
     costs = triplet_costs(triplets, question)
     after = None if review is None else ReviewedTriplets.of(review, triplets)
-    most_kept = None
+    most_kept, shared = None, False
     if after is not None:
-        rules.append(after.without_rejected)
-        most_kept = best_choice(after.costs(len(triplets)), rules, seconds=seconds)
+        kept_costs, of_question = after.costs(len(triplets)), rules
+        rules = [*of_question, *after.rules(shared=False)]
+        most_kept = best_choice(kept_costs, rules, seconds=seconds)
+        shared = most_kept.chosen is None and bool(after.shown)
+        if shared:
+            rules = [*of_question, *after.rules(shared=True)]
+            most_kept = best_choice(kept_costs, rules, seconds=seconds)
         if most_kept.chosen is not None:
             # The sets that keep most are a face of all sets: where the first program's vertices
             # are whole, so are those of the second.
@@ -104,6 +110,11 @@ def select_triplets(
     if after is not None and most_kept is not None:
         by_prices = after.proved(len(triplets), rules[:-1], most_kept.prices)
         kept = int(choice.chosen[list(after.places)].sum())
+        # The rules that stand against it that all stay
+        every = [*rules[:-1], replace(after.keeping(len(after.places)), rank=-1)]
+        broken = (
+            violations(every, len(triplets), seconds=_EXPLAIN) if kept < len(after.places) else {}
+        )
         kept_bound = min(by_prices, floor(EXACT - most_kept.bound))
         certificate = replace(
             certificate,
@@ -112,8 +123,10 @@ def select_triplets(
             rejected=after.rejected,
             kept=kept,
             kept_bound=kept_bound,
+            shared=shared,
             kept_price_bound=by_prices,
             kept_prices=tuple(most_kept.prices.items()),
+            against=tuple(broken.items()),
         )
     selection = TripletSelection(chosen, certificate)
     verify_triplets(triplets, selection, question, tokens=tokens, review=review)
@@ -153,6 +166,7 @@ def _certify(
         token_balance=question.token_balance,
         counts=tuple((*pair, question.count(pair)) for pair in by_model_pair(triplets)),
         prices=tuple(choice.prices.items()),
+        edges=tuple((*names, edges) for names, edges in edges_of(triplets, question).items()),
     )
 
 

@@ -81,7 +81,7 @@ def item_contents(
                 "condition": item.condition,
                 "group": item.group,
                 "models": [item.model_1, item.model_2],
-                "labels": _labels(stimulus),
+                "labels": _labels(stimulus, log_probs),
                 "sentences": [sentence.text for sentence in item.sentences],
                 "changed": [sorted(places) for places in changed[item.item_id]],
                 "columns": [place_of[model] for model in log_probs],
@@ -161,8 +161,12 @@ def _rejected(stimulus: Stimulus) -> dict[str, int]:
     return {}
 
 
-def _labels(stimulus: Stimulus) -> list[list[str]]:
-    """What each sentence is: its kind, and the model that is to reject it, or nothing."""
+def _labels(stimulus: Stimulus, log_probs: Mapping[str, list[float]]) -> list[list[str]]:
+    """What each sentence is: its kind, and the model that rejects it, or nothing.
+
+    Of natural pairs no more is said than is known: both models may prefer the same sentence
+    (`PairSettings.agreeing`). Ranks of pairs say whether they do, of trials the scores.
+    """
     if isinstance(stimulus, Trial):
         kinds = [str(kind).split("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]
     elif isinstance(stimulus, Triplet):
@@ -170,6 +174,17 @@ def _labels(stimulus: Stimulus) -> list[list[str]]:
     else:
         kinds = ["natural", "natural"]
     rejecting = {place: model for model, place in _rejected(stimulus).items()}
+    if isinstance(stimulus, Pair):
+        disagree = stimulus.controversial
+    elif isinstance(stimulus, Trial) and stimulus.condition is Condition.NATURAL_CONTROVERSIAL:
+        disagree = all(
+            model in log_probs and log_probs[model][place] < log_probs[model][1 - place]
+            for place, model in rejecting.items()
+        )
+    else:
+        disagree = True
+    if not disagree:
+        rejecting = {}
     return [[kind, rejecting.get(place, "")] for place, kind in enumerate(kinds)]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from contstim.checksums import checksum
 from contstim.documents import read_text
 from contstim.errors import InputError
-from contstim.files import writing
+from contstim.files import path_inside, writing
 from contstim.records import now, record_path, recorded_as
 from contstim.steps.watching import SILENT
 from contstim.study.handing_on.datasheet import TO_FILL_IN, datasheet
@@ -32,7 +32,7 @@ from contstim.study.handing_on.manifest import (
 from contstim.study.handing_on.methods import methods
 from contstim.study.handing_on.preregistration import preregistration
 from contstim.study.handing_on.readme import readme_text
-from contstim.study.places import STORE, TRIAL_SCORES
+from contstim.study.places import STORE, TRIAL_SCORES, check_links
 from contstim.study.stage_records import State, examine
 from contstim.study.stage_records import record_path as stage_record_path
 from contstim.study.stages import stages_of
@@ -98,6 +98,7 @@ def archive_study(
         raise InputError(f"{out} is there already: name a new folder, or a file ending in .zip.")
     command = ("contstim", "archive", study.path.name)
     with chdir(study.folder), TemporaryDirectory() as scratch, recorded_as(command):
+        check_links()
         doubts = _doubts(study)
         if doubts and not as_it_is:
             listed = "\n".join(f"  {doubt}" for doubt in doubts)
@@ -161,6 +162,8 @@ def archive_study(
             as_it_is=tuple(doubts),
         )
         contents[MANIFEST] = manifest.json.encode()
+        for name in contents:
+            path_inside(scratch, name)  # so that nobody who unpacks it writes elsewhere
         write = _write_zip if out.suffix == ".zip" else _write_folder
         write({name: contents[name] for name in sorted(contents)}, out, manifest.date)
     questions = sum(text.count(TO_FILL_IN) for name, text in texts.items() if name.endswith(".md"))

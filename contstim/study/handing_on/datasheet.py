@@ -446,7 +446,7 @@ def _trials(facts: StudyFacts, cite: Citations) -> Iterator[Part]:
     yield Paragraph(
         "Distinct sentences of each condition: means, with standard deviations in parentheses. "
         "Frequency is the mean over a sentence's words on the Zipf scale "
-        f"({cite('van Heuven et al., 2014')}), counted in {_counted_in(facts)}."
+        f"({cite('van Heuven et al., 2014')}), counted in {frequencies.source}."
     )
     table = []
     for condition in facts.conditions:
@@ -460,13 +460,6 @@ def _trials(facts: StudyFacts, cite: Citations) -> Iterator[Part]:
             table.append((condition, kind, f"{len(sentences):,}", *cells))
     header = ("condition", "sentence", "number", "words", "characters", "frequency")
     yield Table(header, table, texts=2)
-
-
-def _counted_in(facts: StudyFacts) -> str:
-    settings = facts.study.sections["design"]
-    if settings.text is not None:
-        return f"{settings.text.name}"
-    return "the natural sentences" if facts.natural else "the trials"
 
 
 def _participants(facts: StudyFacts) -> Iterator[Part]:

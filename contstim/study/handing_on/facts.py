@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_json_object
-from contstim.frequencies import WordFrequencies, read_frequencies
 from contstim.records import record_path
 from contstim.reviews import Review, read_reviews
-from contstim.steps.design import DesignSettings
+from contstim.scale import Scale
+from contstim.steps.design import DesignSettings, word_frequencies
 from contstim.stimuli import (
     Condition,
     Kind,
@@ -21,7 +21,7 @@ from contstim.stimuli import (
     read_trials,
     read_triplets,
 )
-from contstim.study.experiment_stages import responses_file
+from contstim.study.experiment_stages import responses_of
 from contstim.study.places import (
     ANALYSIS,
     PAIRS,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.experiments.responses import Response
+    from contstim.frequencies import WordFrequencies
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet
     from contstim.study.study import Study
@@ -144,10 +145,15 @@ class StudyFacts:
     @cached_property
     def responses(self) -> Sequence[Response]:
         """What people, or artificial participants, answered."""
-        from contstim.experiments.responses import read_responses
+        return responses_of(self.files)
 
-        path = responses_file(self.files)
-        return read_responses(path) if path is not None and path.is_file() else ()
+    @property
+    def scale(self) -> Scale:
+        """On which people answer: what the design asks for, or else what the responses say."""
+        settings = self.files.section("design", DesignSettings)
+        if settings is not None and settings.scale is Scale.CHOICE:
+            return settings.scale
+        return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @cached_property
     def participants(self) -> dict[str, bool]:
@@ -161,14 +167,11 @@ class StudyFacts:
 
     @cached_property
     def frequencies(self) -> WordFrequencies | None:
-        """Word frequencies as the design's summary has them; None without sentences."""
-        settings = self.files.section("design", DesignSettings)
-        if settings is not None and settings.text is not None:
-            return read_frequencies(settings.text)
-        sentences = self.natural or [
-            sentence for trial in self.trials for sentence in (trial.sentence_1, trial.sentence_2)
-        ]
-        return WordFrequencies.of(sentences) if sentences else None
+        """Word frequencies as the design's summary has them; None without trials."""
+        text = self.record(TRIALS).get("text")
+        if not self.trials:
+            return None
+        return word_frequencies(None if text is None else Path(text), self.natural, self.trials)
 
     def trials_of_pair(self, condition: Condition, first: str, second: str) -> int:
         """How many trials of a condition set two models against each other."""

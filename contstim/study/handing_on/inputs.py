@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -10,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.models.origins import hub_commit, with_neighbours
 from contstim.models.specifications import parse_specification
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, HubModel, is_taken
 from contstim.study.places import StudyFiles, present
 from contstim.study.sections import ResponsesSection
 from contstim.study.stages import stages_of
-from contstim.study.study import with_neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,12 +64,13 @@ def study_inputs(study: Study, text: str) -> StudyInputs:
     for path in _paths(study):
         place = path
         if path.is_absolute() or ".." in path.parts or is_taken(path):
-            place = INPUTS / path.name
+            named = Path(os.path.normpath(Path.cwd() / path))  # of "..", too
+            place = INPUTS / named.name
             taken = set(places.values())
             for number in range(2, len(taken) + 3):
                 if place not in taken:
                     break
-                place = INPUTS / f"{path.stem}-{number}{path.suffix}"
+                place = INPUTS / f"{named.stem}-{number}{named.suffix}"
         places[path] = place
     moved = {path.as_posix(): place.as_posix() for path, place in places.items() if path != place}
     before = [model.specification for model in study.models]
@@ -166,25 +168,12 @@ def hub_models(study: Study, fingerprints: Mapping[str, str]) -> tuple[HubModel,
         HubModel(
             model.name,
             location := parse_specification(model.specification).location,
-            _revision(location),
+            hub_commit(location),
             fingerprints.get(model.name, ""),
         )
         for model in study.models
         if model.training is None and not model.files
     )
-
-
-def _revision(location: str) -> str:
-    """The commit of a model in the local cache of the hub; empty where it is not there."""
-    from transformers.utils.hub import cached_file
-
-    try:
-        found = cached_file(location, "config.json", local_files_only=True)
-    except (OSError, ValueError):
-        return ""
-    # …/models--NAME/snapshots/COMMIT/config.json
-    folder = Path(found).parent if found else Path()
-    return folder.name if folder.parent.name == "snapshots" else ""
 
 
 def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from contstim.checksums import checksum
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
+from contstim.files import path_inside
 from contstim.study.places import ARCHIVED_ALLOTMENT
 
 if TYPE_CHECKING:
@@ -98,12 +99,15 @@ def read_manifest(folder: Path) -> Manifest | None:
     if not path.is_file():
         return None
     try:
-        return TypeAdapter(Manifest).validate_python(read_json_object(path))
+        manifest: Manifest = TypeAdapter(Manifest).validate_python(read_json_object(path))
+        for file in (*manifest.files, *manifest.results, *manifest.to_supply):
+            path_inside(folder, file.name)
     except (ContstimError, ValidationError) as error:
         raise InputError(
             f"{path} is not the list of an archive, or is damaged: unpack the archive again, or "
             "remove the file."
         ) from error
+    return manifest
 
 
 def check_supplied(folder: Path) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
 from contstim.models.specifications import parse_specification
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report
 from contstim.reviews import ItemKind
+from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.study.handing_on.datasheet import to_fill_in
@@ -152,10 +153,11 @@ def _pairs(facts: StudyFacts, cite: Citations) -> Iterator[str]:
     if not facts.pairs:
         return
     certificate = facts.certificate(PAIRS)
+    below = "a low rank" if certificate.get("agreeing", True) else "a low rank, below the median,"
     yield (
         f"{counted(len(facts.pairs), 'pair')} of natural sentences, {_each_pair(facts.pairs)}, "
-        "were selected on which two models disagree most: the sentence that a model rejects has a "
-        "low rank under it and a high one under the other (Eq. 5 of "
+        f"were selected on which two models disagree most: the sentence that a model rejects has "
+        f"{below} under it and one from the median on under the other (Eq. 5 of "
         f"{cite('Golan et al., 2023')}). No sentence stands in two pairs."
     )
     agreed = len(facts.record(PAIRS).get("not_controversial", []))
@@ -302,7 +304,7 @@ def _design(facts: StudyFacts, cite: Citations) -> Iterator[str]:
             f"{mean([float(len(s)) for s in distinct]):.1f} words and "
             f"{mean([float(len(s.bare)) for s in distinct]):.1f} characters on average, and a mean "
             f"word frequency of {mean([frequencies.mean_zipf(s) for s in distinct]):.2f} on the "
-            f"Zipf scale ({cite('van Heuven et al., 2014')})."
+            f"Zipf scale ({cite('van Heuven et al., 2014')}), counted in {frequencies.source}."
         )
 
 
@@ -311,10 +313,11 @@ def _participants(facts: StudyFacts) -> Iterator[str]:
     if not people:
         return
     simulated = sum(people.values())
+    answer = "choice" if facts.scale is Scale.CHOICE else "rating"
     if simulated == len(people):
         yield (
             f"No person took part: all {counted(len(people), 'participant')} were simulated, who "
-            f"gave {len(facts.responses):,} ratings."
+            f"gave {counted(len(facts.responses), answer)}."
         )
     elif simulated:
         yield (
@@ -323,7 +326,7 @@ def _participants(facts: StudyFacts) -> Iterator[str]:
         )
     else:
         yield (
-            f"{counted(len(people), 'participant')} gave {counted(len(facts.responses), 'rating')}."
+            f"{counted(len(people), 'participant')} gave {counted(len(facts.responses), answer)}."
         )
     if facts.analysis:
         left_out: dict[str, str] = facts.analysis.get("left_out", {})
@@ -355,11 +358,18 @@ def planned_analysis(facts: StudyFacts, cite: Citations) -> Iterator[str]:
     settings = facts.study.sections.get("analysis")
     if not isinstance(settings, AnalysisSettings) or not facts.trials:
         return
+    is_choice = facts.scale is Scale.CHOICE
+    where = "Methods" if is_choice else "Eqs. 7-11 and Methods"
+    measured = (
+        "How sure people are is not asked,"
+        if is_choice
+        else "The signed-rank cosine also compares how sure model and person are of the same "
+        "trials,"
+    )
     yield (
         "A model predicts a choice if the chosen sentence has the higher log-probability under it; "
-        "a tie counts one half. The signed-rank cosine also compares how sure model and person are "
-        "of the same trials, and noise ceilings say how well people predict one another (Eqs. 7-11 "
-        f"and Methods of {cite('Golan et al., 2023')})."
+        f"a tie counts one half. {measured} and noise ceilings say how well people predict one "
+        f"another ({where} of {cite('Golan et al., 2023')})."
     )
     tests = []
     if settings.units != "crossed":

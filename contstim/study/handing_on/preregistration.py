@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from contstim.experiments.analysis.inference import every_contrast
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report
+from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import PowerSettings
 from contstim.stimuli import CONTROVERSIAL
@@ -165,11 +166,11 @@ def _sampling_plan(facts: StudyFacts) -> list[Part]:
     size: list[Part] = [to_fill_in("how many participants in each group?")]
     rationale: list[Part] = []
     if isinstance(power, PowerSettings) and facts.trials:
-        groups = power.power_groups or facts.groups
+        groups = facts.groups if power.power_groups is None else power.power_groups
         size = [
             Paragraph(
-                f"{groups * power.participants:,} participants: {power.participants:,} in each of "
-                f"{counted(groups, 'group')}."
+                f"{facts.files.planned_participants:,} participants: "
+                f"{power.participants:,} in each of {counted(groups, 'group')}."
             ),
             to_fill_in("how many more are asked, in place of those who will be left out?"),
         ]
@@ -197,6 +198,9 @@ def _sampling_plan(facts: StudyFacts) -> list[Part]:
     ]
 
 
+_ENDS = ("low", "high")  # of rates, by what is assumed of rivals
+
+
 def _power(power: PowerSettings) -> list[str]:
     """What the simulation of the experiment says of all trials together."""
     path = Path(f"{TRIALS}.power-sizes.csv")
@@ -204,7 +208,8 @@ def _power(power: PowerSettings) -> list[str]:
         return []
     table = read_table(path)
     names = (
-        *("scope", "groups", "participants_per_group", "test", "first", "significantly_better"),
+        *("scope", "groups", "participants_per_group", "test", "first_low", "first_high"),
+        *("significantly_better_low", "significantly_better_high"),
         *("detectable_difference", "smallest_effect", "shows_equivalence"),
     )
     if not set(names) <= table.keys():
@@ -223,11 +228,12 @@ def _power(power: PowerSettings) -> list[str]:
     whom = (
         "with people whom each model predicts as well as in the pilot"
         if as_measured
-        else "with each model in turn as the one that people follow, which puts its rivals further "
-        "behind than real ones would be"
+        else "with each model in turn as the one that people follow most, and rivals as close as "
+        "in the 2023 study or further behind"
     )
     first, better = (
-        f"{100 * float(row[name]):.1f} %" for name in ("first", "significantly_better")
+        " to ".join(dict.fromkeys(f"{100 * float(row[f'{name}_{end}']):.1f} %" for end in _ENDS))
+        for name in ("first", "significantly_better")
     )
     text = (
         f"In {power.simulations:,} simulated experiments of {counted(groups, 'group')} of "
@@ -261,23 +267,31 @@ def _variables(facts: StudyFacts) -> list[Part]:
         if facts.trials
         else "Condition, and the pair of models that a trial sets against each other."
     )
+    is_choice = facts.scale is Scale.CHOICE
+    cosine = (
+        "" if is_choice else ", and the signed-rank cosine of ratings and log-probability ratios"
+    )
+    answer = (
+        "The choice of each trial: which of two sentences one is more likely to come across."
+        if is_choice
+        else "The rating of each trial, 1 to 6: which of two sentences one is more likely to "
+        "come across, and how sure one is (very confident, confident, somewhat confident). "
+        "1 to 3 prefer one sentence, 4 to 6 the other."
+    )
     return [
         *_field("Manipulated variables", Paragraph(manipulated)),
         *_field(
             "Measured variables",
             Paragraph(
-                "The rating of each trial, 1 to 6: which of two sentences one is more likely to "
-                "come across, and how sure one is (very confident, confident, somewhat confident). "
-                "1 to 3 prefer one sentence, 4 to 6 the other. The reaction time is recorded. "
-                "Predictors are the models' log-probabilities of both sentences (nats)."
+                f"{answer} The reaction time is recorded. Predictors are the models' "
+                "log-probabilities of both sentences (nats)."
             ),
         ),
         *_field(
             "Indices",
             Paragraph(
                 "For each participant, model and kind of trials: the share of choices that the "
-                "model predicts (accuracy), and the signed-rank cosine of ratings and "
-                "log-probability ratios; averaged within groups, and then over groups."
+                f"model predicts (accuracy){cosine}; averaged within groups, and then over groups."
             ),
         ),
     ]
@@ -308,8 +322,11 @@ def _analysis_plan(facts: StudyFacts, cite: Citations) -> list[Part]:
         *_field(
             "Transformations",
             Paragraph(
-                "Ratings are centred at 3.5; ratios are log p of the second sentence less log p of "
-                "the first. For the signed-rank cosine both are ranked by size, with their signs."
+                "Ratios are log p of the second sentence less log p of the first."
+                if facts.scale is Scale.CHOICE
+                else f"Ratings are centred at {facts.scale.middle:g}; ratios are log p of the "
+                "second sentence less log p of the first. For the signed-rank cosine both are "
+                "ranked by size, with their signs."
             ),
         ),
         *_field("Inference criteria", *inference),

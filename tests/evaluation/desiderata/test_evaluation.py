@@ -38,11 +38,14 @@ def frequencies(english: list[Sentence]) -> WordFrequencies:
 def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: NgramModel) -> None:
     """Outside witness: KenLM's scores with and without the word, ends of sentences apart."""
     scores = score_words(trigram, WORDS, CARRIERS).scores
-    before = trigram.word_log_probs([Sentence.parse("My word is")])
-    whole = trigram.word_log_probs([Sentence.parse(f"My word is {word}") for word in WORDS])
+
+    def of_words(*texts: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        terms = trigram.token_log_probs([Sentence.parse(text) for text in texts])
+        return np.array([sum(term.log_prob for term in of_one[:-1]) for of_one in terms])
+
+    whole, before = of_words(*(f"My word is {word}" for word in WORDS)), of_words("My word is")
     np.testing.assert_allclose(scores[:, 0], whole - before, atol=1e-5)
-    alone = trigram.word_log_probs([Sentence.parse(word) for word in WORDS])
-    np.testing.assert_allclose(scores[:, 1], alone, atol=1e-5)
+    np.testing.assert_allclose(scores[:, 1], of_words(*WORDS), atol=1e-5)
 
 
 @pytest.mark.parametrize("rule", ["pll-original", "pll-whole-word"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -88,9 +90,11 @@ def test_groups_that_saw_the_same_items_are_one_group() -> None:
     made = simulate(groups=(3, 5), seed=2)
     ratings = gather(made.trials, made.responses, made.scores)
     first, second = ratings.groups
-    both = type(second)(2, first.trials, second.participants, second.ratings, first.log_probs)
+    both = replace(second, trials=first.trials, log_probs=first.log_probs)
     ratings = Ratings(ratings.models, (first, both))
-    masks = [scope_mask(g.trials, Scope.OVERALL, ratings.models) for g in ratings.groups]
+    masks = [
+        scope_mask(g.trials, Scope.OVERALL, ratings.models, catch=True) for g in ratings.groups
+    ]
     moves = group_moves(ratings, MEASURES[0], masks)
     sizes = np.array([3.0, 5.0])  # so that everybody counts alike
     (merged,) = blocks_of(moves, sizes, 0)
@@ -109,7 +113,7 @@ def test_the_variance_is_the_corrected_bootstraps(measure: Measure) -> None:
     made = simulate(groups=(12,), follow=0.7, seed=4)
     ratings = gather(made.trials, made.responses, made.scores)
     group = ratings.groups[0]
-    masks = [scope_mask(group.trials, Scope.OVERALL, ratings.models)]
+    masks = [np.ones((3, len(group.trials)), np.bool_)]
     n, k = 12, len(group.trials)
     drawn = bootstrap(ratings, measure, masks, np.ones(1), samples=4_000, seed=0).values[:, 0]
     moves = group_moves(ratings, measure, masks)

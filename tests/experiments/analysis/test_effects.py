@@ -10,15 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
+from statsmodels.stats.proportion import proportion_confint
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.bootstrap import bootstrap
+from contstim.experiments.analysis.crossed import BOTH, Scatter
 from contstim.experiments.analysis.effects import Sampling, Units, compare, suited_units
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, MEASURES, evaluate
-from contstim.experiments.analysis.inference import CEILING, ModelContrast, every_contrast
-from contstim.experiments.analysis.intervals import equivalence_p_value
+from contstim.experiments.analysis.inference import (
+    CEILING,
+    Correction,
+    ModelContrast,
+    every_contrast,
+)
+from contstim.experiments.analysis.intervals import Uncertainty
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
 from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -45,6 +53,34 @@ def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scop
     assert values["b"] == pytest.approx(0.5, abs=0.12)
     assert result.beaten_by("a") == {"b", "c"}
     assert result.below_ceiling() == {"b", "c"}
+
+
+def test_the_truth_is_not_called_below_the_ceiling() -> None:
+    """Planted: artificial participants follow a model that knows nothing of shuffled words.
+
+    Of 20 studies and 12 results each, .05 at most may call it significantly below; with catch
+    trials, which people pass whatever the model says, nearly all overall results do.
+    """
+    made = simulate(groups=(6, 6), each=3)
+    log_probs = made.scores.log_probs.copy()
+    for row, trial in enumerate(made.trials):
+        if trial.condition is Condition.CATCH:
+            log_probs[2 * row : 2 * row + 2] = log_probs[2 * row : 2 * row + 2][::-1]
+    scores = replace(made.scores, log_probs=log_probs)
+    family = every_contrast(scores.models)
+    below: dict[bool, list[bool]] = {False: [], True: []}
+    for seed in range(20):
+        people = artificial_participants(made.trials, scores, "a", seed=seed)
+        ratings = gather(made.trials, simulate_responses(people, 12), scores)
+        for scope in Scope:
+            for measure in MEASURES:
+                result = compare(ratings, scope, measure, family, Sampling("crossed"))
+                below[False].append("a" in result.below_ceiling())
+        published = Sampling("crossed", catch_trials=True)
+        result = compare(ratings, Scope.OVERALL, COSINE, family, published)
+        below[True].append("a" in result.below_ceiling())
+    assert np.mean(below[False]) <= 0.05
+    assert np.mean(below[True]) > 0.9
 
 
 def test_results_are_means_over_groups_of_means_over_people() -> None:
@@ -76,7 +112,9 @@ def test_intervals_hold_the_truth(ratings: Ratings) -> None:
 def test_resampled_people_scatter_as_the_standard_error_says() -> None:
     """Witness: the formula of the standard error of a mean, sd / sqrt(n), for people and items."""
     ratings = ratings_of(simulate(groups=(40,), follow=0.7))
-    masks = [scope_mask(g.trials, Scope.OVERALL, ratings.models) for g in ratings.groups]
+    masks = [
+        scope_mask(g.trials, Scope.OVERALL, ratings.models, catch=True) for g in ratings.groups
+    ]
     drawn = bootstrap(ratings, ACCURACY, masks, np.ones(1), samples=3_000, seed=0)
     values = evaluate(ratings, ACCURACY, masks).values[:, 0]
     by_item = ((ratings.groups[0].ratios[0] > 0) == (ratings.groups[0].ratings > 3.5)).mean(axis=0)
@@ -230,11 +268,12 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
         pair, *ceilings = result.comparisons
         assert (pair.difference, pair.p_value, pair.significant) == (0.0, 1.0, False)
         assert pair.interval.note == "no scatter: every answer says the same"
-        assert (pair.interval.low, pair.interval.high) == (0.0, 0.0)
+        assert pair.interval.low < 0 < pair.interval.high
+        for value in result.models:  # of items without exception others may be one
+            assert value.interval.low < value.value < value.interval.high
         for test in ceilings:  # everybody is as all others, and the model at chance: no scatter
             assert test.interval.note == "no scatter: every answer says the same"
-            assert np.isnan(test.p_value) == (units == "crossed")
-            assert not (units == "crossed" and test.testable)
+            assert test.testable == (units != "groups")
 
 
 @pytest.mark.parametrize(
@@ -275,16 +314,124 @@ def test_equivalence_is_a_ninety_percent_interval_within_the_margin(
     """The property of two one-sided tests at .05 (Schuirmann 1987)."""
     reach = float(student.ppf(0.95, freedom)) * variance**0.5
     within = difference - reach > -margin and difference + reach < margin
-    p_value = equivalence_p_value(difference, variance, freedom, margin, 10)
+    p_value = sure(difference, variance, freedom, items=1e9).equivalence_p_value(margin)
     if abs(p_value - 0.05) > 1e-9:
         assert (p_value < 0.05) == within
 
 
+def sure(difference: float, variance: float, freedom: float, items: float) -> Uncertainty:
+    """A difference of accuracies; single answers vary as those of so many independent items do."""
+    scatter = Scatter(
+        variance,
+        freedom,
+        *((variance, freedom),) * 2,
+        variance * items,
+        9,
+        9,
+        items,
+        items,
+        BOTH,
+        "",
+    )
+    return Uncertainty(difference, scatter, 1 + abs(difference), (-1, 1), False, None, None)
+
+
 def test_models_that_agree_on_few_items_are_not_shown_to_be_alike() -> None:
     """By hand: models that part on 3 % of items agree on k items with probability .97^k."""
-    assert equivalence_p_value(0.0, 0.0, 1.0, 0.03, 10) == pytest.approx(0.97**10)
-    assert equivalence_p_value(0.0, 0.0, 1.0, 0.03, 99) < 0.05 < 0.97**98
-    assert equivalence_p_value(0.5, 0.0, 1.0, 0.03, 1000) == 1.0
+    assert sure(0.0, 0.0, 1.0, 10).equivalence_p_value(0.03) == pytest.approx(0.97**10)
+    assert sure(0.0, 0.0, 1.0, 99).equivalence_p_value(0.03) < 0.05 < 0.97**98
+    assert sure(0.5, 0.0, 1.0, 1000).equivalence_p_value(0.03) == 1.0
+
+
+def test_without_scatter_limits_and_tests_are_exact() -> None:
+    """By hand: Clopper and Pearson's limits of k items of k, and the sign test of k differences."""
+    for k in (3, 12, 80):
+        same = sure(0.0, 0.0, 1.0, k)
+        exact = 1 - proportion_confint(k, k, method="beta")[0]
+        assert (same.interval(0.95).low, same.interval(0.95).high) == pytest.approx((-exact, exact))
+        assert same.p_value() == 1.0
+        apart = sure(1.0, 0.0, 1.0, k)
+        assert apart.p_value() == pytest.approx(2 * 0.5**k)
+        assert (apart.interval(0.95).low > 0) == (2 * 0.5**k < 0.05)
+
+
+@pytest.mark.parametrize(("right", "k"), [(80, 80), (1, 1), (79, 80), (20, 40), (0, 12)])
+def test_the_interval_of_an_accuracy_of_independent_answers_is_wilsons(right: int, k: int) -> None:
+    """Witness: statsmodels; one person, whose answers differ by item alone."""
+    share = right / k
+    variance = share * (1 - share) / k
+    scatter = Scatter(
+        variance, np.inf, *((variance, np.inf),) * 2, variance * k, 1, k, k, k, BOTH, ""
+    )
+    found = Uncertainty(share, scatter, 1.0, (0.0, 1.0), True, None, None).interval(0.95)
+    expected = proportion_confint(right, k, method="wilson")
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+
+
+def test_intervals_of_unanimous_answers_have_a_width() -> None:
+    """Nobody ever disagrees with the model, or in one answer of all: nearly the same interval."""
+    made = simulate(groups=(6, 6), conditions=[Condition.RANDOM_NATURAL], follow=1.0)
+    responses = list(made.responses)
+    turned = replace(responses[0], rating=7 - responses[0].rating)
+    widths = []
+    for answers in (responses, [turned, *responses[1:]]):
+        ratings = gather(made.trials, answers, made.scores)
+        result = compare(
+            ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed")
+        )
+        interval = result.models[0].interval
+        for low, high in (
+            (interval.low, interval.high),
+            (interval.low_items, interval.high_items),
+            (interval.low_participants, interval.high_participants),
+        ):
+            assert low < 0.98 < high <= 1
+        widths.append(interval.high - interval.low)
+    assert widths[1] == pytest.approx(widths[0], rel=0.2)
+
+
+@settings(max_examples=300)
+@given(
+    st.floats(-1, 1), st.floats(0, 0.05), st.floats(1, 200), st.integers(1, 300), st.floats(0.5, 1)
+)
+def test_an_interval_leaves_out_zero_where_its_test_is_significant(
+    difference: float, variance: float, freedom: float, items: int, level: float
+) -> None:
+    """Property, at any level; and the interval holds the estimate, with room on both sides."""
+    found = sure(difference, variance, freedom, items)
+    interval, p_value = found.interval(min(level, 0.9999)), found.p_value()
+    assert interval.low <= difference <= interval.high
+    assert interval.low < interval.high
+    if abs(p_value - (1 - min(level, 0.9999))) > 1e-9:
+        assert (interval.low <= 0 <= interval.high) == (p_value > 1 - min(level, 0.9999))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 8),
+    st.sampled_from((1, 4)),
+    st.sampled_from(("groups", "participants", "crossed")),
+    st.sampled_from(("bh", "holm")),
+    st.sampled_from((0.55, 0.8, 1.0)),
+)
+def test_one_decision_has_one_interval(
+    seed: int, groups: int, people: int, units: Units, correction: Correction, follow: float
+) -> None:
+    """Property: a difference is called so if and only if its interval leaves out zero."""
+    conditions = [Condition.RANDOM_NATURAL, Condition.NATURAL_CONTROVERSIAL]
+    made = simulate(
+        groups=(people,) * groups, each=1, conditions=conditions, follow=follow, seed=seed
+    )
+    ratings, sampling = ratings_of(made), Sampling(units, correction=correction)
+    for scope in (Scope.RANDOM, Scope.NATURAL):
+        for measure in MEASURES:
+            result = compare(ratings, scope, measure, every_contrast("abc"), sampling)
+            for test in result.comparisons:
+                if not np.isnan(test.p_value):
+                    within = test.interval.low <= 0 <= test.interval.high
+                    assert test.significant == (not within)
+                    assert (test.verdict in ("different", "both")) == test.significant
 
 
 def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:

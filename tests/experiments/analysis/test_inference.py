@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import rankdata, wilcoxon
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
@@ -14,13 +16,16 @@ from statsmodels.stats.proportion import proportion_confint
 from contstim.errors import InputError
 from contstim.experiments.analysis.inference import (
     CEILING,
+    Correction,
     ModelContrast,
+    decision_alpha,
     every_contrast,
     false_discovery,
     family_wise,
     rank_biserial_interval,
     reach,
     read_contrasts,
+    signed_rank_interval,
     signed_rank_p_values,
     signed_rank_test,
 )
@@ -101,6 +106,68 @@ def test_intervals_of_rank_biserials_cover(n: int, kind: str) -> None:
         limits = {v: rank_biserial_interval(n, v, 0.95) for v in set(values.tolist())}
         covers = [limits[v][0] <= values.mean() <= limits[v][1] for v in values.tolist()]
         assert 0.93 <= np.mean(covers) <= 0.98
+
+
+@pytest.mark.parametrize("n", [4, 7, 13, 20])
+def test_intervals_of_shifts_invert_scipys_test(n: int) -> None:
+    """Witness: the definition, untied: shifts that scipy's test does not find; limits by search."""
+    differences = np.random.default_rng(n).normal(0.3, 1, n)
+    low, high = signed_rank_interval(differences, 0.1)
+    walsh = np.unique([(a + b) / 2 for a in differences for b in differences])
+    between = np.concatenate([[walsh[0] - 1], (walsh[1:] + walsh[:-1]) / 2, [walsh[-1] + 1]])
+    held = [wilcoxon(differences - shift).pvalue >= 0.1 for shift in between]
+    if held[0]:
+        assert (low, high) == (-np.inf, np.inf)
+    else:
+        first, last = np.flatnonzero(held)[[0, -1]]
+        assert (low, high) == pytest.approx((walsh[first - 1], walsh[last]))
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(st.integers(-4, 8), min_size=1, max_size=30),
+    st.sampled_from((1, 7, 1_000)),
+    st.floats(1e-4, 0.5),
+)
+def test_an_interval_of_shifts_leaves_out_zero_where_the_test_is_significant(
+    steps: list[int], finer: int, alpha: float
+) -> None:
+    """Property, with ties and zeros (steps) and without, exact and by normal approximation."""
+    rng = np.random.default_rng(len(steps))
+    differences = (np.array(steps) * finer + rng.integers(0, finer, len(steps))) / finer
+    low, high = signed_rank_interval(differences, alpha)
+    p_value = signed_rank_p_values(differences[None])[0]
+    if abs(p_value - alpha) > 1e-9:
+        assert (low <= 0 <= high) == (p_value > alpha)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.one_of(st.floats(0, 1), st.sampled_from((0.001953125, 0.03125))), max_size=50),
+    st.sampled_from(("bh", "holm")),
+    st.integers(1, 5),
+)
+def test_the_familys_alpha_decides_as_its_correction(
+    p_values: list[float], correction: Correction, needed: int
+) -> None:
+    """Property: significant are the p-values below it, and only these. Witness: statsmodels."""
+    values = np.array([*p_values, np.nan])
+    alpha = decision_alpha(values, 0.05, correction, needed)
+    if p_values:
+        method = {"bh": "fdr_bh", "holm": "holm"}[correction]
+        adjusted = multipletests(p_values, method=method)[1]
+        sure = abs(adjusted - 0.05) > 1e-9
+        assert ((values < alpha)[:-1] == (adjusted < 0.05))[sure].all()
+
+
+def test_the_alpha_of_benjamini_and_yekutieli() -> None:
+    """By hand (2005): three of six significant at .05, so intervals at 1 - .05 * 3 / 6."""
+    values = np.array([0.001, 0.002, 0.02, 0.2, 0.3, 0.9])
+    assert decision_alpha(values, 0.05, "bh", 1) == pytest.approx([0.025] * 6)
+    assert decision_alpha(values, 0.05, "holm", 1) == pytest.approx([0.05 / 5] * 6)
+    assert decision_alpha(values[3:], 0.05, "bh", 1) == pytest.approx([0.05 / 3] * 3)
+    alone = np.array([0.02, 0.5, 0.6])  # where two had to be as clear
+    assert decision_alpha(alone, 0.05, "bh", 2) == pytest.approx([0.02, 0.1 / 3, 0.1 / 3])
 
 
 def test_no_differences_and_no_pairs() -> None:

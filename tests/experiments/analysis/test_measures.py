@@ -12,14 +12,15 @@ from scipy.stats import rankdata
 from contstim.arrays import FloatArray
 from contstim.experiments.analysis import ceilings
 from contstim.experiments.analysis.measures import (
-    MIDDLE,
     accuracy,
     log_ratios,
     signed_rank_cosine,
     signed_ranks,
 )
+from contstim.scale import Scale
 
 INF = np.inf
+MIDDLE = Scale.CONFIDENCE.middle
 RATIOS = arrays(np.float64, 7, elements=st.sampled_from([-INF, -2.0, -1.0, 0.0, 0.5, 1.0, 3.0]))
 
 
@@ -50,8 +51,8 @@ def test_closed_form_is_the_average_over_random_tie_breaks(
 ) -> None:
     """Witness: 20,000 random tie-breaks of both sides, and the plain cosine of each."""
     rng = np.random.default_rng(0)
-    model, person = np.array(ratios), np.array(ratings, dtype=float)
-    first, second = (broken_at_random(v, 20_000, rng) for v in (model, person - MIDDLE))
+    model, person = np.array(ratios), np.array(ratings) - MIDDLE
+    first, second = (broken_at_random(v, 20_000, rng) for v in (model, person))
     norms = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     drawn = (first * second).sum(axis=1) / norms
     (found,) = signed_rank_cosine(model[None], person[None])[0]
@@ -60,19 +61,19 @@ def test_closed_form_is_the_average_over_random_tie_breaks(
 
 def test_the_cosine_of_two_rankings_without_ties_is_their_cosine() -> None:
     """By hand: ranks (1, -2, 3) and (1, 2, -3) give (1 - 4 - 9) / 14."""
-    ratios, ratings = np.array([[0.1, -7.0, 9.0]]), np.array([[4.0, 5.0, 1.0]])
+    ratios, ratings = np.array([[0.1, -7.0, 9.0]]), np.array([[0.5, 1.5, -2.5]])
     assert signed_rank_cosine(ratios, ratings)[0, 0] == pytest.approx(-12 / 14)
 
 
 def test_a_model_that_always_ties_has_cosine_0_and_accuracy_one_half() -> None:
-    ratings = np.array([[1.0, 6.0, 5.0]])
+    ratings = np.array([[-2.5, 2.5, 1.5]])
     assert signed_rank_cosine(np.zeros((1, 3)), ratings)[0, 0] == 0
     assert accuracy(np.zeros((1, 3)), ratings)[0, 0] == 0.5
 
 
 def test_a_person_who_gives_one_rating_only_has_a_finite_cosine() -> None:
     """By hand: all ranks are 2, so the model 1, 2, 3 gives 2 (1 + 2 + 3) / 14."""
-    assert signed_rank_cosine(np.array([[1.0, 2.0, 3.0]]), np.full((1, 3), 4.0))[0, 0] == (
+    assert signed_rank_cosine(np.array([[1.0, 2.0, 3.0]]), np.full((1, 3), 0.5))[0, 0] == (
         pytest.approx(12 / 14)
     )
 
@@ -84,7 +85,7 @@ def test_impossible_sentences_tie_with_each_other_and_lose_to_all_others() -> No
 
 def test_accuracy_by_hand() -> None:
     ratios = np.array([[1.0, -1.0, 0.0, INF]])
-    ratings = np.array([[4.0, 1.0, 1.0, 3.0], [1.0, 6.0, 6.0, 6.0]])
+    ratings = np.array([[4.0, 1.0, 1.0, 3.0], [1.0, 6.0, 6.0, 6.0]]) - MIDDLE
     assert accuracy(ratios, ratings)[:, 0].tolist() == [0.625, 0.375]
 
 
@@ -98,9 +99,9 @@ def test_signed_ranks_are_those_of_scipy_without_zeros(values: FloatArray) -> No
 
 @given(RATIOS, st.integers(0, 1_000))
 def test_exchanging_the_sentences_changes_nothing(ratios: FloatArray, seed: int) -> None:
-    ratings = np.random.default_rng(seed).integers(1, 7, (2, 7)).astype(float)
+    ratings = np.random.default_rng(seed).integers(1, 7, (2, 7)).astype(float) - MIDDLE
     flip = np.random.default_rng(seed + 1).choice([-1.0, 1.0], 7)
-    turned = MIDDLE + (ratings - MIDDLE) * flip
+    turned = ratings * flip
     for measure in (accuracy, signed_rank_cosine):
         before, after = measure(ratios[None], ratings), measure(ratios[None] * flip, turned)
         assert after == pytest.approx(before)
@@ -111,7 +112,7 @@ def test_exchanging_the_sentences_changes_nothing(ratios: FloatArray, seed: int)
 def test_weights_are_how_often_a_trial_stands_there(ratios: FloatArray, seed: int) -> None:
     """Witness: the same function on trials that are repeated, without weights."""
     rng = np.random.default_rng(seed)
-    ratings = rng.integers(1, 7, (4, 7)).astype(float)
+    ratings = rng.integers(1, 7, (4, 7)).astype(float) - MIDDLE
     weights = rng.integers(0, 3, (3, 7))
     weights[:, 0] += 1
     for measure in (accuracy, signed_rank_cosine):
@@ -133,7 +134,7 @@ def test_weights_are_how_often_a_trial_stands_there(ratios: FloatArray, seed: in
 
 def exact_cosine_lower(ratings: FloatArray) -> FloatArray:
     """The others' sums of ranks are halves, exact in floating point: the model is their sum."""
-    ranks = signed_ranks(ratings - MIDDLE)
+    ranks = signed_ranks(ratings)
     others = ranks.sum(axis=0) - ranks
     pairs = zip(others, ratings, strict=True)
     return np.array([signed_rank_cosine(one[None], own[None])[0, 0] for one, own in pairs])
@@ -141,7 +142,7 @@ def exact_cosine_lower(ratings: FloatArray) -> FloatArray:
 
 def test_without_trials_there_is_no_consistency() -> None:
     weights = np.zeros((1, 3))
-    ratings = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    ratings = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]) - MIDDLE
     for measure in (accuracy, signed_rank_cosine):
         assert np.isnan(measure(np.ones((1, 3)), ratings, weights)).all()
     assert np.isnan(ceilings.cosine_lower(ratings, weights)).all()
@@ -156,9 +157,9 @@ def test_planted_consistency_is_recovered() -> None:
     ratios = rng.normal(size=(1, 200)) * 10
     sure = 1 + np.digitize(np.abs(ratios), [5, 12])  # 1, 2 or 3 steps from the middle
     follows = np.where(rng.random((400, 200)) < 0.8, 1, -1)
-    always = np.asarray(MIDDLE + (sure - 0.5) * np.sign(ratios), np.float64)
-    ratings = np.asarray(MIDDLE + (always - MIDDLE) * follows, np.float64)
-    assert set(np.unique(ratings)) == {1, 2, 3, 4, 5, 6}
+    always = np.asarray((sure - 0.5) * np.sign(ratios), np.float64)
+    ratings = np.asarray(always * follows, np.float64)
+    assert set(np.unique(ratings + MIDDLE)) == {1, 2, 3, 4, 5, 6}
     assert accuracy(ratios, ratings).mean() == pytest.approx(0.8, abs=0.01)
     perfect = signed_rank_cosine(ratios, always)[0, 0]
     assert perfect > 0.9

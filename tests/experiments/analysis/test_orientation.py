@@ -9,8 +9,8 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.orientation import orientations
-from contstim.experiments.analysis.ratings import check_trials, gather
-from contstim.stimuli import Condition, Kind
+from contstim.experiments.analysis.ratings import gather
+from contstim.stimuli import Condition, Kind, check_trials
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 N, S1, S2, SHUFFLED = Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2, Kind.SHUFFLED

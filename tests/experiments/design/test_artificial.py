@@ -92,7 +92,8 @@ def test_calibrated_noise_gives_the_stated_ceiling() -> None:
         own = {trial.trial_id for trial in made.trials if trial.group == group}
         for first in range(1, 101, 10):
             rated = [people.ratings(k) for k in range(first, first + 10)]
-            lower.append(accuracy_lower(np.array([[r[t] for t in own] for r in rated], float)))
+            answers = np.array([[r[t] for t in own] for r in rated])
+            lower.append(accuracy_lower(answers - people.scale.middle))
     assert float(np.mean(lower)) == pytest.approx(0.8, abs=0.02)
 
 

@@ -91,6 +91,46 @@ def test_random_and_catch_sentences_are_used_nowhere_else() -> None:
     assert not set(uses) & {t.natural.words for t in taken}
 
 
+def _of_lengths(n: int) -> list[Sentence]:
+    """Sentences of 4, 5 and 6 words in turn."""
+    return [Sentence.parse(f"Dog {i} sees cats{' here' * (i % 3)}") for i in range(n)]
+
+
+def _random_lengths(found: Design) -> list[tuple[int, int]]:
+    random = (t for t in found.trials if t.condition == Condition.RANDOM_NATURAL)
+    return [(len(trial.sentence_1), len(trial.sentence_2)) for trial in random]
+
+
+def test_random_pairs_are_of_one_length_where_natural_pairs_are() -> None:
+    lengths = _random_lengths(design(natural=_of_lengths(80)))
+    assert len(lengths) == 18
+    assert all(one == two for one, two in lengths)
+    assert {one for one, _ in lengths} == {4, 5, 6}
+    # One natural pair of two lengths: nobody asked for one
+    longer = replace(PAIRS[0], sentence_1=Sentence.parse(f"{PAIRS[0].sentence_1.bare} again"))  # type: ignore[union-attr]
+    free = _random_lengths(design(pairs=[longer, *PAIRS[1:]], natural=_of_lengths(80)))
+    assert any(one != two for one, two in free)
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=25), st.integers(0, 99))
+def test_as_many_random_pairs_of_one_length_as_there_can_be(numbers: list[int], seed: int) -> None:
+    """Of each length half of its sentences, rounded down; one more is refused."""
+    cats, dogs = (Sentence.parse(text) for text in ("Cats bark", "Dogs purr"))
+    pairs = [replace(PAIRS[0], sentence_1=cats, sentence_2=dogs)]
+    sentences = [Sentence.parse(f"W{i}{' w' * (n - 1)}") for i, n in enumerate(numbers)]
+    most = sum(n // 2 for n in Counter(numbers).values())
+
+    def lengths(random: int) -> list[tuple[int, int]]:
+        sizes: dict[str, Any] = {"groups": 1, "random_per_group": random, "catch_per_group": 0}
+        return _random_lengths(build_design(pairs, natural=sentences, seed=seed, **sizes))
+
+    found = lengths(most)
+    assert len(found) == most
+    assert all(one == two for one, two in found)
+    with pytest.raises(InfeasibleError, match="both of a pair of equally many words"):
+        lengths(most + 1)
+
+
 def test_capitals_do_not_give_shuffled_sentences_away() -> None:
     """By hand: words that stand inside sentences as names, as common words, both, or not at all."""
     texts = (

@@ -13,12 +13,14 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.ceilings import accuracy_lower
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.outputs.folder import write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate, read_measured
 from contstim.experiments.design.design_power import design_power, power_table
-from contstim.experiments.design.population import AS_MEASURED, Population
+from contstim.experiments.design.golan2023 import PUBLISHED_ITEMS
+from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
 from contstim.experiments.design.power_report import power_report
 from contstim.experiments.design.simulated import ScopedPreferences, preferences_by_scope
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -46,9 +48,9 @@ def shown(
     rng = np.random.default_rng(0)
     own = study.of_scope(scope).evaluates[:, model]
     rows = np.tile(np.flatnonzero(own), (60_000 // own.sum(), 1))
-    chosen = np.where(people.answers(rows, raters, rng), 6.0, 1.0)
+    chosen = np.where(people.answers(rows, raters, rng), 1.0, -1.0)
     sides = np.sign(study.of_scope(scope).differences[own, model])
-    agrees = (1 + sides * np.sign(chosen - 3.5)) / 2
+    agrees = (1 + sides * chosen) / 2
     ceiling = accuracy_lower(chosen.swapaxes(0, 1).reshape(raters, -1))
     return float(agrees.mean()), float(ceiling.mean())
 
@@ -57,10 +59,13 @@ def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_
     """Witness: accuracy and ceiling of drawn answers, counted as `analyze` does."""
     study = preferences_by_scope(DESIGN.trials, scores())
     raters = dict.fromkeys(CEILINGS, 6)
-    measured = replace(MeasuredPeople(), ceilings=CEILINGS, accuracies=ACCURACIES, raters=raters)
+    measured = replace(
+        MeasuredPeople(), ceilings=CEILINGS, accuracies=ACCURACIES, raters=raters, items={}
+    )
     found = calibrate(study, measured)
     assert not found.unreached
-    for scope, populations in found.populations.items():
+    for scope, of_scope in found.populations.items():
+        populations = [people for people in of_scope if people.rivals == DISTANT]
         assert [people.name for people in populations] == list(MODELS)
         for model, people in enumerate(populations):
             assert len(people.signal) == len(study.rows(scope))
@@ -70,6 +75,34 @@ def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_
             assert ceiling == pytest.approx(CEILINGS[scope], abs=0.015)
             if scope is not Scope.ACCEPT:  # its weight is that of trials in which it rejects
                 assert accuracy == pytest.approx(ACCURACIES[scope], abs=0.015)
+
+
+def test_items_vary_as_published_beyond_what_the_planted_model_says() -> None:
+    """Witness: the residuals of a regression of what people share on the planted model's ranks."""
+    study = preferences_by_scope(DESIGN.trials, scores())
+    found = calibrate(study, MeasuredPeople())
+    for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT):
+        ranks = signed_ranks(study.of_scope(scope).differences.T)
+        for people in found.populations[scope]:
+            of_planted = ranks[MODELS.index(people.name)][:, None]
+            residuals = np.linalg.lstsq(of_planted, people.signal, rcond=None)[1][0]
+            beyond = people.item_sd**2 + residuals / len(people.signal)
+            # These models are unrelated: close rivals may have to say a little more than that
+            more = 0.15 if people.rivals == CLOSE else 0.001
+            spread = PUBLISHED_ITEMS[str(scope)]
+            assert spread - 0.001 < np.sqrt(beyond.mean()) < spread + more
+    assert Scope.RANDOM not in MeasuredPeople().with_random(0.7).items
+
+
+def test_close_rivals_come_nearer_to_a_planted_model_than_distant_ones() -> None:
+    """Witness: accuracies of drawn answers."""
+    study = preferences_by_scope(DESIGN.trials, scores())
+    behind: dict[str, list[float]] = {DISTANT: [], CLOSE: []}
+    for people in calibrate(study, MeasuredPeople()).populations[Scope.RANDOM]:
+        accuracies = [shown(study, Scope.RANDOM, people, 6, m)[0] for m in range(len(MODELS))]
+        own = accuracies.pop(MODELS.index(people.name))
+        behind[people.rivals].append(own - max(accuracies))
+    assert np.mean(behind[CLOSE]) < np.mean(behind[DISTANT]) - 0.03
 
 
 def test_people_of_a_pilot_are_predicted_by_all_models_as_there(

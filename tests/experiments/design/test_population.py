@@ -8,25 +8,23 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from contstim.experiments.analysis.ceilings import accuracy_lower
-from contstim.experiments.design.population import PeopleSpread, Population
+from contstim.experiments.design.population import Population
 
 SIGNAL = np.array([-1.5, 0.0, 0.4, 2.0])
-PEOPLE = Population("a", SIGNAL, np.array([0.0, 1.0, 0.7, 2.0]), PeopleSpread(0.3, 0.4))
+PEOPLE = Population("a", SIGNAL, np.array([0.0, 1.0, 0.7, 2.0]), 0.4)
 
 
 def test_choice_probabilities_are_integrals_over_items_and_people() -> None:
     """Witness: nested numerical integration over the definition."""
-    spread = PEOPLE.spread
     for signal, item_sd, p in zip(
         SIGNAL, PEOPLE.item_sd, PEOPLE.choice_probabilities(), strict=True
     ):
 
         def of_person(following: float, signal: float = signal, item_sd: float = item_sd) -> float:
-            rest = np.hypot(np.hypot(1.0, item_sd), spread.leaning)
-            return float(norm.cdf(signal * (1 + following) / rest))
+            return float(norm.cdf(signal * (1 + following) / np.hypot(1.0, item_sd)))
 
         expected = quad(
-            lambda f: of_person(f) * norm.pdf(f, scale=spread.following), -4.0, 4.0, epsabs=1e-10
+            lambda f: of_person(f) * norm.pdf(f, scale=PEOPLE.following), -4.0, 4.0, epsabs=1e-10
         )[0]
         assert p == pytest.approx(expected, abs=1e-8)
 
@@ -37,13 +35,13 @@ def test_the_ceiling_is_what_many_groups_of_people_show(raters: int) -> None:
     rng = np.random.default_rng(raters)
     answers = PEOPLE.answers(np.tile(np.arange(4), (20_000, 1)), raters, rng)
     # Each experiment's four trials are those of one group: (raters, n_experiments * 4).
-    ratings = np.where(answers, 6.0, 1.0).swapaxes(0, 1).reshape(raters, -1)
+    ratings = np.where(answers, 1.0, -1.0).swapaxes(0, 1).reshape(raters, -1)
     assert PEOPLE.lower_ceiling(raters) == pytest.approx(accuracy_lower(ratings).mean(), abs=0.009)
 
 
-def test_people_share_items_and_a_person_shares_a_leaning() -> None:
+def test_people_share_items_and_a_person_follows_more_or_less() -> None:
     """Two people agree on an item more than on different ones; a person's answers go together."""
-    items = Population("a", np.zeros(2), np.full(2, 1.0), PeopleSpread())
+    items = Population("a", np.zeros(2), np.full(2, 1.0), 0.0)
     rng = np.random.default_rng(0)
     rows = np.zeros((40_000, 2), dtype=np.int64)
     answers = items.answers(rows, 2, rng)
@@ -51,11 +49,7 @@ def test_people_share_items_and_a_person_shares_a_leaning() -> None:
     same = 0.5 + np.arcsin(0.5) / np.pi
     assert (answers[:, 0, 0] == answers[:, 1, 0]).mean() == pytest.approx(same, abs=0.01)
     assert (answers[:, 0, 0] == answers[:, 1, 1]).mean() == pytest.approx(0.5, abs=0.01)
-    leaning = Population("a", np.zeros(2), np.zeros(2), PeopleSpread(leaning=1.0))
-    answers = leaning.answers(rows, 2, rng)
-    assert (answers[:, 0, 0] == answers[:, 0, 1]).mean() == pytest.approx(same, abs=0.01)
-    assert (answers[:, 0, 0] == answers[:, 1, 0]).mean() == pytest.approx(0.5, abs=0.01)
-    following = Population("a", np.full(2, 1.0), np.zeros(2), PeopleSpread(following=1.0))
+    following = Population("a", np.full(2, 1.0), np.zeros(2), 1.0)
     answers = following.answers(rows, 2, rng)
     apart = answers[:, 0].all(axis=1).mean() - answers[:, 0, 0].mean() ** 2
     assert apart > 0.05

@@ -34,7 +34,7 @@ from contstim.experiments.design.discoveries import (
     significantly_better,
     suited_units,
 )
-from contstim.experiments.design.population import PeopleSpread, Population
+from contstim.experiments.design.population import CLOSE, DISTANT, Population
 from contstim.experiments.design.power import simulate_power, thin
 from contstim.experiments.design.power_figure import draw_power
 from contstim.experiments.design.power_report import power_report
@@ -99,7 +99,8 @@ def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> Group
     )
     people = tuple(f"g{number}p{p}" for p in range(len(prefers_2)))
     log_probs = np.stack([np.zeros(ratios.T.shape), ratios.T], axis=-1)
-    return GroupRatings(number, trials, people, np.where(prefers_2, 6.0, 1.0), log_probs)
+    rated = np.where(prefers_2, 6.0, 1.0)
+    return GroupRatings(number, trials, people, rated, np.zeros(rated.shape), log_probs)
 
 
 def planted(
@@ -111,7 +112,7 @@ def planted(
             name,
             strength * comparisons.differences[:, m] / 5,
             np.full(len(comparisons.groups), item_sd),
-            PeopleSpread(0.1, 0.2),
+            0.2,
         )
         for m, name in enumerate(comparisons.models)
     ]
@@ -150,7 +151,7 @@ def test_agreements_of_people_are_those_of_the_analysis() -> None:
     sides = np.broadcast_to(np.sign(study.differences), (2, 12, 3))
     found = person_agreements(answers, sides).mean(axis=2)
     for experiment, means in zip(answers, found, strict=True):
-        ratings = np.where(experiment, 6.0, 1.0)
+        ratings = np.where(experiment, 1.0, -1.0)
         np.testing.assert_allclose(means[:, :3], accuracy(study.differences.T, ratings))
         np.testing.assert_allclose(means[:, 3:], accuracy_lower(ratings)[:, None].repeat(3, axis=1))
     assert np.isnan(person_agreements(answers[:, :1], sides)[..., 3:]).all()
@@ -243,7 +244,7 @@ def test_expected_accuracy_is_what_many_participants_give() -> None:
 def test_without_noise_the_planted_model_always_comes_first() -> None:
     comparisons = random_comparisons(200)
     sure = [
-        replace(people, signal=1e6 * people.signal, spread=PeopleSpread())
+        replace(people, signal=1e6 * people.signal, following=0.0)
         for people in planted(comparisons)
     ]
     power = simulate_power(comparisons, sure, simulations=20)
@@ -300,7 +301,18 @@ def test_the_report_of_a_design(tmp_path: Path) -> None:
     table = power_table(power)
     assert power.to_frame().to_dict("list") == table
     assert list(dict.fromkeys(table["scope"])) == [str(scope) for scope in Scope]
-    assert len(table["model"]) == 6 * len(MODELS) * (len(MODELS) - 1)
+    assert len(table["model"]) == 6 * 2 * len(MODELS) * (len(MODELS) - 1)
+    assert set(table["rivals"]) == {CLOSE, DISTANT}
+    for scope, result in power.scopes.items():
+        distant, close = result.parts
+        assert (distant.rivals, close.rivals) == ((DISTANT,) * 4, (CLOSE,) * 4)
+        assert result.range_first == tuple(sorted([distant.first.mean(), close.first.mean()]))
+        assert result.first.mean() == pytest.approx(np.mean(result.range_first))
+        # The page states both, and what they assume
+        low, high = (f"{rate:.3f}" for rate in result.range_first)
+        assert f"| {scope} | {result.first_by_trials.shape[1]} | {low} to {high} |" in (
+            power_report(power).markdown()
+        )
     assert table["people"] == table["model"]  # a planted model's own comparisons
     sizes = size_table(power)
     assert sizes["groups"][:5] == [4, 4, 4, 2, 8]
@@ -308,6 +320,7 @@ def test_the_report_of_a_design(tmp_path: Path) -> None:
     assert sizes["test"][:5] == ["crossed"] * 4 + ["groups"]
     page = power_report(power).markdown()
     assert "4 groups of 5 participants" in page
+    assert "Close rivals lie as far behind the planted model as other models lay" in page
     assert page.splitlines()[2].startswith("**With 4 groups signed-rank tests over groups could")
     assert "| random-natural | 36 |" in page
     assert "significant, 4 × 10" in page
@@ -413,5 +426,7 @@ def test_unusable_questions_are_refused() -> None:
         simulate_power(random_comparisons(8), planted(random_comparisons(8)), groups=0)
     with pytest.raises(InputError, match="smallest effect of interest"):
         design_power(DESIGN.trials, table, smallest_effect=0.0)
+    with pytest.raises(InputError, match="1 or more groups, not 0"):
+        design_power(DESIGN.trials, table, groups=0)
     with pytest.raises(InputError, match="keeps 1 to 2 trials"):
         thin(random_comparisons(8), 3)

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import nct
 from scipy.stats import t as student
 
-from contstim.experiments.design.population import PeopleSpread, Population
+from contstim.experiments.design.population import Population
 from contstim.experiments.design.power import measure_precision
 from contstim.experiments.design.precision import Precision
 from contstim.experiments.design.simulated import TrialPreferences
@@ -81,7 +81,7 @@ def test_few_trials_a_group_are_as_uncertain_as_they_are(trials: int) -> None:
         np.arange(120) // trials,
         np.zeros(120, dtype=np.int64),
     )
-    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), PeopleSpread(0.2, 0.3))
+    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), 0.3)
     precision = measure_precision(comparisons, [people], participants=5)
     rows = rng.integers(120, size=(3000 * groups, trials))
     answers = np.where(people.answers(rows, 5, rng), 1.0, -1.0).mean(axis=1)
@@ -99,7 +99,7 @@ def test_one_trial_in_one_group_tells_nothing_of_items() -> None:
         np.zeros(1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
-    people = Population("a", np.ones(1), np.ones(1), PeopleSpread())
+    people = Population("a", np.ones(1), np.ones(1), 0.0)
     precision = measure_precision(comparisons, [people])
     assert np.isnan(precision.detectable(1, 10))
     assert np.isnan(precision.equivalence(0.03, 1, 10))
@@ -125,7 +125,7 @@ def test_standard_errors_are_how_far_differences_scatter() -> None:
         np.arange(120) // 40,
         np.zeros(120, dtype=np.int64),
     )
-    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), PeopleSpread(0.2, 0.6))
+    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), 0.6)
     precision = measure_precision(comparisons, [people], participants=6)
     for groups, participants in ((3, 6), (3, 20), (9, 2)):
         rows = rng.integers(120, size=(4000 * groups, 40))

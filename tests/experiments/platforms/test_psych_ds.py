@@ -6,11 +6,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from contstim.errors import InputError
+from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, export_jspsych
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
     Description,
@@ -108,6 +111,28 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
     with pytest.raises(InputError, match="rating cannot be the name of a model"):
         write_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
+
+
+TITLE = "<img src=x onerror=f()> [a](javascript:f()) *b* `c` &amp; ```\n# Second"
+
+
+def test_a_title_is_shown_in_readmes_as_it_is(tmp_path: Path) -> None:
+    """Outside witness: what a reader of CommonMark makes of them."""
+    about = Description(TITLE, description=TITLE)
+    written = [write_psych_ds(TRIALS, tmp_path / "psych-ds", about).path]
+    for save in ("server", "download", "datapipe"):
+        settings = PageSettings(
+            save=SaveTo(save), title=TITLE, datapipe_id="x" * (save == "datapipe")
+        )
+        written.append(export_jspsych(TRIALS, tmp_path / save, settings).path)
+    shown = escape(TITLE.replace("\n", " "), quote=False)
+    for folder in written:
+        page = MarkdownIt("commonmark").render((folder / "README.md").read_text(encoding="utf-8"))
+        assert f"<h1>{shown}</h1>" in page
+        assert page.count("<h1>") == 1
+        assert "<img" not in page
+    page = MarkdownIt("commonmark").render((written[0] / "README.md").read_text(encoding="utf-8"))
+    assert f"<p>{shown}</p>" in page
 
 
 def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:

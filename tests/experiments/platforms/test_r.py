@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.platforms.r import PLATFORM, RSettings, export_r
 from contstim.experiments.responses import write_responses
+from contstim.scale import Scale
 from contstim.stimuli import Condition
 from contstim.testing.platform import HOSTILE, make_trial, read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -66,8 +68,19 @@ def folder(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> 
     return export(experiment, tmp_path_factory.mktemp("r"))
 
 
-def test_r_prints_our_accuracies_ceilings_and_mixed_models(folder: Path) -> None:
+def bare(made: Experiment) -> Experiment:
+    """Answers without sides, among which nobody is very sure of sentence_1."""
+    answers = tuple(replace(each, left=0, rating=max(each.rating, 2)) for each in made.responses)
+    return replace(made, responses=answers)
+
+
+@pytest.mark.parametrize("change", [None, bare], ids=["as it is", "bare"])
+def test_r_prints_our_accuracies_ceilings_and_mixed_models(
+    experiment: Experiment, change: Callable[[Experiment], Experiment] | None, tmp_path: Path
+) -> None:
+    folder = export(change(experiment) if change else experiment, tmp_path)
     said = in_r(folder, MODELS[0], MODELS[2])
+    assert ("have no side (column left)" in said) == (change is bare)
     assert "accuracy: the same order of models in 5 of 5 scopes" in said
     differences = re.search(r"largest difference (\S+); of ceilings (\S+)", said)
     assert differences is not None
@@ -82,6 +95,28 @@ def test_r_prints_our_accuracies_ceilings_and_mixed_models(folder: Path) -> None
         for name, close in (("log_likelihood", 1e-6), ("estimate", 1e-3), ("standard_error", 2e-3)):
             ours, theirs = (float(row[f"{name}_{whose}"]) for whose in ("contstim", "R"))
             assert ours == pytest.approx(theirs, rel=close, abs=1e-3 * (name == "estimate")), name
+
+
+def test_r_fits_choices_as_choices(experiment: Experiment, tmp_path: Path) -> None:
+    """On the other scale R would find everybody on the side of sentence_1."""
+    answers = tuple(
+        replace(each, rating=each.choice, scale=Scale.CHOICE) for each in experiment.responses
+    )
+    folder = export(replace(experiment, responses=answers), tmp_path, scale=Scale.CHOICE)
+    (rating,) = (
+        row for row in read_csv_rows(folder / "dictionary.csv") if row["column"] == "rating"
+    )
+    assert rating["description"].startswith("1: sentence_1 was chosen, 2: sentence_2")
+    said = in_r(folder, MODELS[0])
+    assert "accuracy: the same order of models in 5 of 5 scopes" in said
+    (largest,) = re.findall(r"accuracy: largest difference (\S+);", said)
+    assert float(largest) < 1e-12
+    if "install.packages" in said:
+        pytest.skip("R has no package lme4")
+    assert "mixed models (logit)" in said
+    (row,) = read_csv_rows(folder / "comparison.csv")
+    for name, close in (("log_likelihood", 1e-5), ("estimate", 3e-3), ("standard_error", 1e-2)):
+        assert float(row[f"{name}_contstim"]) == pytest.approx(float(row[f"{name}_R"]), rel=close)
 
 
 def test_our_numbers_are_those_of_the_analysis(experiment: Experiment, folder: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_rating_outside_the_scale(rating: int) -> None:
     report = check_responses(TRIALS, [wrong, *RESPONSES[1:]])
     (finding,) = report.of(Problem.OUTSIDE_SCALE)
     assert finding.about == (f"{wrong.trial_id}: {rating}",)
-    with pytest.raises(InputError, match=r"outside 1\.\.6"):
+    with pytest.raises(InputError, match="outside the scale"):
         report.raise_errors()
 
 

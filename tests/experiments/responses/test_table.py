@@ -11,6 +11,8 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.responses import Response, read_responses, write_responses
+from contstim.experiments.responses.table import FurtherColumns, response_columns
+from contstim.tables import write_table
 
 FULL = Response("5fa3", 2, "trial-1", 6, 2, 14, 1234.5)
 BARE = Response("p002", 1, "trial-9", 0, 0, 0, math.nan)
@@ -33,6 +35,19 @@ def test_columns_are_the_contract_and_unknown_cells_are_empty(tmp_path: Path) ->
         header, row = csv.reader(file)
     assert header == ["participant", "group", "trial_id", "rating", "left", "position", "rt_ms"]
     assert row == ["p002", "1", "trial-9", "", "", "", ""]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_further_columns_are_named(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"responses{suffix}"
+    people = [replace(FULL, participant=f"p{number}") for number in range(2)]
+    write_table(
+        path, {"age": ["31", "24"], **response_columns(people), "native language": ["", "x"]}
+    )
+    with pytest.warns(FurtherColumns, match=r"columns, which .*: age, native language\. ") as told:
+        assert list(read_responses(path)) == people
+    assert len(told) == 1
+    assert str(path) in str(told[0].message)
 
 
 def test_choice_is_the_side_of_the_scale() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import transformers
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.checkpoints.loading import load_tokenizer
 from tests.models.checkpoints.conftest import edit, score
 
 if TYPE_CHECKING:
@@ -85,6 +87,24 @@ def test_a_tokenizer_that_reads_words_as_unknown_is_refused(copy: Copy) -> None:
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match=r"cannot read ordinary English words, such as the, of"):
         score(folder)
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_two_words_on_one_number_are_refused(copy: Copy, kind: str) -> None:
+    """The network has one row for both, and cannot tell them apart."""
+    folder = copy(kind)
+    path = folder / "tokenizer.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    vocabulary = settings["model"]["vocab"]
+    one, two = [token for token in vocabulary if token.strip("Ġ#").isalpha()][-2:]
+    vocabulary[two] = vocabulary[one]
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(ModelError, match=f"{vocabulary[one]} for both .*Put the model's own") as it:
+        score(folder)
+    assert repr(one) in str(it.value)
+    assert repr(two) in str(it.value)
+    with pytest.raises(ModelError, match="for both"):
+        load_tokenizer(str(folder))
 
 
 def test_capitals_are_not_lost_with_the_settings(copy: Copy) -> None:

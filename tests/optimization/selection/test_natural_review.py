@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
@@ -42,7 +42,7 @@ def least_sum(ranks: np.ndarray, counts: Mapping[tuple[int, int], int], usable: 
         if k == len(sources):
             return 0.0
         reject, accept = sources[k]
-        admitted = [s for s in free if ranks[accept, s] >= 0.5]
+        admitted = [s for s in free if ranks[accept, s] >= 0.5 > ranks[reject, s]]
         return min(
             (
                 float(ranks[reject, list(some)].sum()) + least(k + 1, free - set(some))
@@ -109,16 +109,36 @@ def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
     kept = [
         p for some in stay.values() for p in sorted(some, key=lambda p: value(table, p))[:after]
     ]
-    rows = {row for pair in kept for row in (pair.row_1, pair.row_2)}
-    stands = Counter(frozenset((p.model_1, p.model_2)) for p in kept)
-    counts = {
-        (r, a): after - stands[frozenset((table.models[r], table.models[a]))]
-        for r, a in permutations(range(len(table.models)), 2)
-    }
-    free = set(range(len(table.sentences))) - banned - rows
-    witness = least_sum(fractional(table.log_probs), counts, free)
+
+    def rest(kept: Collection[Pair]) -> float:
+        rows = {row for pair in kept for row in (pair.row_1, pair.row_2)}
+        stands = Counter(frozenset((p.model_1, p.model_2)) for p in kept)
+        counts = {
+            (r, a): after - stands[frozenset((table.models[r], table.models[a]))]
+            for r, a in permutations(range(len(table.models)), 2)
+        }
+        free = set(range(len(table.log_probs))) - banned - rows
+        return least_sum(fractional(table.log_probs), counts, free)
+
+    witness = rest(kept)
     review = reviewed(before, rejected)
     if witness == np.inf:
+        # As few others change as can: of all subsets that can stay, the largest
+        able = [
+            some
+            for n in range(len(kept) - 1, -1, -1)
+            for some in combinations(kept, n)
+            if rest(some) < np.inf
+        ]
+        if able:
+            fewest = select_natural(table, per_pair=after, review=review, excluded=excluded)
+            stayed = [p for p in kept if p.trial_id in {q.trial_id for q in fewest.pairs}]
+            assert fewest.certificate.kept == fewest.certificate.kept_bound == len(able[0])
+            assert len(stayed) == len(able[0])
+            best = rest(stayed) + sum(value(table, pair) for pair in stayed)
+            assert fewest.certificate.objective == pytest.approx(best, abs=1e-9)
+            assert fewest.certificate.against
+            return
         with pytest.raises(InfeasibleError, match=r"needs|lacks"):
             select_natural(table, per_pair=after, review=review, excluded=excluded)
         return
@@ -192,7 +212,7 @@ def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
     larger = ScoreTable(
         (*table.sentences, *more),
         table.models,
-        np.concatenate([table.log_probs, np.full((60, 3), -10.0)]),
+        np.concatenate([table.log_probs, table.log_probs[::-1] + np.eye(3)[0]]),
     )
     ranks = fractional(larger.log_probs)
     stay = {
@@ -200,6 +220,8 @@ def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
         for p in before.pairs
         if ranks[table.models.index(p.model_2), p.row_1] >= 0.5
         and ranks[table.models.index(p.model_1), p.row_2] >= 0.5
+        and ranks[table.models.index(p.model_1), p.row_1] < 0.5
+        and ranks[table.models.index(p.model_2), p.row_2] < 0.5
     }
     assert len(stay) < len(before.pairs)
     after = select_natural(larger, per_pair=4, review=reviewed(before, set()))
@@ -209,10 +231,10 @@ def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
 
 def test_what_lacks_beside_the_pairs_that_stay_is_counted() -> None:
     table = random_table(12, 2, seed=4)
-    before = select_natural(table, per_pair=4)
+    before = select_natural(table, per_pair=4, agreeing=True)
     rejected = {pair.trial_id for pair in before.pairs[:2]}
     with pytest.raises(InfeasibleError, match="beside the 2 reviewed pairs that stay") as caught:
-        select_natural(table, per_pair=4, review=reviewed(before, rejected))
+        select_natural(table, per_pair=4, agreeing=True, review=reviewed(before, rejected))
     assert "model-0 against model-1" in str(caught.value)
 
 
@@ -245,7 +267,7 @@ def test_the_verifier_knows_what_was_reviewed(tmp_path: Path) -> None:
     assert Certificate.load(tmp_path / "c.json") == after.certificate
     verify_natural(table, after, per_pair=4, review=review)
     for forged, given_review, message in (
-        (before, review, "rejected items are chosen again"),
+        (before, review, "rejected items or other trials are chosen again"),
         (after, None, "after a review"),
         (after, reviewed(before, {before.pairs[1].trial_id}), "not there as it was"),
         (
@@ -269,8 +291,11 @@ def test_certificates_without_the_new_fields_stay_readable(tmp_path: Path) -> No
         assert facts.pop(name) == 0
     for name in ("lengths", "length_counts", "length_prices"):
         assert facts.pop(name) == []
+    assert (facts.pop("agreeing"), len(facts.pop("admissible"))) == (False, 6)
     (tmp_path / "old.json").write_text(json.dumps(facts))
-    assert Certificate.load(tmp_path / "old.json") == certificate
+    # Their rule let models agree
+    old = replace(certificate, agreeing=True, admissible=())
+    assert Certificate.load(tmp_path / "old.json") == old
 
 
 def of_lengths(n: int, lengths: list[int], n_models: int, seed: int) -> ScoreTable:
@@ -349,3 +374,83 @@ def test_same_lengths_and_reviews_go_together(tmp_path: Path) -> None:
         verify_natural(table, forged, per_pair=6, same_length=True, review=review)
     with pytest.raises(VerificationError, match=r"length_counts|lengths"):
         verify_natural(table, after, per_pair=6, review=review)
+
+
+def test_new_pairs_show_no_sentence_of_another_trial() -> None:
+    """Witness: the best of all sets without the sentences of trials that stay."""
+    table = random_table(24, 2, seed=5)
+    assert table.sentences is not None
+    before = select_natural(table, per_pair=2)
+    review = reviewed(before, {before.pairs[0].trial_id})
+    unbound = select_natural(table, per_pair=2, review=review)
+    (new,) = {p.trial_id: p for p in unbound.pairs}.keys() - {p.trial_id for p in before.pairs}
+    pair = next(p for p in unbound.pairs if p.trial_id == new)
+    # A random pair of the sentences that would be the best
+    random = Trial(
+        "trial-random",
+        1,
+        Condition.RANDOM_NATURAL,
+        *("", "", pair.sentence_1, pair.sentence_2),  # type: ignore[arg-type]
+        *(Kind.NATURAL, Kind.NATURAL, ""),
+    )
+    both = Review((*review.decisions, *undecided([random])))
+    after = select_natural(table, per_pair=2, review=both)
+    kept = [p for p in before.pairs if p.trial_id != before.pairs[0].trial_id]
+    out = {row for p in (*before.pairs, pair) for row in (p.row_1, p.row_2)}
+    counts = {(0, 1): 1, (1, 0): 1}
+    best = least_sum(fractional(table.log_probs), counts, set(range(24)) - out)
+    assert after.certificate.objective == pytest.approx(best + sum(value(table, p) for p in kept))
+    assert after.certificate.objective > unbound.certificate.objective
+    assert not after.certificate.shared
+    # Where nothing else is left, a sentence of the trial serves, and the certificate says so
+    few = [row for row in range(24) if row not in out]
+    excluded = [table.sentences[row] for row in few]
+    shared = select_natural(table, per_pair=2, review=both, excluded=excluded)
+    assert shared.certificate.shared
+    assert {new} == {p.trial_id for p in shared.pairs} - {p.trial_id for p in before.pairs}
+    claimed = replace(shared, certificate=replace(shared.certificate, shared=False))
+    with pytest.raises(VerificationError, match="other trials are chosen again"):
+        verify_natural(table, claimed, per_pair=2, review=both, excluded=excluded)
+
+
+def test_where_a_pair_cannot_be_replaced_alone_as_few_others_change_as_can() -> None:
+    """Witness: every subset of the pairs that may stay, the largest first, with the best rest."""
+    table = random_table(30, 3, seed=5)
+    assert table.sentences is not None
+    ranks = fractional(table.log_probs)
+    before = select_natural(table, per_pair=1)
+    of_pairs = {row for pair in before.pairs for row in (pair.row_1, pair.row_2)}
+    others = [row for row in range(30) if row not in of_pairs]
+    rng, changed = np.random.default_rng(0), 0
+    for number in range(30):
+        rejected = before.pairs[number % 3]
+        left_out = set(rng.permutation(others)[: int(rng.integers(10, 22))].tolist())
+        free = set(range(30)) - left_out - {rejected.row_1, rejected.row_2}
+        stay = [pair for pair in before.pairs if pair != rejected]
+        able: dict[tuple[str, ...], float] = {}
+        for kept in (stay, stay[:1], stay[1:], []):
+            taken = {row for pair in kept for row in (pair.row_1, pair.row_2)}
+            met = [{p.model_1, p.model_2} for p in kept]
+            counts = {
+                (r, a): int({table.models[r], table.models[a]} not in met)
+                for r, a in permutations(range(3), 2)
+            }
+            total = least_sum(ranks, counts, free - taken) + sum(value(table, p) for p in kept)
+            if total < np.inf:
+                able[tuple(p.trial_id for p in kept)] = total
+        review = reviewed(before, {rejected.trial_id})
+        excluded = [table.sentences[row] for row in left_out]
+        if not able:
+            with pytest.raises(InfeasibleError):
+                select_natural(table, per_pair=1, review=review, excluded=excluded)
+            continue
+        after = select_natural(table, per_pair=1, review=review, excluded=excluded)
+        certificate = after.certificate
+        now = {pair.trial_id for pair in after.pairs}
+        stayed = tuple(pair.trial_id for pair in stay if pair.trial_id in now)
+        assert len(stayed) == max(map(len, able))
+        assert certificate.kept == certificate.kept_bound == len(stayed)
+        assert certificate.objective == pytest.approx(able[stayed])
+        assert bool(certificate.against) == (len(stayed) < len(stay))
+        changed += bool(certificate.against)
+    assert changed

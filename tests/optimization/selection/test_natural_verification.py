@@ -130,6 +130,8 @@ def use_costlier_sentence(selection: NaturalSelection) -> NaturalSelection:
         (certificate_forgery(models=("a", "b", "c")), "for models"),
         (certificate_forgery(n_sentences=59), "for n_sentences 59"),
         (certificate_forgery(repeatable=("the",)), "for repeatable"),
+        (certificate_forgery(agreeing=True), "for agreeing True, asked was False"),
+        (certificate_forgery(admissible=()), "says admissible"),
         (certificate_forgery(prices=()), "one for every ordered model pair"),
         (
             lambda s: certificate_forgery(
@@ -153,6 +155,17 @@ def test_the_verifier_catches_a_sentence_that_the_rule_excludes() -> None:
     claimed = certificate_forgery(repeatable=())(selection)
     with pytest.raises(VerificationError, match="the rules about words exclude rows"):
         verify_natural(table, claimed, per_pair=2, repeatable=frozenset())
+
+
+def test_the_verifier_knows_which_rule_ranks_keep() -> None:
+    """Of two models of one order every pair is agreed on."""
+    table = random_table(20, 1)
+    alike = replace(table, models=("a", "b"), log_probs=table.log_probs[:, [0, 0]])
+    found = select_natural(alike, per_pair=2, agreeing=True)
+    verify_natural(alike, found, per_pair=2, agreeing=True)
+    forged = certificate_forgery(agreeing=False)(found)
+    with pytest.raises(VerificationError, match="or more where it must be rejected"):
+        verify_natural(alike, forged, per_pair=2)
 
 
 def test_the_verifier_sees_sentences_that_look_alike() -> None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from contstim.optimization.selection.triplets import select_triplets
 from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
+from tests.experiments.stimuli import some_triplets
 from tests.optimization.selection.test_triplets import (
     COUNTED,
     allowed_sets,
@@ -26,6 +29,17 @@ from tests.optimization.selection.test_triplets import (
     small_questions,
     value_of,
 )
+
+
+def likely(triplet: Triplet, first: float, second: float) -> Triplet:
+    """The triplet with other log-probabilities of its natural sentence; drops are as long."""
+    return replace(
+        triplet,
+        log_prob_natural_model_1=first,
+        log_prob_natural_model_2=second,
+        log_prob_synthetic_1_model_1=first - 20,
+        log_prob_synthetic_2_model_2=second - 20,
+    )
 
 
 def reviewed(triplets: tuple[Triplet, ...], rejected: set[str]) -> Review:
@@ -160,3 +174,40 @@ def test_the_verifier_knows_what_was_reviewed(tmp_path: Path) -> None:
     ):
         with pytest.raises(VerificationError, match=message):
             verify_triplets(triplets, forged, question, tokens=COUNTED, review=given_review)
+
+
+def test_quantiles_stay_where_other_triplets_come_in_the_place_of_rejected_ones() -> None:
+    """Witness: pandas' quantiles of the triplets that stood before."""
+    rng = np.random.default_rng(0)
+    triplets = [
+        likely(triplet, *rng.normal(-20, 4, 2)) for triplet in some_triplets(60, ("a", "b"))
+    ]
+    question = TripletQuestion(per_pair=6, quantiles=3)
+    before = select_triplets(triplets, question)
+    edges = {(one, two, model): each for one, two, model, each in before.certificate.edges}
+    for number in (1, 2):
+        values = [getattr(t, f"log_prob_natural_model_{number}") for t in triplets]
+        _, expected = pd.qcut(values, 3, retbins=True)
+        assert edges["a", "b", "ab"[number - 1]] == pytest.approx(expected)
+    gone = before.triplets[0]
+    review = reviewed((gone,), {gone.triplet_id})
+    stood = Review((*review.decisions, *undecided(before.triplets[1:])))
+    # A search found others, so unlikely that all quantiles move
+    new = [
+        likely(
+            replace(
+                t, triplet_id=f"{t.triplet_id}-new", natural=Sentence((*t.natural.words, "so"))
+            ),
+            *rng.normal(-40, 4, 2),
+        )
+        for t in triplets[:30]
+    ]
+    others = [*(t for t in triplets if t is not gone), *new]
+    moved = select_triplets(others, question, review=stood)
+    after = select_triplets(others, replace(question, edges=edges), review=stood)
+    assert moved.certificate.kept < after.certificate.kept == 5
+    assert after.certificate.edges == before.certificate.edges
+    assert moved.certificate.against
+    assert not after.certificate.against
+    with pytest.raises(VerificationError, match=r"quantile|edges"):
+        verify_triplets(others, after, question, review=stood)

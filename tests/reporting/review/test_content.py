@@ -106,6 +106,20 @@ def test_a_natural_synthetic_trial_names_the_model_that_rejects(
     assert [model for _, model in item(trial)["labels"]] == rejects
 
 
+def test_a_natural_pair_names_models_that_reject_where_they_are_known_to() -> None:
+    """PAIR's ranks disagree; of the scores a and b prefer SECOND both, c prefers NATURAL."""
+    agreeing = replace(PAIR, rank_1_model_2=0.1)
+    assert [model for _, model in item(PAIR)["labels"]] == ["a", "b"]
+    assert [model for _, model in item(agreeing)["labels"]] == ["", ""]
+    for other, rejects in (("b", ["", ""]), ("c", ["a", "c"])):
+        trial = Trial(
+            *("t", 1, Condition.NATURAL_CONTROVERSIAL, "a", other, NATURAL, SECOND),
+            *(Kind.NATURAL, Kind.NATURAL, "p"),
+        )
+        assert [model for _, model in item(trial, scores=SCORES)["labels"]] == rejects
+        assert [model for _, model in item(trial)["labels"]] == ["", ""]
+
+
 def test_trials_are_as_controversial_as_preferences_lie_apart() -> None:
     """a: -7 - -8 = 1; b: -4 - -5 = 1; so of a and c, whose difference is -2, 3 nats."""
     trial = Trial(

@@ -111,8 +111,8 @@ def test_the_datasheet_counts_triplets_and_their_controversiality(
 
 
 def test_the_datasheet_measures_lengths_and_frequencies(sheet: str, results: Path) -> None:
-    natural = (results / "natural.txt").read_text(encoding="utf-8").splitlines()
-    counts = Counter(word.lower() for sentence in natural for word in bare(sentence).split())
+    text = (results.parent / "corpus.txt").read_text(encoding="utf-8").splitlines()
+    counts = Counter(word.lower() for sentence in text for word in bare(sentence).split())
     millions = (counts.total() + len(counts)) / 1e6
 
     def zipf(sentence: str) -> float:  # van Heuven et al. (2014), Laplace's rule
@@ -139,6 +139,20 @@ def test_the_datasheet_measures_lengths_and_frequencies(sheet: str, results: Pat
         )
         cells = [f"{fmean(values):.2f} ({stdev(values):.2f})" for values in measures]
         assert stated[key] == [str(len(some)), *cells], key
+
+
+def test_all_pages_count_words_in_one_text_and_name_it(
+    sheet: str, section: str, results: Path
+) -> None:
+    summary = (results / "trials.csv.summary.md").read_text(encoding="utf-8")
+    for page in (sheet, section, summary):
+        assert "counted in corpus.txt" in page
+    # Sentences of catch trials serve once: their mean is that over trials
+    lines = table(sheet, "condition", "sentence", "number", "words", "characters", "frequency")
+    (of_sheet,) = (line[-1] for line in lines if line[:2] == ["catch", "natural"])
+    lines = table(summary, "condition", "measure", "sentence_1", "sentence_2", "difference")
+    (of_summary,) = (line[2] for line in lines if line[0] == "catch" and "Zipf" in line[1])
+    assert float(of_sheet.split()[0]) == pytest.approx(float(of_summary), abs=0.006)
 
 
 def test_the_datasheet_says_what_was_left_out_and_why(sheet: str, results: Path) -> None:
@@ -302,7 +316,10 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
     sizes = [r for r in rows(results / "trials.csv.power-sizes.csv") if r["scope"] == "overall"]
     planned = sizes[0]
     assert (planned["groups"], planned["participants_per_group"]) == ("3", "2")
-    for rate in ("first", "significantly_better", "shows_equivalence"):
+    for rate in (
+        *("first_low", "first_high", "significantly_better_low", "significantly_better_high"),
+        "shows_equivalence",
+    ):
         assert f"{100 * float(planned[rate]):.1f} %" in draft
     assert f"A difference of {float(planned['detectable_difference']):.3f} in accuracy" in draft
     # The study file leaves units, intervals and correction as they are by default
@@ -312,3 +329,21 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
     assert "percentiles" not in draft
     # 1 pair of models, and 2 models against the ceiling
     assert "3 contrasts will be tested" in draft
+
+
+def test_texts_of_a_study_of_choices_speak_of_no_confidence(study: Path) -> None:
+    change(study, ("groups = 3", 'groups = 3\nscale = "choice"'))
+    with chdir(study):
+        planned = StudyFacts(read_study("study.toml"))
+        draft = preregistration(planned).markdown()
+    assert "The choice of each trial" in draft
+    assert "how sure one is" not in draft
+    assert "osine" not in draft
+    run(study)
+    given = rows(study / "results" / "responses.csv")
+    assert {row["rating"] for row in given} == {"1", "2"}
+    with chdir(study):
+        section = methods(StudyFacts(read_study("study.toml"))).markdown()
+    assert f"gave {len(given):,} choices" in section
+    for text in (section, (study / "results" / "analysis" / "methods.md").read_text()):
+        assert "osine" not in text

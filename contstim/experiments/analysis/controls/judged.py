@@ -54,7 +54,7 @@ def judged(
         differences = differences_of([group.trials[c] for c in columns], features, feature)
         # (n_participants, n_columns) choices, +1 for sentence_2; their sum has the majority's sign,
         # and is 0 where people are divided evenly
-        votes = np.sign(group.ratings[:, columns] - 3.5).sum(axis=0)
+        votes = np.sign(group.preferences[:, columns]).sum(axis=0)
         preferred = np.sign(group.ratios[row, columns])
         for values in zip(preferred, np.sign(votes), differences, strict=True):
             yield JudgedTrial(*map(float, values))

@@ -183,7 +183,7 @@ def feature_shares(
             columns = columns_of(group.trials, conditions)
             trials = [group.trials[column] for column in columns]
             differences = differences_of(trials, features, feature)
-            chosen = np.sign(group.ratings[:, columns] - 3.5)
+            chosen = np.sign(group.preferences[:, columns])
             shares += [
                 _share(feature, name, False, differences * row)
                 for name, row in zip(group.participants, chosen, strict=True)

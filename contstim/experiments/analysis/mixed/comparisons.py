@@ -48,6 +48,7 @@ class FitSummary:
         trials_explained: by how much the variance of trials falls from the fit without models, as a
             share; nan where trials have no effect.
         ratings: how many.
+        sided: for how many of them it was recorded on which side the sentences were shown.
         participants: how many.
         trials: how many.
     """
@@ -59,6 +60,7 @@ class FitSummary:
     gain: float
     trials_explained: float
     ratings: int
+    sided: int
     participants: int
     trials: int
 
@@ -162,6 +164,7 @@ class MixedAnalysis:
                 fit.log_likelihood - self.empty.log_likelihood,
                 1 - fit.estimates.parameters.trials**2 / every if every > 0 else float("nan"),
                 fit.ratings,
+                fit.sided,
                 fit.participants,
                 fit.trials,
             )

@@ -2,11 +2,12 @@
 
     thresholds    flexible: each its own, as many as there are levels, less one
                   symmetric: 0 in the middle, the others mirrored: -t2 -t1 0 t1 t2
+                  (of choices there is the middle alone)
 
 Which sentence of a trial is called sentence_1 is a convention. With symmetric thresholds exchanging
-both sentences of a trial, which mirrors ratings and turns ratios, changes nothing of what trials
-and slopes say; with flexible ones the thresholds hold an intercept, which may follow the convention
-instead of people.
+the sentences of any trials, which mirrors ratings and turns ratios and sides, changes nothing; with
+flexible ones the thresholds hold an intercept, which depends on the convention and may take a part
+of what is the model's.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.mixed.links import Link
+    from contstim.scale import Scale
 
 _TOO_FAR = 30.0  # standard deviations of the noise, beyond which an estimate is on its way to ∞
 
@@ -59,12 +61,13 @@ class ThresholdScheme:
         return np.concatenate([[-np.inf], self.matrix @ estimated, [np.inf]])
 
 
-def threshold_scheme(kind: ThresholdKind, ratings: IntArray) -> ThresholdScheme:
+def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> ThresholdScheme:
     """Thresholds between the ratings that somebody gave; others are left out.
 
     Args:
         kind: symmetric or flexible.
-        ratings: all of them, 1 to 6.
+        ratings: all of them.
+        scale: of the ratings.
 
     Raises:
         InputError: all ratings are equal.
@@ -79,13 +82,13 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray) -> ThresholdScheme:
         names = [f"{low}|{high}" for low, high in pairwise(used)]
         levels = {rating: level for level, rating in enumerate(used)}
         return ThresholdScheme(tuple(names), np.eye(len(names)), levels, False)
-    # How sure a rating is of its sentence, 1 to 3: 4 5 6 for sentence_2, 3 2 1 for sentence_1. A
-    # degree that nobody used on either side is left out on both.
-    degrees = sorted({max(rating - 3, 4 - rating) for rating in used})
+    # How sure a rating is of its sentence, in steps from the middle: 4 5 6 for sentence_2, 3 2 1
+    # for sentence_1. A degree that nobody used on either side is left out on both.
+    degrees = sorted({abs(rating - scale.middle) for rating in used})
     n = len(degrees)
-    levels = {3 + degree: n + place for place, degree in enumerate(degrees)}
-    levels |= {4 - degree: n - 1 - place for place, degree in enumerate(degrees)}
-    names = [f"{3 + low}|{3 + high}" for low, high in pairwise(degrees)]
+    levels = {int(scale.middle + degree): n + place for place, degree in enumerate(degrees)}
+    levels |= {int(scale.middle - degree): n - 1 - place for place, degree in enumerate(degrees)}
+    names = [f"{scale.middle + low:g}|{scale.middle + high:g}" for low, high in pairwise(degrees)]
     mirrored = np.eye(n - 1)
     matrix = np.concatenate([-mirrored[::-1], np.zeros((1, n - 1)), mirrored])
     return ThresholdScheme(tuple(names), matrix, levels, True)
@@ -134,6 +137,13 @@ def fit_blocks(
     """
     problem = _Problem(link, scheme, blocks, trials_vary)
     require_overlap(scheme, blocks)
+    nothing = np.zeros(0)
+    if not problem.n_parameters:
+        # Choices without predictors and effects: both are as likely
+        _value, _gradient, likelihoods = problem(nothing)
+        return MixedEstimates(
+            problem.parameters(nothing), nothing, np.zeros((0, 0)), 0, likelihoods
+        )
     point = problem.climb()
     hessian = problem.second_derivatives(point)
     # BFGS stops close by; a step of Newton's method from there ends in the last digits.
@@ -187,7 +197,8 @@ class _Problem:
         self.n_ratings = sum(block.levels.size for block in blocks)
         self.n_thresholds = len(scheme.names)
         self.n_slopes = blocks[0].predictors.shape[1]
-        self._n_effects = blocks[0].effects.shape[1]
+        self._n_effects = blocks[0].effects.shape[2]
+        self.n_parameters = self.n_thresholds + self.n_slopes + self._n_effects + trials_vary
 
     def parameters(self, point: FloatArray) -> MixedParameters:
         """The vector's parts."""
@@ -299,6 +310,8 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     highest = np.concatenate([block.levels.max(axis=0) for block in blocks])
     values = np.concatenate([block.predictors for block in blocks])  # (n_trials, n_predictors)
     n_finite, n_slopes = len(scheme.matrix), values.shape[1]
+    if not n_slopes:
+        return  # thresholds alone separate nothing
     below, above = lowest < n_finite, highest > 0
     rows = np.concatenate(
         [

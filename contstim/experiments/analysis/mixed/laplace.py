@@ -2,10 +2,11 @@
 
 The hidden value of participant p and trial t is
 
-    eta[p, t] = x[t] · slopes + a[t] · u[p] + b · r[t],         u, r independent standard normal
+    eta[p, t] = x[t] · slopes + a[p, t] · u[p] + b · r[t],      u, r independent standard normal
 
-where a[t], (n_effects,), is 1 for an intercept and the ratios for slopes, times the participants'
-standard deviations, and b is the standard deviation of trials. Given u and r, ratings are
+where a[p, t], (n_effects,), is ±1 for a leaning towards a side, by the side on which the trial's
+sentences were shown, and the ratios for slopes, times the participants' standard deviations, and b
+is the standard deviation of trials. Given u and r, ratings are
 independent. The integral over all u and r is replaced by that of the normal density which fits at
 the mode (Tierney & Kadane 1986; as R's `ordinal::clmm` does):
 
@@ -43,8 +44,8 @@ class RatedBlock:
     Attributes:
         levels: (n_participants, n_trials), 0 to n_levels - 1.
         predictors: (n_trials, n_predictors), those with a fixed slope.
-        effects: (n_trials, n_effects), what a participant's effects are multiplied with: a column
-            of ones for an intercept, ratios for slopes; no column, no effects.
+        effects: (n_participants, n_trials, n_effects), what a participant's effects are multiplied
+            with: sides for a leaning, ratios for slopes; no effect where the last axis is empty.
     """
 
     levels: IntArray
@@ -131,15 +132,15 @@ def block_likelihood(
     value = (
         cells.log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials - 0.5 * curvature.log
     )
-    # z are the design vectors of a cell, (a[t], b); h = H⁻¹ z where its participant and its trial
-    # stand; spread = zᵀ H⁻¹ z, the variance of eta given the ratings.
+    # z are the design vectors of a cell, (a[p, t], b); h = H⁻¹ z where its participant and its
+    # trial stand; spread = zᵀ H⁻¹ z, the variance of eta given the ratings.
     h_people, h_trials, spread = curvature.cells()
     # How the log-determinant changes with eta, and what that does through the modes: a change of a
     # parameter moves the modes by H⁻¹ times what it adds to their gradient.
     towards = 0.5 * spread * cells.eta_3
     moved_people, moved_trials = curvature.solve(towards)
-    loadings = block.effects * parameters.participants  # a, (n_trials, n_effects)
-    moved = moved_people @ loadings.T + parameters.trials * moved_trials
+    loadings = block.effects * parameters.participants  # a, (n_participants, n_trials, n_effects)
+    moved = _in_cells(loadings, moved_people) + parameters.trials * moved_trials
     weights = -cells.eta_2
     by_eta = cells.eta + towards - weights * moved  # (n_participants, n_trials)
     by_upper = cells.upper + 0.5 * spread * cells.upper_eta_2 + cells.upper_eta * moved
@@ -150,9 +151,11 @@ def block_likelihood(
     thresholds = np.zeros(n_levels - 1)
     thresholds += np.bincount(levels, by_upper.ravel(), n_levels)[:-1]
     thresholds += np.bincount(levels, by_lower.ravel(), n_levels)[1:]
-    # Standard deviations stand in z itself: by z, and by what z does to eta, (n_trials, n_effects)
+    # Standard deviations stand in z itself: by z, and by what z does to eta, in every cell
     by_loading = (
-        by_eta.T @ people + cells.eta.T @ moved_people - np.einsum("pt,pte->te", weights, h_people)
+        by_eta[..., None] * people[:, None]
+        + cells.eta[..., None] * moved_people[:, None]
+        - weights[..., None] * h_people
     )
     by_trials = (by_eta.sum(axis=0) * trials + cells.eta.sum(axis=0) * moved_trials).sum()
     return BlockLikelihood(
@@ -160,7 +163,7 @@ def block_likelihood(
         modes,
         thresholds,
         block.predictors.T @ by_eta.sum(axis=0),
-        (block.effects * by_loading).sum(axis=0),
+        (block.effects * by_loading).sum(axis=(0, 1)),
         float(by_trials - (weights * h_trials).sum()),
         curvature.trial_variances,
         cells.log_prob.sum(axis=0) - 0.5 * trials**2 - 0.5 * curvature.log_trials,
@@ -176,11 +179,11 @@ def _find_modes(
     n_people, n_trials = block.levels.shape
     fixed = block.predictors @ parameters.slopes
     loadings = block.effects * parameters.participants
-    people = np.zeros((n_people, loadings.shape[1])) if start is None else start.participants
+    people = np.zeros((n_people, loadings.shape[2])) if start is None else start.participants
     trials = np.zeros(n_trials) if start is None else start.trials
 
     def at(people: FloatArray, trials: FloatArray) -> tuple[float, CellDerivatives]:
-        eta = fixed + people @ loadings.T + parameters.trials * trials
+        eta = fixed + _in_cells(loadings, people) + parameters.trials * trials
         cells = cell_derivatives(link, block.levels, eta, parameters.thresholds)
         density = cells.log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials
         return float(density), cells
@@ -190,7 +193,7 @@ def _find_modes(
         curvature = _Curvature(-cells.eta_2, loadings, parameters.trials)
         step_people, step_trials = curvature.solve(cells.eta, people, trials)
         # Twice what the quadratic that fits here promises: the gradient times the step
-        eta_step = step_people @ loadings.T + parameters.trials * step_trials
+        eta_step = _in_cells(loadings, step_people) + parameters.trials * step_trials
         gain = (cells.eta * eta_step).sum() - (people * step_people).sum() - trials @ step_trials
         size, ahead = 1.0, at(people + step_people, trials + step_trials)
         while gain > _NEAR and ahead[0] <= density and size > 1e-6:
@@ -202,6 +205,11 @@ def _find_modes(
             curvature = _Curvature(-cells.eta_2, loadings, parameters.trials)
             return BlockModes(people, trials), cells, curvature
     raise InputError("The effects of participants and trials have no likeliest values.")
+
+
+def _in_cells(loadings: FloatArray, people: FloatArray) -> FloatArray:
+    """a[p, t] · u[p], (n_participants, n_trials)."""
+    return (loadings @ people[:, :, None])[..., 0]
 
 
 class _Curvature:
@@ -216,7 +224,7 @@ class _Curvature:
 
     Args:
         weights: (n_participants, n_trials), minus the second derivatives by eta.
-        loadings: (n_trials, n_effects), a.
+        loadings: (n_participants, n_trials, n_effects), a.
         scale: the trials' standard deviation, b.
 
     Attributes:
@@ -228,9 +236,8 @@ class _Curvature:
 
     def __init__(self, weights: FloatArray, loadings: FloatArray, scale: float) -> None:
         n_people, n_trials = weights.shape
-        people = np.broadcast_to(loadings, (n_people, *loadings.shape))
-        trials = np.full((n_people, n_trials, 1), scale)
-        self._trials_retained = n_trials < n_people * loadings.shape[1]
+        people, trials = loadings, np.full((n_people, n_trials, 1), scale)
+        self._trials_retained = n_trials < n_people * loadings.shape[2]
         if self._trials_retained:
             weights, people, trials = weights.T, trials.swapaxes(0, 1), people.swapaxes(0, 1)
         # From here on z_k and z_e are the design vectors of the two factors.

@@ -42,15 +42,16 @@ class MixedSettings:
 
     Attributes:
         link: probit or logit.
-        thresholds: symmetric, so that exchanging the sentences of a trial changes no slope, or
-            flexible, as R's `clmm` has them by default.
-        people: whether participants differ in nothing, in their leaning towards sentence_2
-            (intercept), or also in how much they follow each model (slopes). Without slopes a
-            coefficient speaks of these participants, and its standard error is too small for
-            others. Intercept and slopes are independent.
+        thresholds: symmetric, so that it does not matter which sentence of a trial is sentence_1;
+            or flexible, as R's `clmm` has them by default, with which results depend on it.
+        people: none, so that participants differ in nothing; intercept, in their leaning towards
+            the side on which a sentence is shown; or slopes, also in how much they follow each
+            model. Without slopes a coefficient speaks of these participants, and its standard error
+            is too small for others. Intercept and slopes are independent. Ratings without a
+            recorded side have no leaning.
         items: whether trials differ beyond what the ratios say. A trial has one ratio of each
             model, so that a slope of its own cannot be told from its intercept.
-        scale: ratios in nats, an infinite one as large as the model's largest finite one, or their
+        ratios: in nats, an infinite one as large as the model's largest finite one, or their
             signed ranks among the trials, divided by the number of trials.
         level: of the intervals.
     """
@@ -59,7 +60,7 @@ class MixedSettings:
     thresholds: ThresholdKind = "symmetric"
     people: PeopleEffects = "slopes"
     items: bool = True
-    scale: RatioScale = "nats"
+    ratios: RatioScale = "nats"
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class MixedSettings:
             ("link", get_args(Link)),
             ("thresholds", get_args(ThresholdKind)),
             ("people", get_args(PeopleEffects)),
-            ("scale", get_args(RatioScale)),
+            ("ratios", get_args(RatioScale)),
         ):
             if getattr(self, name) not in allowed:
                 raise InputError(
@@ -122,7 +123,8 @@ class MixedVariance:
     Attributes:
         models: of the fit, joined by ` + `.
         factor: participants or trials.
-        effect: the intercept, or the model whose slope it is.
+        effect: the intercept (of participants: their leaning towards a side), or the model whose
+            slope it is.
         levels: how many participants or trials.
         standard_deviation: in the unit of the hidden value; of a slope, of a ratio of typical size.
         variance: its square.
@@ -182,6 +184,7 @@ class MixedFit:
         log_likelihood: by the Laplace approximation, nats.
         parameters: how many were estimated.
         ratings: how many.
+        sided: for how many of them it was recorded on which side the sentences were shown.
         participants: how many.
         trials: how many.
         estimates: those behind the rows, for predictors of unit size.
@@ -196,6 +199,7 @@ class MixedFit:
     log_likelihood: float
     parameters: int
     ratings: int
+    sided: int
     participants: int
     trials: int
     estimates: MixedEstimates
@@ -244,7 +248,9 @@ def fit_mixed(
 
     Ratios are log p(sentence_2) - log p(sentence_1). With several models each coefficient is what
     that model adds to the others; without any, thresholds and random effects alone are fitted.
-    The same likelihood, by the same approximation, as R's `ordinal::clmm` (Christensen 2019).
+    The same likelihood, by the same approximation, as R's `ordinal::clmm` (Christensen 2019). Of
+    choices, and of ratings of one degree of confidence, it is a binary probit (or logit) without an
+    intercept.
 
     Args:
         ratings: who rated what, and the models' log-probabilities.
@@ -270,7 +276,7 @@ def fit_mixed(
     if not rated.groups:
         raise InputError("There are no trials of these conditions to fit a mixed model to.")
     every = np.concatenate([group.ratings.ravel() for group in rated.groups])
-    scheme = threshold_scheme(settings.thresholds, every.astype(np.int64))
+    scheme = threshold_scheme(settings.thresholds, every.astype(np.int64), rated.scale)
     _require_variation(rated, settings)
     predictors = [_Predictor.of(rated, model, settings) for model in models]
     blocks = _blocks(rated, predictors, scheme, settings)
@@ -298,13 +304,20 @@ def _blocks(
             "are the same on every trial), so that no coefficient can be told from the rest. Leave "
             "models out."
         )
-    effects = {"none": ones[:, :0], "intercept": ones, "slopes": np.hstack([ones, values])}
-    level_of = np.array([scheme.level_of.get(rating, 0) for rating in range(7)])
+    last = rated.scale.answers[-1]
+    level_of = np.array([scheme.level_of.get(rating, 0) for rating in range(last + 1)])
     blocks, start = [], 0
     for group in rated.groups:
         rows = slice(start, start + len(group.trials))
         levels = level_of[group.ratings.astype(np.int64)]
-        blocks.append(RatedBlock(levels, values[rows], effects[settings.people][rows]))
+        # Positive towards the side on the left, where sentence_2 (1) or sentence_1 (-1) stood; 0
+        # where this is not known. Exchanging the sentences of a trial turns all that stands here.
+        sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]
+        slopes = np.broadcast_to(values[rows], (*levels.shape, len(predictors)))
+        leanings = sides[..., : settings.people != "none" and rated.sided > 0]
+        followings = slopes[..., : len(predictors) * (settings.people == "slopes")]
+        effects = np.concatenate([leanings, followings], axis=-1)
+        blocks.append(RatedBlock(levels, values[rows], effects))
         start = rows.stop
     return blocks
 
@@ -333,7 +346,11 @@ def _results(
     ]
     rows = zip(scheme.names, thresholds, errors[:n], strict=True)
     deviations = [("trials", "intercept", n_trials, parameters.trials)] * settings.items
-    of_people = zip(("intercept", *models), parameters.participants.tolist(), strict=False)
+    of_people = zip(
+        (*["intercept"] * (rated.sided > 0), *models),
+        parameters.participants.tolist(),
+        strict=False,
+    )
     deviations += [("participants", effect, people, deviation) for effect, deviation in of_people]
     return MixedFit(
         models,
@@ -344,6 +361,7 @@ def _results(
         estimates.log_likelihood,
         estimates.n_parameters,
         n_ratings,
+        rated.sided,
         people,
         n_trials,
         estimates,
@@ -378,7 +396,7 @@ class _Predictor:
                 f"{model} prefers neither sentence on any of {counted(len(ratios), 'trial')}: with "
                 "ties everywhere it predicts nothing. Leave it out."
             )
-        if settings.scale == "ranks":
+        if settings.ratios == "ranks":
             # Infinite ratios rank highest, so that none is capped
             ranks = signed_ranks(ratios) / len(ratios)
             typical = float(np.sqrt((ranks**2).mean()))

@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rivals
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
+from contstim.experiments.analysis.evaluation import ACCURACY, measures_of
 from contstim.experiments.analysis.outputs.bars import consistency_figure
 from contstim.experiments.analysis.outputs.scatter import scatter_figure
 from contstim.experiments.analysis.outputs.sureness import sureness_figure
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.run import Analysis
     from contstim.stimuli import Trial
 
@@ -71,9 +72,22 @@ def names_in_figures(analysis: Analysis) -> dict[str, str]:
     return dict(zip(models, short_names(models), strict=True))
 
 
+def shown(analysis: Analysis) -> list[Result]:
+    """What comes first: accuracy by condition and, over all trials, the last measure there is."""
+    overall = measures_of(analysis.ratings.scale)[-1]
+    return [
+        result
+        for result in analysis.results
+        if result.measure is (overall if result.scope is Scope.OVERALL else ACCURACY)
+    ]
+
+
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
     """The most consistent two models that some trial sets against each other."""
-    overall = {row.model: row.value for row in analysis.result(Scope.OVERALL, COSINE).models}
+    overall = {
+        row.model: row.value
+        for row in analysis.result(Scope.OVERALL, measures_of(analysis.ratings.scale)[-1]).models
+    }
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(overall[m] for m in pair), default=None)
 
@@ -94,11 +108,9 @@ def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
 
 def _consistency(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
     names = names_in_figures(analysis)
-    for result in analysis.results:
-        measure = COSINE if result.scope is Scope.OVERALL else ACCURACY
-        if result.measure is measure:
-            name = f"{measure.name}-{result.scope}"
-            yield name, consistency_figure(result, analysis.sampling.units, names)
+    for result in shown(analysis):
+        name = f"{result.measure.name}-{result.scope}"
+        yield name, consistency_figure(result, analysis.sampling.units, names)
 
 
 def _agreement(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.inference import CEILING
-from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.methods import methods_text
-from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures
+from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures, shown
 from contstim.experiments.analysis.outputs.sureness import (
     SURE,
     by_sureness,
     judged_trials,
     mean_reliability,
 )
-from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
+from contstim.experiments.analysis.scopes import DESCRIPTIONS
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import contamination_warnings
 from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
+from contstim.scale import Scale
 from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:
@@ -68,24 +67,17 @@ def report(
     return Report(title, parts, warning=analysis.origin.warning)
 
 
-def shown(analysis: Analysis) -> list[Result]:
-    """What comes first: accuracy by condition and, over all trials, the cosine."""
-    return [
-        result
-        for result in analysis.results
-        if result.measure is (COSINE if result.scope is Scope.OVERALL else ACCURACY)
-    ]
-
-
 def _preface(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> Iterator[Part]:
     """Who took part, and what a reader has to know before any result."""
     ratings, excluded = analysis.ratings, analysis.admission.excluded
     answers = sum(group.ratings.size for group in ratings.groups)
     people, groups = len(ratings.participants), len(ratings.groups)
     pairs = sum(len(group.trials) for group in ratings.groups)
+    is_choice = ratings.scale is Scale.CHOICE
     yield Paragraph(
         f"{counted(people, 'participant')} in {counted(groups, 'group')} gave "
-        f"{counted(answers, 'rating')} of {counted(pairs, 'sentence pair')}. Compared: "
+        f"{counted(answers, 'choice' if is_choice else 'rating')} of "
+        f"{counted(pairs, 'sentence pair')}. Compared: "
         f"{counted(len(ratings.models), 'model')}. Left out: "
         f"{counted(len(excluded), 'participant')}{':' if excluded else '.'}"
     )
@@ -114,8 +106,10 @@ def _preface(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> It
         )
         yield Paragraph(
             f"Trials whose scores contradict the roles of their models: {counts}. There a model "
-            "does not prefer the sentence that it should by the order of models and sentences. If "
-            "these are many, models may be exchanged, or the scores those of other models.",
+            "does not prefer the sentence that it should by the order of models and sentences, so "
+            "that natural pairs among them say nothing about which of their two models is right. "
+            "Unless they were selected so (select natural --agreeing), models may be exchanged, or "
+            "the scores those of other models.",
             note=True,
         )
     for caution in analysis.cautions:
@@ -130,7 +124,8 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     level = f"{analysis.sampling.level:.0%}"
     holm = analysis.sampling.correction == "holm"
     adjusted = "p (Holm)" if holm else "q"
-    header = ("model", result.measure.name, level, "ceiling", "to the ceiling", level, adjusted)
+    decided = _level_of_decisions(result, analysis)
+    header = ("model", result.measure.name, level, "ceiling", "to the ceiling", decided, adjusted)
     rows = []
     for row in sorted(result.models, key=lambda row: -row.value):
         to_ceiling = ("–", "–", "–")  # where the family has no such contrast
@@ -145,7 +140,18 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         rows.append((*mean, *to_ceiling, f"{row.n_trials:,}"))
     yield Table((*header, "trials"), rows)
     for test in result.comparisons[:1]:
-        yield Paragraph(f"{adjusted}: {test.test}; {test.correction}; {test.family}.", note=True)
+        about = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
+        if analysis.sampling.intervals == "corrected":
+            about += (
+                " Intervals of differences are at the level at which this family decides: a "
+                "difference is significant if and only if its interval leaves out 0."
+            )
+        else:
+            about += (
+                " Intervals are percentiles that belong to no test: a significant difference may "
+                "have one that contains 0."
+            )
+        yield Paragraph(about, note=True)
     notes = dict.fromkeys(interval.note for interval in result.intervals if interval.note)
     if notes:
         yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
@@ -163,9 +169,17 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
             )
             for test in pairs
         ]
-        columns = ("model", "less", "difference", level, adjusted, "verdict")
+        columns = ("model", "less", "difference", decided, adjusted, "verdict")
         about = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
         yield Details(about, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
+
+
+def _level_of_decisions(result: Result, analysis: Analysis) -> str:
+    """The level of the intervals of differences, such as 99.4%."""
+    sampling = analysis.sampling
+    if sampling.intervals == "percentile" or not result.comparisons:
+        return f"{sampling.level:.0%}"
+    return f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
 
 
 def _verdict(result: Result, units: str) -> str:
@@ -249,12 +263,13 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
 def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
     """How sure people are of each trial, by condition, and of which they are least and most."""
     judged = judged_trials(analysis.ratings)
+    middle = analysis.ratings.scale.middle
     yield Heading("How sure people are of each trial")
     yield Paragraph(
-        "The mean rating of a trial, drawn towards the middle of the scale by as much as is chance "
-        "(empirical Bayes, by condition). Reliability: the share of the variance of mean ratings "
-        "that is not chance. A trial that nobody is sure of cannot tell models apart. All trials "
-        "are in trials.csv.",
+        f"Answers are {analysis.ratings.scale.meaning}. The mean rating of a trial, drawn towards "
+        "the middle of the scale by as much as is chance (empirical Bayes, by condition). "
+        "Reliability: the share of the variance of mean ratings that is not chance. A trial that "
+        "nobody is sure of cannot tell models apart. All trials are in trials.csv.",
         note=True,
     )
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
@@ -285,7 +300,7 @@ def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
                 (
                     trial.trial_id if place == 0 else "",
                     (trial.sentence_1.text, trial.sentence_2.text)[place],
-                    f"{int(((rated > MIDDLE) == bool(place)).sum()):,} of {len(rated):,}",
+                    f"{int(((rated > middle) == bool(place)).sum()):,} of {len(rated):,}",
                     f"{(1 - reliability.sure_of_2, reliability.sure_of_2)[place]:.1%}",
                     _number(float(rated.mean()), 2) if place == 0 else "",
                     _number(reliability.shrunken_rating, 2) if place == 0 else "",

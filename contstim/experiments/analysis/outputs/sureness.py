@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.experiments.analysis.agreement import rated_trials
-from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.reliability import item_reliabilities
 from contstim.reporting.canvas import BLACK, BLUE, GREY, new_figure, widest
 from contstim.stimuli import Condition
@@ -51,7 +50,7 @@ def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial
     # Where likelihoods are equal to the last digit, the rating farther from the middle is surer
     return sorted(
         (row for trials in judged.values() for row in trials),
-        key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - MIDDLE)),
+        key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - row[0].scale.middle)),
     )
 
 
@@ -77,7 +76,7 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     across = max(3.4, widest(["  ".join(legend)]) - widest(names))
     figure = new_figure(0.6 + widest(names) + across + widest([heading]), 1.5 + 0.42 * len(judged))
     axes = figure.subplots()
-    axes.axvline(MIDDLE, color=BLACK, lw=0.6, ls=(0, (4, 3)))
+    axes.axvline(ratings.scale.middle, color=BLACK, lw=0.6, ls=(0, (4, 3)))
     for row, trials in enumerate(judged.values()):
         shrunken = np.array([reliability.shrunken_rating for *_, reliability in trials])
         sure = np.array([reliability.sureness >= SURE for *_, reliability in trials])
@@ -95,10 +94,13 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     axes.annotate(
         heading, (1.02, -0.75), xycoords=("axes fraction", "data"), va="center", style="italic"
     )
-    axes.set(xlim=(0.8, 6.2), ylim=(len(judged) - 0.4, -0.6))
-    axes.set_xticks(range(1, 7))
+    answers = ratings.scale.answers
+    first, last = answers[0], answers[-1]
+    margin = (last - first) / 25
+    axes.set(xlim=(first - margin, last + margin), ylim=(len(judged) - 0.4, -0.6))
+    axes.set_xticks(answers)
     axes.set_yticks(range(len(judged)), names)
-    axes.set_xlabel("shrunken mean rating (1: surely sentence 1, 6: surely sentence 2)")
+    axes.set_xlabel(f"shrunken mean rating ({first}: surely sentence 1, {last}: surely sentence 2)")
     figure.legend(
         handles=[
             Line2D([], [], marker="o", ls="", ms=4, mec=edge, mfc=face, label=label)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import read_json_object, read_toml, shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.gorilla.trials import FACTS
-from contstim.experiments.responses.table import SCALE
+from contstim.scale import Scale
 from contstim.tables import listed
 
 if TYPE_CHECKING:
@@ -149,11 +149,12 @@ def _check_names(where: str, given: Iterable[str], allowed: Iterable[str]) -> No
 
 def _value(name: str, value: object) -> Any:
     if name == "ratings":
+        answers = Scale.CONFIDENCE.answers  # those of choices are among them
         # To Python, true is a whole number too, and would pass for the rating 1.
-        if not isinstance(value, int) or isinstance(value, bool) or value not in SCALE:
+        if not isinstance(value, int) or isinstance(value, bool) or value not in answers:
             raise ValueError(
-                f"the rating {shortened(value)} is not a whole number from {SCALE[0]} to "
-                f"{SCALE[-1]}."
+                f"the rating {shortened(value)} is not a whole number from {answers[0]} to "
+                f"{answers[-1]}."
             )
         return value
     several = value if isinstance(value, list) else [value]

@@ -28,6 +28,7 @@ from contstim.experiments.platforms.jspsych.texts import (
 )
 from contstim.experiments.platforms.platform import Exported
 from contstim.files import write_text
+from contstim.reporting.report import Report
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def write_page(
     readme = Template("\n".join(part.read_text(encoding="utf-8") for part in parts))
     facts = {
         "folder": earlier.resolve().name,
-        "title": settings.title,
+        "heading": Report(settings.title, ()).markdown().strip(),
         "groups": len(groups),
         "pairs": max(map(len, groups.values())),
         "first": next(iter(groups)),

@@ -27,6 +27,7 @@ from contstim.experiments.platforms.jspsych.folder import (
 from contstim.experiments.platforms.jspsych.study import build_study
 from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
+from contstim.files import path_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,7 +82,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         files = sorted((at, path) for at, path in packed_files.items() if at not in stale)
         contents = {f"{name}/{at}": path.read_bytes() for at, path in files}
         contents[f"{name}.jas"] = json.dumps(about, indent=2).encode()
-        _pack(work / f"{name}.jzip", contents)
+        _pack(path_inside(work, f"{name}.jzip"), contents)
     remove_scripts(page, stale)
     archive = folder / f"{name}.jzip"
     return Exported(

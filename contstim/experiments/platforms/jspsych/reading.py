@@ -15,7 +15,8 @@ from contstim.documents import parse_json, read_text, shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.alignment import Imported, align
 from contstim.experiments.responses.recorded import RecordedAnswer, texts_of
-from contstim.experiments.responses.table import SIMULATED, UNKNOWN, mirrored, simulated_cell
+from contstim.experiments.responses.table import SIMULATED, UNKNOWN, simulated_cell
+from contstim.scale import Scale
 from contstim.tables import number, read_csv
 from contstim.wording import counted
 
@@ -42,11 +43,12 @@ def import_jspsych(
     Args:
         files: of one participant or many. A row with a trial_id is a trial; all others are left
             aside and counted. `left` says which of the trial's sentences stood left (1 or 2). The
-            rating is `rating`, 1 (sentence_1) … 6 (sentence_2), or follows from `response`, the
-            index from 0 of the button pressed, counted from the left; where a row has both they
-            must agree. Answers that the page gave by itself say so in `simulated`, which stays.
-            A participant is named under any of `PARTICIPANT`, else by the file. Answers that are
-            identical in all count once: a page that is reloaded may send an answer twice.
+            rating is `rating`, on the trials' scale from sentence_1 to sentence_2, or follows from
+            `response`, the index from 0 of the button pressed, counted from the left; where a row
+            has both they must agree. Answers that the page gave by itself say so in `simulated`,
+            which stays. A participant is named under any of `PARTICIPANT`, else by the file.
+            Answers that are identical in all count once: a page that is reloaded may send an answer
+            twice.
         trials: what was shown.
         settings: nothing.
 
@@ -106,7 +108,11 @@ def _answer(
         )
     # The button counts from the left, the stated rating from sentence_1.
     stated = _whole(where, row, "rating") or UNKNOWN
-    rating = stated if left == 1 else mirrored(stated)
+    trial = by_id.get(trial_id)
+    scale = (
+        trial.scale if trial else Scale.CONFIDENCE
+    )  # an unknown trial is named later, with others
+    rating = stated if left == 1 else scale.mirrored(stated)
     button = _whole(where, row, "response")
     if button is not None:
         if stated != UNKNOWN and rating != button + 1:
@@ -123,8 +129,7 @@ def _answer(
         rt_ms = float(number(time)) if time else math.nan
     except ValueError:
         raise InputError(f"{where}: {shortened(time)} under {time_name} is not a number.") from None
-    trial = by_id.get(trial_id)
-    texts = texts_of(trial) if trial else ("", "")  # an unknown trial is named later, with others
+    texts = texts_of(trial) if trial else ("", "")
     return RecordedAnswer(
         where,
         participant,

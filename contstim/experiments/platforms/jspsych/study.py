@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.platforms.jspsych.settings import SaveTo
+from contstim.experiments.platforms.lists import require_scale
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def build_study(
     browser does not go on with another version of the experiment.
 
     Raises:
-        InputError: there are no trials, or two with one identifier.
+        InputError: there are no trials, two with one identifier, or they ask for choices.
         SentenceError: a text has no words.
     """
     names = [trial.trial_id for trial in trials]
@@ -43,6 +44,7 @@ def build_study(
         raise InputError(
             "A page needs trials with an identifier each; these are none, or some share one."
         )
+    require_scale(trials)
     groups: dict[str, list[dict[str, Any]]] = {}
     # Sorted, so that the same trials in another order are the same version.
     for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import read_text, shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.table import SCALE
 from contstim.files import write_text
+from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.tables import number, parsed, read_csv
 
@@ -78,13 +78,13 @@ def _check_table(path: Path, name: str) -> None:
     if name == "examples.csv":
         for row, cell in enumerate(table["rating"], start=1):
             try:
-                is_rating = number(cell, whole=True) in SCALE
+                is_rating = number(cell, whole=True) in Scale.CONFIDENCE.answers
             except ValueError:
                 is_rating = False
             if not is_rating:
                 raise InputError(
                     f"{path}, row {row}: {shortened(cell)} under rating is not an answer; "
-                    "give 1 (very confident in sentence_1) to 6 (very confident in sentence_2)."
+                    f"give {Scale.CONFIDENCE.meaning}."
                 )
     if name == "labels.csv":
         with resources.as_file(_DEFAULTS / name) as file:

@@ -19,13 +19,16 @@ from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
 from contstim.experiments.responses.origin import ResponseOrigin, origin_of
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.experiments.responses.table import (
+    SCALE,
     SIMULATED,
     SIMULATED_NAME,
     UNKNOWN,
     Response,
     read_responses,
 )
-from contstim.options import Help
+from contstim.options import AnswerScale, Help
+from contstim.reporting.report import Paragraph, Report
+from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
@@ -42,22 +45,38 @@ _PLAIN: dict[str, str] = {
     "group": "The group of participants who saw the trial, from 1.",
     "model_1": "One of the two language models that the trial sets against each other.",
     "model_2": "The other one.",
-    "sentence_1": "The sentence that ratings of 1 to 3 prefer.",
-    "sentence_2": "The sentence that ratings of 4 to 6 prefer.",
+    "sentence_1": "The sentence that the lower half of ratings prefers.",
+    "sentence_2": "The sentence that the upper half of ratings prefers.",
     "source_id": "The pair or triplet that the trial was made of.",
     "participant": "A pseudonym of the participant.",
     "sentence": "A sentence, to which the scores of a row belong.",
 }
 
 
-def variable(name: str, *, model: bool = False) -> dict[str, Any]:
-    """The PropertyValue of a column; `model` where it holds a model's scores."""
+def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE) -> dict[str, Any]:
+    """The PropertyValue of a column.
+
+    Args:
+        name: of the column.
+        model: whether it holds a model's scores.
+        scale: of ratings.
+    """
     if model:
         return _value(
             name, f"Log-probability of the sentence under the model {name}.", unitText="nats"
         )
     if name in _PLAIN:
         return _value(name, _PLAIN[name])
+    if name == "rating":
+        description = (
+            "1: sentence_1 was chosen, 2: sentence_2 was"
+            if scale is Scale.CHOICE
+            else "1: very confident that sentence_1 is likelier, to 6: very confident that "
+            "sentence_2 is"
+        )
+        description += ", whatever side each was on. Empty where none was given."
+        first, last = scale.answers[0], scale.answers[-1]
+        return _value(name, description, minValue=first, maxValue=last)
     return _MEASURED[name]
 
 
@@ -71,13 +90,6 @@ _MEASURED = {
     ),
     "kind_1": _value("kind_1", "Where sentence_1 comes from.", valueReference=list(map(str, Kind))),
     "kind_2": _value("kind_2", "Where sentence_2 comes from.", valueReference=list(map(str, Kind))),
-    "rating": _value(
-        "rating",
-        "1: very confident that sentence_1 is likelier, to 6: very confident that sentence_2 is, "
-        "whatever side each was on. Empty where none was given.",
-        minValue=1,
-        maxValue=6,
-    ),
     "left": _value(
         "left",
         "The sentence that was shown left, 1 or 2. Empty where not recorded.",
@@ -95,7 +107,7 @@ _MEASURED = {
     "rt_ms": _value("rt_ms", "Reaction time. Empty where not recorded.", unitText="ms"),
 }
 
-COLUMNS = frozenset((*_PLAIN, *_MEASURED))
+COLUMNS = frozenset((*_PLAIN, *_MEASURED, "rating"))
 """The columns of stimuli and responses, and `sentence` of scores."""
 
 
@@ -122,6 +134,7 @@ class PsychDsSettings:
 
     responses: Annotated[Path | None, Help("What people answered.")] = None
     scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
+    scale: AnswerScale = None
     name: Annotated[str, Help("The name of the data set.")] = "contstim"
     description: Annotated[str, Help("What it holds, in a sentence.")] = ""
     authors: Annotated[tuple[str, ...], Help("Who made it; repeatable.", flag="--author")] = ()
@@ -158,7 +171,9 @@ def export_psych_ds(
         trials,
         out,
         Description(settings.name, settings.description, settings.authors, settings.licence),
-        responses=() if settings.responses is None else read_responses(settings.responses),
+        responses=()
+        if settings.responses is None
+        else read_responses(settings.responses, trials, scale=settings.scale),
         scores=None if settings.scores is None else ScoreTable.read(settings.scores),
         keep_names=settings.keep_names,
         simulated=settings.simulated,
@@ -220,12 +235,13 @@ def write_psych_ds(
         folder.rows(f"data/study-{study}_description-{what}_data.csv", rows, list(rows[0]))
     # Every column of any table is described once, whichever tables have it.
     columns = dict.fromkeys(name for rows in tables.values() for name in rows[0])
-    metadata = _metadata(about, origin, [variable(name, model=name in models) for name in columns])
+    scale = responses[0].scale if responses else Scale.CONFIDENCE
+    variables = [variable(name, model=name in models, scale=scale) for name in columns]
+    metadata = _metadata(about, origin, variables)
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
         template("psych_ds.md"),
-        title=metadata["name"],
-        description=metadata["description"],
+        head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
         tables="\n".join(f"* {what}: {counted(len(rows), 'row')}" for what, rows in tables.items()),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
@@ -287,7 +303,9 @@ def _numbered(responses: Sequence[Response]) -> list[Response]:
 def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
     """The fields of a row; texts escaped, unknown numbers empty."""
     cells: dict[str, Any] = {}
-    for name in (field.name for field in fields(row) if simulated or field.name != SIMULATED):
+    # The scale is told with the description of the ratings
+    left_out = {SCALE} if simulated else {SCALE, SIMULATED}
+    for name in (field.name for field in fields(row) if field.name not in left_out):
         value = cells[name] = getattr(row, name)
         if isinstance(value, str | Sentence):
             cells[name] = escape_formula(str(value), NO_BREAK_SPACE)

@@ -32,7 +32,8 @@ numbers <- function(table, columns) {
 accuracies <- numbers(accuracies, c("accuracy", "lower_ceiling", "upper_ceiling"))
 mixed <- numbers(mixed, c("log_likelihood", "estimate", "standard_error"))
 
-ratings$chosen <- sign(ratings$rating - 3.5)  # 1 for sentence_2, -1 for sentence_1
+middle <- 3.5  # of the scale: above it ratings prefer sentence_2
+ratings$chosen <- sign(ratings$rating - middle)  # 1 for sentence_2, -1 for sentence_1
 of_first <- ratings$kind_1 == "synthetic_1" | ratings$kind_2 == "synthetic_1"
 ratings$accepts <- ifelse(of_first, ratings$model_2, ratings$model_1)
 ratings$rejects <- ifelse(of_first, ratings$model_1, ratings$model_2)
@@ -146,7 +147,10 @@ for (row in which(mixed$note != "")) {
   cat("no mixed model of ", mixed$model[row], ": ", mixed$note[row], "\n", sep = "")
 }
 tested <- ratings[ratings$condition != "catch", ]  # catch trials say nothing of models
-tested$ordered <- factor(tested$rating, ordered = TRUE)
+# Which sentence is sentence_1 must not matter: people lean towards the side on which a sentence
+# was shown (1: sentence_2 was on the left), where it was recorded (0: it was not)
+tested$side <- c("1" = -1, "2" = 1)[tested$left]
+tested$side[is.na(tested$side)] <- 0
 
 # A ratio of unit size; an infinite one is as large as the largest finite one
 predictor <- function(model) {
@@ -156,35 +160,62 @@ predictor <- function(model) {
   # Every trial counts once, however many people rated it
   x / sqrt(mean(x[!duplicated(tested$trial_id)]^2))
 }
-# Symmetric thresholds: no side is sentence_1. Where a rating was never given, clmm cannot have them
-symmetric <- if (length(unique(tested$rating)) == 6) "symmetric2" else "flexible"
+# Thresholds are symmetric. clmm needs both of 1 and 6, 2 and 5, 3 and 4 for that: where one of them
+# was never given, a row with next to no weight holds its place
+never <- setdiff(2 * middle - tested$rating, tested$rating)
+weights <- rep(c(1, 1e-9), c(nrow(tested), length(never)))
+with_never <- function(rows) {
+  rows <- rows[c(seq_len(nrow(rows)), rep(1, length(never))), ]
+  rows$rating[weights < 1] <- never
+  rows$ordered <- factor(rows$rating, ordered = TRUE)
+  rows
+}
+
+# Of choices, and of ratings of one degree only, the middle is the only threshold: these are logistic
+# models, whose likelihood lme4 approximates as contstim does (of a probit it does not)
+two_answers <- length(unique(abs(tested$rating - middle))) == 1
+tested$second <- as.integer(tested$chosen > 0)
+package <- if (two_answers) "lme4" else "ordinal"
 
 comparison <- data.frame()
-if (nrow(fitted) > 0 && !requireNamespace("ordinal", quietly = TRUE)) {
-  cat('no mixed models of ratings: install.packages("ordinal")\n')
+if (nrow(fitted) > 0 && !requireNamespace(package, quietly = TRUE)) {
+  cat('no mixed models: install.packages("', package, '")\n', sep = "")
 } else if (nrow(fitted) > 0) {
-  # People may lean towards a sentence and follow a model more or less; trials differ
-  formula <- ordered ~ x + (1 | participant) + (0 + x | participant) + (1 | trial_id)
+  # People may lean towards a side and follow a model more or less; trials differ
+  formula <- ordered ~ x + (0 + side | participant) + (0 + x | participant) + (1 | trial_id)
+  unsided <- sum(tested$side == 0)
+  if (unsided == nrow(tested)) formula <- ordered ~ x + (0 + x | participant) + (1 | trial_id)
+  if (unsided > 0) {
+    cat(sprintf("\n%d of %d ratings have no side (column left): no leaning of people towards a side",
+                unsided, nrow(tested)), "is estimated there\n")
+  }
   for (row in seq_len(nrow(fitted))) {
     ours <- fitted[row, ]
     tested$x <- predictor(ours$model)
-    model <- try(suppressWarnings(ordinal::clmm(
-      formula, data = tested, link = "probit", threshold = symmetric)), silent = TRUE)
+    model <- try(suppressMessages(suppressWarnings(if (two_answers) {
+      lme4::glmer(as.formula(paste("second ~ 0 + x +", effects)), data = tested,
+                  family = binomial)
+    } else {
+      ordinal::clmm(formula, data = with_never(tested), weights = weights, link = "probit",
+                    threshold = "symmetric2")
+    })), silent = TRUE)
     if (inherits(model, "try-error")) {
-      cat("clmm could not fit ", ours$model, ": ", model, "\n", sep = "")
+      cat("R could not fit ", ours$model, ": ", model, "\n", sep = "")
       next
     }
-    errors <- suppressWarnings(try(sqrt(diag(vcov(model)))[["x"]], silent = TRUE))
+    errors <- suppressWarnings(try(sqrt(vcov(model)["x", "x"]), silent = TRUE))
     comparison <- rbind(comparison, data.frame(
       model = ours$model, log_likelihood_contstim = ours$log_likelihood,
       log_likelihood_R = as.numeric(logLik(model)), estimate_contstim = ours$estimate,
-      estimate_R = coef(model)[["x"]], standard_error_contstim = ours$standard_error,
+      estimate_R = if (two_answers) lme4::fixef(model)[["x"]] else coef(model)[["x"]],
+      standard_error_contstim = ours$standard_error,
       standard_error_R = if (inherits(errors, "try-error")) NA else errors))
   }
 }
 if (nrow(comparison) > 0) {
   comparison <- comparison[order(-comparison$log_likelihood_R), ]
-  cat("\nordinal mixed models (probit), the effect of a ratio of typical size\n")
+  cat("\nmixed models (", if (two_answers) "logit" else "probit",
+      "), the effect of a ratio of typical size\n", sep = "")
   print(comparison, digits = 6, row.names = FALSE)
   by_contstim <- comparison$model[order(-comparison$log_likelihood_contstim)]
   cat(sprintf("\nmixed models: %s order of models\n",
@@ -196,15 +227,16 @@ if (nrow(comparison) > 0) {
   # The same question of choices alone, and the best model by full Bayesian inference
   best <- comparison$model[1]
   tested$x <- predictor(best)
-  tested$second <- as.integer(tested$chosen > 0)
-  if (requireNamespace("lme4", quietly = TRUE)) {
+  if (requireNamespace("lme4", quietly = TRUE) && !two_answers) {
     choices <- try(suppressMessages(suppressWarnings(lme4::glmer(
-      second ~ 0 + x + (1 | participant) + (0 + x | participant) + (1 | trial_id),
-      data = tested, family = binomial))), silent = TRUE)
+      update(formula, second ~ 0 + .), data = tested, family = binomial,
+      control = lme4::glmerControl(optimizer = "bobyqa")))), silent = TRUE)
     cat("\nchoices on the ratios of ", best, " (lme4::glmer, log odds)\n", sep = "")
     if (inherits(choices, "try-error")) cat(choices) else print(summary(choices)$coefficients)
   }
-  if (requireNamespace("brms", quietly = TRUE)) {
+  if (requireNamespace("brms", quietly = TRUE) && !two_answers) {
+    # Its thresholds are flexible, and so depend on which sentence is sentence_1
+    tested$ordered <- factor(tested$rating, ordered = TRUE)
     bayes <- brms::brm(formula, data = tested, family = brms::cumulative("probit"), seed = 1)
     print(bayes)
   }

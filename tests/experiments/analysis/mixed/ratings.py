@@ -32,7 +32,7 @@ def draw(
         trials: of each group.
         slopes: of models a, b, …, per nat; ratios have a standard deviation of 20 nats.
         spread: of trials beyond the ratios.
-        leaning: of people, towards sentence_2.
+        leaning: of people, towards the sentence shown left.
         following: of people's slopes, as a share of the slope.
     """
     rng = np.random.default_rng(seed)
@@ -40,15 +40,19 @@ def draw(
     for number in range(1, groups + 1):
         ratios = rng.normal(0, 20, (len(slopes), trials))
         each = np.array(slopes) * (1 + following * rng.normal(size=(people, len(slopes))))
-        hidden = each @ ratios + rng.normal(0, leaning, (people, 1)) + rng.normal(0, spread, trials)
+        left = np.random.default_rng([seed, number]).choice([1.0, 2.0], (people, trials))
+        towards_2 = rng.normal(0, leaning, (people, 1)) * (2 * left - 3)
+        hidden = each @ ratios + towards_2 + rng.normal(0, spread, trials)
         hidden = hidden + rng.normal(size=hidden.shape)
         rated = np.searchsorted(THRESHOLDS, hidden).astype(np.float64)
-        made.append(group(number, 1 + rated, ratios))
+        made.append(group(number, 1 + rated, ratios, left))
     return Ratings(tuple("abcdefghi"[: len(slopes)]), tuple(made))
 
 
-def group(number: int, ratings: FloatArray, ratios: FloatArray) -> GroupRatings:
-    """A group of random pairs; sentence_1 has the log-probability -100."""
+def group(
+    number: int, ratings: FloatArray, ratios: FloatArray, left: FloatArray | None = None
+) -> GroupRatings:
+    """A group of random pairs; sentence_1 has the log-probability -100; no sides, if not given."""
     people, trials = ratings.shape
     log_probs = np.stack([np.full(ratios.shape, -100.0), -100.0 + ratios], axis=-1)
     return GroupRatings(
@@ -70,5 +74,6 @@ def group(number: int, ratings: FloatArray, ratios: FloatArray) -> GroupRatings:
         ),
         tuple(f"g{number}p{n}" for n in range(people)),
         ratings,
+        np.zeros(ratings.shape) if left is None else left,
         log_probs,
     )

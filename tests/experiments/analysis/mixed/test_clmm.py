@@ -17,9 +17,10 @@ suppressMessages(library(ordinal))
 d <- read.csv("ratings.csv")
 d$rating <- factor(d$rating, ordered = TRUE)
 for (case in list(
-  list("flexible", "probit", rating ~ a + (1 | person) + (1 | trial)),
-  list("symmetric2", "logit", rating ~ a + b + (1 | person) + (1 | trial)),
-  list("symmetric2", "probit", rating ~ a + (1 | person) + (0 + a | person) + (1 | trial))
+  list("flexible", "probit", rating ~ a + (0 + side | person) + (1 | trial)),
+  list("symmetric2", "logit", rating ~ a + b + (0 + side | person) + (1 | trial)),
+  list("symmetric2", "probit",
+       rating ~ a + (0 + side | person) + (0 + a | person) + (1 | trial))
 )) {
   m <- clmm(case[[3]], data = d, link = case[[2]], threshold = case[[1]])
   deviations <- unlist(lapply(VarCorr(m), function(v) attr(v, "stddev")))
@@ -48,12 +49,13 @@ def by_r(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[float]
         pytest.skip("R has no package ordinal")
     with (folder / "ratings.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["person", "trial", "rating", "a", "b"])
+        writer.writerow(["person", "trial", "rating", "side", "a", "b"])
         for group in RATINGS.groups:
-            for person, row in zip(group.participants, group.ratings, strict=True):
-                for trial, rating, ratios in zip(group.trials, row, group.ratios.T, strict=True):
+            columns = [trial.trial_id for trial in group.trials], group.ratios.T
+            for person, *rows in zip(group.participants, group.ratings, group.left, strict=True):
+                for rating, left, trial, ratios in zip(*rows, *columns, strict=True):
                     # Of about unit size, which clmm needs
-                    writer.writerow([person, trial.trial_id, int(rating), *ratios / 20])
+                    writer.writerow([person, trial, int(rating), 2 * left - 3, *ratios / 20])
     (folder / "fit.R").write_text(PROGRAM)
     done = subprocess.run(
         [program, "fit.R"], cwd=folder, capture_output=True, text=True, check=True

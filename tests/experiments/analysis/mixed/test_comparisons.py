@@ -69,7 +69,7 @@ def test_models_with_the_same_ratios_fit_alike() -> None:
     ratings = draw(13)
     same = Ratings(
         ratings.models,
-        tuple(group(g.number, g.ratings, g.ratios[[0, 0]]) for g in ratings.groups),
+        tuple(group(g.number, g.ratings, g.ratios[[0, 0]], g.left) for g in ratings.groups),
     )
     (row,) = compare_mixed(same).comparisons
     assert (row.difference, row.p_value) == (0, 1)

@@ -21,8 +21,11 @@ SHAPES = [(4, 7, 2), (7, 3, 2), (3, 5, 1), (5, 3, 0), (3, 3, 3)]
 def block(seed: int, people: int, trials: int, effects: int) -> RatedBlock:
     rng = np.random.default_rng(seed)
     predictors = rng.normal(size=(trials, 2))
-    z = np.hstack([np.ones((trials, 1)), predictors])[:, :effects]
-    return RatedBlock(rng.integers(0, 4, (people, trials)), predictors, z)
+    levels = rng.integers(0, 4, (people, trials))
+    sides = rng.choice([-1.0, 0.0, 1.0], (people, trials, 1))
+    slopes = np.broadcast_to(predictors, (people, trials, 2))
+    effects_of_cells = np.concatenate([sides, slopes], axis=-1)[..., :effects]
+    return RatedBlock(levels, predictors, effects_of_cells)
 
 
 def unpacked(vector: FloatArray) -> MixedParameters:
@@ -43,7 +46,8 @@ def test_it_is_the_normal_density_at_the_mode(people: int, trials: int, effects:
     def joint(effects_and_trials: FloatArray) -> float:
         u = effects_and_trials[: people * effects].reshape(people, effects)
         r = effects_and_trials[people * effects :]
-        eta = rated.predictors @ parameters.slopes + u @ loadings.T + parameters.trials * r
+        eta = rated.predictors @ parameters.slopes + parameters.trials * r
+        eta = eta + np.einsum("pe,pte->pt", u, loadings)
         upper = parameters.thresholds[rated.levels + 1] - eta
         lower = parameters.thresholds[rated.levels] - eta
         prior = 0.5 * (effects_and_trials**2).sum()

@@ -10,8 +10,8 @@ import pytest
 
 from contstim.arrays import FloatArray
 from contstim.errors import InputError
-from contstim.experiments.analysis.mixed import MixedSettings, fit_mixed
-from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings, subset
 from contstim.stimuli import Condition
 from tests.experiments.analysis.mixed.ratings import draw, group
 
@@ -36,25 +36,67 @@ def test_planted_effects_are_recovered() -> None:
     assert (fit.ratings, fit.participants, fit.trials) == (2_880, 72, 240)
 
 
-@pytest.mark.parametrize("people", ["none", "intercept"])
-def test_exchanging_the_sentences_of_trials_turns_ratings_and_ratios(people: str) -> None:
-    """Property: all trials at once may be turned, or any where people have no leaning."""
-    ratings = draw(5)
-    settings = MixedSettings(people=people)  # type: ignore[arg-type]
-    rng = np.random.default_rng(1)
+def turned(ratings: Ratings, seed: int) -> Ratings:
+    """The sentences of half the trials exchanged, with their ratings and sides."""
+    rng = np.random.default_rng(seed)
 
     def turn(each: GroupRatings) -> GroupRatings:
-        turned = rng.random(len(each.trials)) < (0.5 if people == "none" else 2)
+        some = rng.random(len(each.trials)) < 0.5
         return replace(
             each,
-            ratings=np.where(turned, 7 - each.ratings, each.ratings),
-            log_probs=np.where(turned[:, None], each.log_probs[..., ::-1], each.log_probs),
+            ratings=np.where(some, 7 - each.ratings, each.ratings),
+            left=np.where(some & (each.left > 0), 3 - each.left, each.left),
+            log_probs=np.where(some[:, None], each.log_probs[..., ::-1], each.log_probs),
         )
 
-    before, after = (fit_mixed(each, ["a"], settings) for each in (ratings, changed(ratings, turn)))
-    assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
-    assert after["a"].estimate == pytest.approx(before["a"].estimate, rel=1e-5)
-    assert after["a"].standard_error == pytest.approx(before["a"].standard_error, rel=1e-5)
+    return changed(ratings, turn)
+
+
+def unsided(share: float) -> Callable[[GroupRatings], GroupRatings]:
+    """Sides that were not recorded, in a share of each person's trials."""
+    return lambda each: replace(
+        each, left=np.where(np.linspace(0, 1, len(each.trials)) < share, 0, each.left)
+    )
+
+
+@pytest.mark.parametrize("ratios", ["nats", "ranks"])
+@pytest.mark.parametrize("people", ["none", "intercept", "slopes"])
+@pytest.mark.parametrize("without", [0.0, 0.3, 2.0])
+def test_it_does_not_matter_which_sentence_is_the_first(
+    without: float, people: str, ratios: str
+) -> None:
+    """Property: any trials may be turned. People lean much, and all ratios begin above zero."""
+    ratings = changed(draw(5, leaning=0.8), unsided(without))
+    oriented = changed(
+        ratings,
+        lambda each: replace(
+            each,
+            ratings=np.where(each.ratios[0] < 0, 7 - each.ratings, each.ratings),
+            left=np.where((each.ratios[0] < 0) & (each.left > 0), 3 - each.left, each.left),
+            log_probs=np.where(
+                (each.ratios[0] < 0)[:, None], each.log_probs[..., ::-1], each.log_probs
+            ),
+        ),
+    )
+    settings = MixedSettings(people=people, ratios=ratios)  # type: ignore[arg-type]
+    before, *others = (
+        compare_mixed(each, settings) for each in (oriented, ratings, turned(oriented, 1))
+    )
+    for after in others:
+        for name, table in before.tables().items():
+            for column, cells in table.items():
+                assert after.tables()[name][column] == pytest.approx(cells, abs=1e-6), name
+
+
+def test_leanings_are_towards_a_side_and_told_where_sides_are_recorded() -> None:
+    ratings = draw(11, groups=3, people=10, trials=30, leaning=0.6)
+    for share, sided in ((0.0, 900), (0.5, 450), (2.0, 0)):
+        fit = fit_mixed(changed(ratings, unsided(share)), ["a"])
+        deviations = {(row.factor, row.effect): row.standard_deviation for row in fit.variances}
+        assert fit.sided == sided
+        assert (("participants", "intercept") in deviations) == (sided > 0)
+        if sided:
+            assert deviations["participants", "intercept"] == pytest.approx(0.6, rel=0.35)
 
 
 def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> None:
@@ -68,6 +110,7 @@ def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> N
             trials=tuple(each.trials[n] for n in trials),
             participants=tuple(each.participants[n] for n in people),
             ratings=each.ratings[np.ix_(people, trials)],
+            left=each.left[np.ix_(people, trials)],
             log_probs=1000 * each.log_probs[:, trials],
         )
 
@@ -82,9 +125,7 @@ def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> N
 def test_trials_are_drawn_towards_zero_by_as_much_as_is_uncertain() -> None:
     """Few people leave more uncertain than many, and the estimates scatter less."""
     many = draw(7, groups=1, people=40, trials=30, leaning=0.0)
-    few = changed(
-        many, lambda g: replace(g, participants=g.participants[:3], ratings=g.ratings[:3])
-    )
+    few = without_people(3)(many)
     settings = MixedSettings(people="none")
     sure, unsure = (fit_mixed(each, [], settings).trial_effects for each in (many, few))
     assert all(a.standard_error < b.standard_error for a, b in zip(sure, unsure, strict=True))
@@ -116,7 +157,7 @@ def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> No
     assert row.estimate == pytest.approx(
         fit_mixed(changed(ratings, capped), ["a"])["a"].estimate, rel=1e-6
     )
-    ranked = MixedSettings(scale="ranks")
+    ranked = MixedSettings(ratios="ranks")
     cubed = changed(ratings, lambda g: replace(g, log_probs=(g.log_probs + 100) ** 3))
     # Ranks do not change where ratios are stretched, nor do infinite ones need a cap
     assert fit_mixed(cubed, ["a"], ranked)["a"].estimate == pytest.approx(
@@ -136,12 +177,18 @@ def test_ratings_that_nobody_gave_are_left_out() -> None:
 def without_people(keep: int) -> Callable[[Ratings], Ratings]:
     return lambda ratings: changed(
         ratings,
-        lambda g: replace(g, participants=g.participants[:keep], ratings=g.ratings[:keep]),
+        lambda g: replace(
+            g, participants=g.participants[:keep], ratings=g.ratings[:keep], left=g.left[:keep]
+        ),
     )
 
 
 def first_group(ratings: Ratings) -> Ratings:
     return Ratings(ratings.models, ratings.groups[:1])
+
+
+def first_trials(ratings: Ratings) -> Ratings:
+    return subset(ratings, [np.arange(len(g.trials)) < 1 for g in ratings.groups])
 
 
 def rated(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], Ratings]:
@@ -150,7 +197,8 @@ def rated(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], R
 
 def ratios(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], Ratings]:
     return lambda ratings: changed(
-        ratings, lambda g: group(g.number, g.ratings, np.broadcast_to(values(g), g.ratios.shape))
+        ratings,
+        lambda g: group(g.number, g.ratings, np.broadcast_to(values(g), g.ratios.shape), g.left),
     )
 
 
@@ -176,22 +224,12 @@ BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
     ),
     "one person a group": (without_people(1), MixedSettings(), "No trial was rated by two people"),
     "one trial": (
-        lambda r: changed(
-            first_group(r),
-            lambda g: replace(
-                g, trials=g.trials[:1], ratings=g.ratings[:, :1], log_probs=g.log_probs[:, :1]
-            ),
-        ),
+        lambda r: first_trials(first_group(r)),
         MixedSettings(people="none"),
         "trials vary cannot be told from 1 trial",
     ),
     "one trial a group": (
-        lambda r: changed(
-            r,
-            lambda g: replace(
-                g, trials=g.trials[:1], ratings=g.ratings[:, :1], log_probs=g.log_probs[:, :1]
-            ),
-        ),
+        first_trials,
         MixedSettings(),
         "Everybody rated one trial",
     ),

@@ -1,0 +1,137 @@
+"""Two-choice experiments as a user runs them: from the design to the analysis."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.experiments.responses import Response, read_responses, write_responses
+from contstim.scale import Scale
+from contstim.scores import ScoreTable
+from contstim.stimuli import Condition, read_stimuli, read_trials
+from tests.cli.running import run, succeed
+from tests.experiments.stimuli import natural
+
+TABLES = "--trials trials.csv --responses responses.csv --scores scores.csv".split()
+DESIGN = (
+    "design --sentences natural.txt --groups 2 --random-per-group 12 --catch-per-group 3".split()
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("choices")
+    (folder / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural(60)))
+    succeed(folder, *DESIGN, "--scale", "choice", "--out", "trials.csv")
+    sentences = tuple(read_stimuli(folder / "trials.csv"))
+    log_probs = -np.random.default_rng(1).gamma(9, 4, (len(sentences), 2))
+    ScoreTable(sentences, ("truth", "rival"), log_probs).write(folder / "scores.csv")
+    arguments = "--model truth --participants 10 --noise 5 --out responses.csv".split()
+    succeed(folder, "simulate", *TABLES[:2], *TABLES[4:], *arguments)
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "study")
+
+
+def scale_in(path: Path) -> str:
+    return str(json.loads(Path(f"{path}.meta.json").read_text())["scale"])
+
+
+def test_a_design_for_choices_is_followed_to_the_end(folder: Path) -> None:
+    assert scale_in(folder / "trials.csv") == scale_in(folder / "responses.csv") == "choice"
+    ratings = [response.rating for response in read_responses(folder / "responses.csv")]
+    assert set(ratings) == {1, 2}
+    said = succeed(folder, "analyze", *TABLES, "--out", "results")
+    assert "overall" in said
+    with (folder / "results" / "tables" / "models.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["measure"] for row in rows} == {"accuracy"}
+    values = {row["model"]: float(row["value"]) for row in rows if row["scope"] == "random-natural"}
+    assert values["truth"] > 0.75 > values["rival"] > 0.2
+    assert scale_in(folder / "results" / "report.html") == "choice"
+    succeed(folder, "review", "trials.csv", "--responses", "responses.csv", "--out", "r.html")
+    data = "--trials trials.csv --responses responses.csv --simulated --out data".split()
+    succeed(folder, "export", "psych-ds", *data)
+    described = json.loads((folder / "data" / "dataset_description.json").read_text())
+    (rating,) = (v for v in described["variableMeasured"] if v["name"] == "rating")
+    assert (rating["minValue"], rating["maxValue"]) == (1, 2)
+    succeed(folder, "export", "csv", "--trials", "trials.csv", "--out", "plain")
+    readme = (folder / "plain" / "README.md").read_text()
+    assert "with two buttons" in readme
+    assert "three less the" in readme
+    assert "confident" not in readme
+
+
+@pytest.mark.parametrize("platform", ["jspsych", "pcibex", "psychopy", "gorilla", "qualtrics"])
+def test_pages_that_ask_for_confidence_refuse_it(folder: Path, platform: str) -> None:
+    failed = run(folder, "export", platform, "--trials", "trials.csv", "--out", "page")
+    assert failed.returncode == 2
+    assert "ask for answers on the scale choice" in failed.stderr
+    assert not (folder / "page").exists()
+
+
+def test_tables_that_do_not_say_it_are_refused_until_it_is_named(folder: Path) -> None:
+    """As a page of one's own writes them: with trials of an older design, and no record."""
+    (folder / "responses.csv.meta.json").unlink()
+    with_choices = succeed(folder, "analyze", *TABLES, "--out", "told", "-q")
+    succeed(folder, *DESIGN, "--out", "trials.csv")
+    for command in ("analyze", "mixed", "controls", "export r"):
+        more = ["--text", "natural.txt"] if command == "controls" else []
+        failed = run(folder, *command.split(), *TABLES, *more, "--out", "refused")
+        assert failed.returncode == 2, command
+        assert "--scale choice for 1 (sentence_1) or 2 (sentence_2)" in failed.stderr
+        assert not (folder / "refused").exists()
+    stated = succeed(folder, "analyze", *TABLES, "--scale", "choice", "--out", "stated", "-q")
+    assert stated == with_choices
+    tables = [(folder / out / "tables" / "models.csv").read_text() for out in ("told", "stated")]
+    assert tables[0] == tables[1]
+
+
+def two_buttons(folder: Path, buttons: dict[str, int]) -> None:
+    """Data of a jsPsych page with two buttons, counted from the left, 0 and 1."""
+    trials = [t for t in read_trials(folder / "trials.csv") if t.group == 1]
+    data = [
+        {"trial_id": t.trial_id, "left": 1 + n % 2, "response": buttons[t.trial_id], "rt": 900}
+        for n, t in enumerate(trials)
+    ]
+    (folder / "data.json").write_text(json.dumps(data))
+
+
+def test_imports_turn_choices_as_choices(folder: Path) -> None:
+    """By hand: everybody presses left, so that the sentence shown left is chosen."""
+    trials = [t for t in read_trials(folder / "trials.csv") if t.group == 1]
+    two_buttons(folder, {t.trial_id: n % 3 % 2 for n, t in enumerate(trials)})
+    command = "import jspsych data.json --trials trials.csv --out read.csv".split()
+    succeed(folder, *command)
+    assert scale_in(folder / "read.csv") == "choice"
+    for n, response in enumerate(read_responses(folder / "read.csv")):
+        pressed, left = n % 3 % 2, 1 + n % 2
+        assert response.rating == (left if pressed == 0 else 3 - left)
+    succeed(folder, *DESIGN, "--out", "trials.csv")
+    failed = run(folder, *command)
+    assert failed.returncode == 2
+    assert "from left to right, are 1 or 2" in failed.stderr
+    first = (folder / "read.csv").read_text()
+    succeed(folder, *command, "--scale", "choice")
+    assert (folder / "read.csv").read_text() == first
+    assert scale_in(folder / "read.csv") == "choice"
+
+
+def test_choices_that_contradict_the_design_are_named(folder: Path) -> None:
+    ids = [t for t in read_trials(folder / "trials.csv") if t.condition is not Condition.CATCH]
+    wrong = [Response("p", ids[0].group, ids[0].trial_id, 5, 1, 1, 900.0, scale=Scale.CHOICE)]
+    write_responses(folder / "responses.csv", wrong)
+    (folder / "responses.csv.meta.json").unlink()
+    failed = run(folder, "analyze", *TABLES, "--out", "results")
+    assert "p gave ratings outside the scale (confidence: 1 to 6; choice: 1 and 2)" in failed.stderr
+    arguments = "import jspsych x.json --trials trials.csv --scale confidence --out y.csv".split()
+    (folder / "x.json").write_text("[]")
+    assert "stated scale is confidence" in run(folder, *arguments).stderr

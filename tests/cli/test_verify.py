@@ -1,0 +1,71 @@
+"""What `contstim verify` says after a model was trained anew, whichever command had used it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contstim.study.verification import FileState, verify_folder
+from tests.cli.running import succeed
+
+MODELS = ("--model", "one=kenlm:1.arpa", "--model", "two=kenlm:2.arpa")
+NATURAL = ("--sentences", "natural.txt")
+SEARCH = ("--vocabulary", "vocab.txt", "--restarts", "1")
+TRIPLETS = ("triplets", *MODELS, *NATURAL, *SEARCH, "--plausible", "none", "--per-pair", "1")
+
+# What a command writes → how it is called
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "scores.csv": ("score", *MODELS, *NATURAL, "--out", "scores.csv"),
+    "words.txt": ("vocabulary", *MODELS, "--text", "natural.txt", "--out", "words.txt"),
+    "triplets.csv": (*TRIPLETS, "--out", "triplets.csv"),
+    "judged.csv": (
+        *("triplets", "--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa", *NATURAL, *SEARCH),
+        *("--plausible", "kenlm:1.arpa:.05", "--per-pair", "1", "--out", "judged.csv"),
+    ),
+    "found.json": (
+        *("synthesize", "--accept", "kenlm:3.arpa", "--reject", "kenlm:1.arpa", *SEARCH),
+        *("--sentence", "She went to the office with her brother.", "--out", "found.json"),
+    ),
+    "curve.csv": (
+        *("plausibility", *MODELS, *NATURAL, "--vocabulary", "vocab.txt"),
+        *("--floors", "none", "--per-pair", "1", "--out", "curve.csv"),
+    ),
+    "slor.csv": (
+        *("score", "--model", "slor=kenlm:3.arpa+slor:1.arpa", *NATURAL),
+        *("--out", "slor.csv"),
+    ),
+}
+
+
+@pytest.mark.parametrize("out", COMMANDS)
+def test_a_model_trained_anew_makes_results_stale(folder: Path, out: str) -> None:
+    succeed(folder, *COMMANDS[out], "--quiet")
+    assert not verify_folder(folder).wrong
+    (folder / "1.arpa").write_bytes((folder / "2.arpa").read_bytes())
+    wrong = {file.path: file for file in verify_folder(folder).wrong}
+    assert wrong[out].state is FileState.STALE
+    assert wrong[out].sentence.startswith("made of an earlier 1.arpa by 'contstim ")
+    assert "that has changed since" in wrong[out].sentence
+
+
+def test_what_is_written_is_what_is_printed(folder: Path) -> None:
+    printed = succeed(folder, *COMMANDS["found.json"], "--json")
+    assert (folder / "found.json").read_text() == printed
+
+
+def test_a_new_commit_of_a_hub_model_makes_results_stale(
+    folder: Path, hub_model: Callable[[str], str]
+) -> None:
+    name = hub_model("a" * 40)
+    score = ("score", "--model", f"small=hf:{name}", *NATURAL, "--out", "scores.csv", "--quiet")
+    succeed(folder, *score)
+    assert not verify_folder(folder).wrong
+    hub_model("b" * 40)
+    (wrong,) = verify_folder(folder).wrong
+    assert (wrong.path, wrong.state) == ("scores.csv", FileState.STALE)
+    assert wrong.sentence.startswith(f"made with commit {'a' * 40} of {name} by 'contstim score ")
+    assert wrong.sentence.endswith(f"the local cache of the hub has commit {'b' * 40}.")
+    succeed(folder, *score)
+    assert not verify_folder(folder).wrong

@@ -1,0 +1,146 @@
+"""Mixed models of choices: a binary probit, or logit, without an intercept."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from statsmodels.discrete.discrete_model import Logit, Probit
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
+from contstim.experiments.analysis.ratings import Ratings
+from contstim.scale import Scale
+from tests.experiments.analysis.mixed.ratings import draw
+
+DRAWN = draw(21, people=9, trials=14, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
+
+
+def answered(ratings: Ratings, first: int, second: int, scale: Scale) -> Ratings:
+    """The preferred sentences of ratings, coded anew."""
+    groups = [
+        replace(
+            each,
+            trials=tuple(replace(trial, scale=scale) for trial in each.trials),
+            ratings=np.where(each.preferences > 0, float(second), float(first)),
+        )
+        for each in ratings.groups
+    ]
+    return Ratings(ratings.models, tuple(groups))
+
+
+CHOICES = answered(DRAWN, 1, 2, Scale.CHOICE)
+
+
+@pytest.mark.parametrize(("link", "of_statsmodels"), [("probit", Probit), ("logit", Logit)])
+@pytest.mark.parametrize("models", [["a"], ["a", "b"]])
+def test_without_random_effects_it_is_that_of_statsmodels(
+    link: str, of_statsmodels: type[Probit | Logit], models: list[str]
+) -> None:
+    settings = MixedSettings(link=link, people="none", items=False)  # type: ignore[arg-type]
+    fit = fit_mixed(CHOICES, models, settings)
+    rows = [CHOICES.models.index(model) for model in models]
+    chosen = np.concatenate([(g.ratings == 2).ravel() for g in CHOICES.groups])
+    ratios = np.concatenate(
+        [np.tile(g.ratios[rows], len(g.participants)) for g in CHOICES.groups], 1
+    )
+    expected = of_statsmodels(chosen.astype(float), ratios.T).fit(disp=False)
+    assert fit.log_likelihood == pytest.approx(expected.llf, abs=1e-8)
+    assert [row.estimate for row in fit.coefficients] == pytest.approx(expected.params, rel=1e-6)
+    assert [row.standard_error for row in fit.coefficients] == pytest.approx(expected.bse, rel=1e-5)
+    assert fit.thresholds == ()
+
+
+def test_flexible_thresholds_are_an_intercept() -> None:
+    """Witness: statsmodels with a column of ones, whose sign a threshold turns."""
+    settings = MixedSettings(thresholds="flexible", people="none", items=False)
+    fit = fit_mixed(CHOICES, ["a"], settings)
+    chosen = np.concatenate([(g.ratings == 2).ravel() for g in CHOICES.groups])
+    ratios = np.concatenate([np.tile(g.ratios[0], len(g.participants)) for g in CHOICES.groups])
+    values = np.stack([np.ones(len(ratios)), ratios], axis=1)
+    expected = Probit(chosen.astype(float), values).fit(disp=False)
+    (threshold,) = fit.thresholds
+    assert threshold.threshold == "1|2"
+    assert threshold.estimate == pytest.approx(-expected.params[0], rel=1e-5)
+    assert fit.log_likelihood == pytest.approx(expected.llf, abs=1e-8)
+
+
+PROGRAM = r"""
+suppressMessages(library(PACKAGE))
+d <- read.csv("choices.csv")
+d$chosen <- factor(d$chosen, ordered = TRUE)
+effects <- "(0 + side | person) + (0 + a | person) + (1 | trial)"
+m <- if ("PACKAGE" == "lme4") {
+  glmer(as.formula(paste("chosen ~ 0 + a +", effects)), data = d, family = binomial)
+} else {
+  clmm(as.formula(paste("chosen ~ a +", effects)), data = d, link = "probit")
+}
+estimate <- if ("PACKAGE" == "lme4") fixef(m)[["a"]] else coef(m)[["a"]]
+cat(format(c(as.numeric(logLik(m)), estimate, sqrt(vcov(m)["a", "a"])), digits = 12), "\n")
+deviations <- unlist(lapply(VarCorr(m), function(v) attr(v, "stddev")))
+cat(format(sort(deviations), digits = 12), "\n")
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "settings"),
+    [
+        # The one has no intercept and approximates a logit as we do, the other a probit
+        ("lme4", MixedSettings(link="logit")),
+        ("ordinal", MixedSettings(thresholds="flexible")),
+    ],
+)
+def test_with_random_effects_r_fits_the_same(
+    tmp_path: Path, package: str, settings: MixedSettings
+) -> None:
+    program = shutil.which("Rscript")
+    if program is None:
+        pytest.skip("R is not installed")
+    with (tmp_path / "choices.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "trial", "chosen", "side", "a"])
+        for group in CHOICES.groups:
+            columns = [trial.trial_id for trial in group.trials], group.ratios[0].tolist()
+            for person, *rows in zip(group.participants, group.ratings, group.left, strict=True):
+                for rating, left, trial, ratio in zip(*rows, *columns, strict=True):
+                    writer.writerow([person, trial, int(rating), 2 * left - 3, ratio / 20])
+    (tmp_path / "fit.R").write_text(PROGRAM.replace("PACKAGE", package))
+    done = subprocess.run([program, "fit.R"], cwd=tmp_path, capture_output=True, text=True)
+    if "no package called" in done.stderr:
+        pytest.skip(f"R has no package {package}")
+    expected, deviations = ([float(n) for n in line.split()] for line in done.stdout.splitlines())
+    fit = fit_mixed(CHOICES, ["a"], settings)
+    row = fit["a"]
+    assert fit.log_likelihood == pytest.approx(expected[0], abs=1e-3)
+    assert [20 * row.estimate, 20 * row.standard_error] == pytest.approx(expected[1:], rel=3e-3)
+    scales = [20 / row.typical_ratio if v.effect == "a" else 1.0 for v in fit.variances]
+    sizes = [v.standard_deviation * scale for v, scale in zip(fit.variances, scales, strict=True)]
+    assert sorted(sizes) == pytest.approx(deviations, rel=3e-3)
+
+
+@pytest.mark.parametrize("settings", [MixedSettings(), MixedSettings(people="none", items=False)])
+def test_choices_coded_one_and_six_are_choices(settings: MixedSettings) -> None:
+    """Ratings of one degree of confidence have one threshold, the middle, as choices have."""
+    coded = answered(DRAWN, 1, 6, Scale.CONFIDENCE)
+    first, second = (compare_mixed(each, settings, together=True) for each in (CHOICES, coded))
+    likelihoods = [[fit.log_likelihood for fit in each.fits] for each in (first, second)]
+    assert likelihoods[1] == pytest.approx(likelihoods[0], abs=1e-8)
+    assert first.empty.log_likelihood == pytest.approx(second.empty.log_likelihood, abs=1e-8)
+    assert first.tables().keys() == second.tables().keys()
+    if settings.people == "none":
+        n = sum(group.ratings.size for group in CHOICES.groups)
+        assert first.empty.log_likelihood == pytest.approx(n * np.log(0.5))
+
+
+def test_ratios_that_order_all_choices_are_refused() -> None:
+    groups = [
+        replace(g, ratings=np.where(g.ratios[:1] > 0, 2.0, 1.0).repeat(len(g.ratings), axis=0))
+        for g in CHOICES.groups
+    ]
+    with pytest.raises(InputError, match="perfect separation"):
+        fit_mixed(Ratings(CHOICES.models, tuple(groups)), ["a"], MixedSettings(items=False))

@@ -1,0 +1,197 @@
+"""Which sentence of a trial is called sentence_1 is a convention: no result depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.tables import result_tables
+from contstim.experiments.platforms.r import RSettings, export_r
+from contstim.experiments.responses import write_responses
+from contstim.steps.mixed import MixedOptions, fit_ratings
+from contstim.stimuli import Condition, write_trials
+from contstim.testing.platform import read_csv_rows
+from tests.experiments.analysis.simulation import Experiment, simulate
+
+FIXED = (Condition.CATCH, Condition.NATURAL_SYNTHETIC)  # their sentence_1 is the natural one
+FREE = tuple(condition for condition in Condition if condition not in FIXED)
+
+
+def turned(made: Experiment, conditions: Collection[Condition], share: float = 0.5) -> Experiment:
+    """Some trials the other way round, with their models, ratings and sides."""
+    chance = np.random.default_rng(3)
+    names = {
+        trial.trial_id
+        for trial in made.trials
+        if trial.condition in conditions and chance.random() < share
+    }
+
+    def other(left: int) -> int:
+        return 3 - left if left else left
+
+    return replace(
+        made,
+        trials=tuple(
+            replace(
+                trial,
+                sentence_1=trial.sentence_2,
+                sentence_2=trial.sentence_1,
+                model_1=trial.model_2,
+                model_2=trial.model_1,
+            )
+            if trial.trial_id in names
+            else trial
+            for trial in made.trials
+        ),
+        responses=tuple(
+            replace(answer, rating=7 - answer.rating, left=other(answer.left))
+            if answer.trial_id in names
+            else answer
+            for answer in made.responses
+        ),
+    )
+
+
+def without_sides(made: Experiment) -> Experiment:
+    return replace(made, responses=tuple(replace(each, left=0) for each in made.responses))
+
+
+def leaning(made: Experiment) -> Experiment:
+    """People who press the button on the left whatever stands there, each in a share of trials."""
+    chance = np.random.default_rng(1)
+    shares = {name: chance.random() / 2 for name in {each.participant for each in made.responses}}
+    catch = {trial.trial_id for trial in made.trials if trial.condition is Condition.CATCH}
+    return replace(
+        made,
+        responses=tuple(
+            replace(each, rating=2 if each.left == 1 else 5)
+            if each.trial_id not in catch and chance.random() < shares[each.participant]
+            else each
+            for each in made.responses
+        ),
+    )
+
+
+def never_very_sure_of_1(made: Experiment) -> Experiment:
+    """A rating that nobody gave; somebody did once trials are turned."""
+    return replace(
+        made,
+        responses=tuple(replace(each, rating=max(each.rating, 2)) for each in made.responses),
+    )
+
+
+EXPERIMENTS: dict[str, Callable[[Experiment], Experiment]] = {
+    "sides": leaning,
+    "no sides": without_sides,
+    "a rating that nobody gave": never_very_sure_of_1,
+}
+
+
+@pytest.fixture(scope="module", params=EXPERIMENTS)
+def experiments(request: pytest.FixtureRequest) -> tuple[Experiment, Experiment]:
+    """The same answers, with trials named one way and the other."""
+    made = EXPERIMENTS[request.param](simulate(("a", "b"), (5, 6), follow=0.75))
+    return made, turned(made, FREE)
+
+
+def alike(first: dict[str, Any], second: dict[str, Any]) -> None:
+    """Tables, or rows, with the same cells."""
+    assert first.keys() == second.keys()
+    for name, cells in first.items():
+        assert second[name] == pytest.approx(cells, abs=1e-6, nan_ok=True), name
+
+
+def test_analyze(experiments: tuple[Experiment, Experiment]) -> None:
+    def results(made: Experiment) -> Analysis:
+        return analyze(made.trials, made.responses, made.scores, sampling=Sampling(samples=50))
+
+    before, after = map(results, experiments)
+    assert after.orientations == before.orientations
+    assert after.cautions == before.cautions
+    tables = [result_tables(each) for each in (before, after)]
+    for name, table in tables[0].items():
+        if name != "trials":  # says of each sentence of a trial how many prefer it
+            alike(table, tables[1][name])
+
+
+def written(made: Experiment, folder: Path) -> tuple[Path, Path, Path]:
+    folder.mkdir()
+    paths = folder / "trials.csv", folder / "responses.csv", folder / "scores.csv"
+    write_trials(paths[0], made.trials)
+    write_responses(paths[1], made.responses)
+    made.scores.write(paths[2])
+    return paths
+
+
+@pytest.mark.parametrize("people", ["slopes", "intercept", "none"])
+def test_mixed(experiments: tuple[Experiment, Experiment], people: Any, tmp_path: Path) -> None:
+    options = MixedOptions(together=True, people=people)
+    before, after = (
+        fit_ratings(*written(made, tmp_path / str(n)), tmp_path / f"out{n}", options=options)
+        for n, made in enumerate(experiments)
+    )
+    for name, table in before.tables().items():
+        alike(table, after.tables()[name])
+    turned_trials = {
+        t.trial_id for t, u in zip(*(e.trials for e in experiments), strict=True) if t != u
+    }
+    for one, two in zip(before.fits[0].trial_effects, after.fits[0].trial_effects, strict=True):
+        sign = -1 if one.trial_id in turned_trials else 1
+        assert sign * two.estimate == pytest.approx(one.estimate, abs=1e-6)
+
+
+def test_export_to_r(experiments: tuple[Experiment, Experiment], tmp_path: Path) -> None:
+    before, after = (
+        export_r(
+            made.trials,
+            tmp_path / f"out{n}",
+            RSettings(*written(made, tmp_path / str(n))[1:]),
+        ).path
+        for n, made in enumerate(experiments)
+    )
+    for name in ("accuracies.csv", "mixed.csv"):
+        for one, two in zip(*(read_csv_rows(each / name) for each in (before, after)), strict=True):
+            alike(numbers(one), numbers(two))
+
+
+def numbers(row: dict[str, str]) -> dict[str, Any]:
+    def value(cell: str) -> float | str:
+        try:
+            return float(cell)
+        except ValueError:
+            return cell
+
+    return {name: value(cell) for name, cell in row.items()}
+
+
+@pytest.mark.parametrize("condition", FIXED)
+def test_other_trials_are_refused_before_anybody_is_left_out(
+    condition: Condition, tmp_path: Path
+) -> None:
+    """By the contract the natural sentence comes first; all would fail catch trials otherwise."""
+    made = turned(simulate(("a", "b"), (5,)), [condition], share=1)
+    trials = tuple(
+        replace(trial, kind_1=trial.kind_2, kind_2=trial.kind_1)
+        if trial.condition is condition
+        else trial
+        for trial in made.trials
+    )
+    made = replace(made, trials=trials)
+    name = next(trial.trial_id for trial in trials if trial.condition is condition)
+    message = f"{name}' is {condition}, so it compares natural .* exchange the sentences"
+    paths = written(made, tmp_path / "files")
+    for refused in (
+        lambda: analyze(made.trials, made.responses, made.scores),
+        lambda: fit_ratings(*paths, tmp_path / "out", options=MixedOptions()),
+        lambda: export_r(made.trials, tmp_path / "r", RSettings(*paths[1:])),
+    ):
+        with pytest.raises(InputError, match=message):
+            refused()

@@ -1,0 +1,51 @@
+"""A study with a model of the hub, which gets a new commit there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from contstim.sentence import Sentence
+from contstim.study.verification import FileState, verify_folder
+from tests.study import small
+
+STUDY = """\
+title = "Hub"
+[texts]
+training = "corpus.txt"
+natural = "more.txt"
+[models]
+unigram = { train = "ngram", order = 1 }
+small = "hf:someone/small"
+[vocabulary]
+[sentences]
+words = "8"
+[scores]
+"""
+
+
+def test_a_new_commit_does_again_what_loads_the_model(
+    tmp_path: Path,
+    english: list[Sentence],
+    unseen: list[Sentence],
+    hub_model: Callable[[str], str],
+) -> None:
+    folder = tmp_path / "study"
+    folder.mkdir()
+    for name, sentences in (("corpus.txt", english[:400]), ("more.txt", unseen[:60])):
+        (folder / name).write_text("".join(f"{s.text}\n" for s in sentences), encoding="utf-8")
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    assert hub_model("a" * 40) == "someone/small"
+    assert small.run(folder).done == ("model unigram", "vocabulary", "sentences", "scores")
+    assert small.run(folder).done == ()
+    assert not verify_folder(folder).wrong
+    hub_model("b" * 40)
+    stale = {file.path for file in verify_folder(folder).wrong if file.state is FileState.STALE}
+    assert {"results/vocabulary.txt", "results/scores.csv"} <= stale
+    reasons: dict[str, tuple[str, ...]] = {}
+    run = small.run(
+        folder, begin=lambda stage, examination: reasons.update({stage.name: examination.reasons})
+    )
+    assert run.done == ("vocabulary", "scores")
+    assert reasons["scores"] == (f"someone/small {'a' * 40} → {'b' * 40}",)
+    assert not verify_folder(folder).wrong

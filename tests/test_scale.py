@@ -1,0 +1,27 @@
+"""The two scales of answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from contstim.scale import Scale
+
+
+@pytest.mark.parametrize(
+    ("scale", "middle", "preferred", "mirrored"),
+    [
+        (Scale.CONFIDENCE, 3.5, [1, 1, 1, 2, 2, 2], [6, 5, 4, 3, 2, 1]),
+        (Scale.CHOICE, 1.5, [1, 2], [2, 1]),
+    ],
+)
+def test_which_sentence_each_answer_prefers(
+    scale: Scale, middle: float, preferred: list[int], mirrored: list[int]
+) -> None:
+    assert scale.middle == middle
+    assert [scale.preferred(answer) for answer in scale.answers] == preferred
+    assert [scale.mirrored(answer) for answer in scale.answers] == mirrored
+    assert scale.mirrored(9) == 9  # which is on neither, and named as it stands
+
+
+def test_two_is_another_sentence_on_each_scale() -> None:
+    assert (Scale.CONFIDENCE.preferred(2), Scale.CHOICE.preferred(2)) == (1, 2)
