@@ -28,10 +28,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         *("synthesize", "--accept", "kenlm:3.arpa", "--reject", "kenlm:1.arpa", *SEARCH),
         *("--sentence", "She went to the office with her brother.", "--out", "found.json"),
     ),
-    "curve.csv": (
-        *("plausibility", *MODELS, *NATURAL, "--vocabulary", "vocab.txt"),
-        *("--floors", "none", "--per-pair", "1", "--out", "curve.csv"),
-    ),
     "slor.csv": (
         *("score", "--model", "slor=kenlm:3.arpa+slor:1.arpa", *NATURAL),
         *("--out", "slor.csv"),
