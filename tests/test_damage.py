@@ -182,8 +182,8 @@ left = "sentence1"
 resp1 = 1
 resp2 = 2
 
-[constants]
-condition = "catch"
+[only]
+display = "trial"
 """
 
 
@@ -509,7 +509,10 @@ READERS = {
         "toml",
         OPTIONS.encode(),
         GorillaOptions.read,
-        harmless={"empty": "nothing is stated, all is recognised"},
+        harmless={
+            "empty": "nothing is stated, all is recognised",
+            "a list for a text": "several values may be read",
+        },
     ),
     "options for Gorilla as JSON": Reader(
         "o.json",

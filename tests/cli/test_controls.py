@@ -11,8 +11,7 @@ from contstim.experiments.responses import write_responses
 from contstim.stimuli import write_trials
 from contstim.tables import write_table
 from tests.cli.running import run, succeed
-from tests.experiments.platforms.test_gorilla_trials import scores_of
-from tests.experiments.responses.experiment import make_responses, make_trials
+from tests.experiments.responses.experiment import make_responses, make_trials, scores_of
 
 
 def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from contstim.experiments.platforms.gorilla.reading import import_gorilla
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.scores import read_stimulus_scores
 from contstim.experiments.responses import Response, admit, check_responses
-from contstim.stimuli import Condition, Kind, Trial
-from tests.experiments.responses.exports import gorilla_rows, write_gorilla
+from contstim.stimuli import Condition, Trial
 
 Experiment = tuple[tuple[Trial, ...], tuple[Response, ...]]
 
@@ -100,41 +97,3 @@ def test_ratings_keep_their_direction(experiment: Experiment, published_data: Pa
         right += agrees and trial.condition is Condition.RANDOM_NATURAL
     assert right == 675
     assert np.isfinite([r.rt_ms for r in responses]).all()
-
-
-@pytest.mark.published
-def test_an_export_of_experiment_1_is_read_without_its_trials(
-    experiment: Experiment, published_data: Path, tmp_path: Path
-) -> None:
-    """Written as Gorilla writes it, either side left, the models and kinds by sentence.
-
-    Groups, conditions, canonical order and ratings must come back; `trials` of the reader above,
-    which knows the selections, is the witness.
-    """
-    trials, responses = experiment
-    shown = [replace(r, left=1 + n % 2) for n, r in enumerate(responses)]
-    path = write_gorilla(tmp_path / "export.csv", gorilla_rows(trials, shown, suffixed=True))
-    scores = read_stimulus_scores(published_data / "contstimlang")
-    found = import_gorilla([path], scores=scores)
-    built = {trial.trial_id: trial for trial in found.trials}
-    given = {trial.trial_id: trial for trial in trials}
-    assert len(built) == len(given)
-    assert found.report.findings == ()
-    for mine, theirs in zip(found.responses, responses, strict=True):
-        one, other = _oriented(built[mine.trial_id]), _oriented(given[theirs.trial_id])
-        assert one == other
-        same = built[mine.trial_id].sentence_1 == given[theirs.trial_id].sentence_1
-        assert mine.rating == (theirs.rating if same else 7 - theirs.rating)
-        assert (mine.group, mine.position) == (theirs.group, theirs.position)
-
-
-def _oriented(trial: Trial) -> object:
-    """What a trial says, whichever of its models comes first: who rejects which sentence."""
-    models = (trial.model_1, trial.model_2)
-    rejects = {(trial.model_1, trial.sentence_1), (trial.model_2, trial.sentence_2)}
-    if trial.condition is Condition.NATURAL_SYNTHETIC:
-        rejects = {(models[trial.kind_2 is Kind.SYNTHETIC_2], trial.sentence_2)}
-    elif not trial.model_1:
-        rejects = {("", trial.sentence_1), ("", trial.sentence_2)}
-    first = trial.sentence_1 if trial.condition is Condition.CATCH else ""
-    return trial.group, trial.condition, frozenset(models), frozenset(rejects), first

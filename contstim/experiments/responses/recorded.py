@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
@@ -32,7 +32,6 @@ class RecordedAnswer:
         rating: on the trial's scale, from left to right; 0 where a trial was shown and not rated.
         position: order of presentation, from 1; 0 unknown.
         rt_ms: nan unknown.
-        about: what else the platform says of the trial, by our names; see `gorilla.trials.FACTS`.
         marked: whether both sentences were recorded with an end mark of their own.
         simulated: whether an artificial participant answered.
     """
@@ -45,7 +44,6 @@ class RecordedAnswer:
     rating: int
     position: int
     rt_ms: float
-    about: Mapping[str, str] = field(default_factory=dict)
     marked: bool = True
     simulated: bool = False
 

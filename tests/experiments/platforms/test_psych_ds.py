@@ -24,8 +24,7 @@ from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.testing.platform import ExportContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
-from tests.experiments.platforms.test_gorilla_trials import scores_of
-from tests.experiments.responses.experiment import make_responses
+from tests.experiments.responses.experiment import make_responses, scores_of
 
 TRIALS = hostile_trials()
 RESPONSES = make_responses(TRIALS, {"5f1e": 1, "=cmd()": 2, "<i>": 1})

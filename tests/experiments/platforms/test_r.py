@@ -24,8 +24,7 @@ from contstim.scale import Scale
 from contstim.stimuli import Condition
 from contstim.testing.platform import HOSTILE, make_trial, read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
-from tests.experiments.platforms.test_gorilla_trials import scores_of
-from tests.experiments.responses.experiment import make_responses
+from tests.experiments.responses.experiment import make_responses, scores_of
 
 MODELS = ("gpt 2", 'a "b", c', "ü")
 

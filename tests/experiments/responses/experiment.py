@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+
 from contstim.experiments.responses import Response
+from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
@@ -63,3 +66,17 @@ def make_responses(
                 Response(participant, group, trial.trial_id, rating, left, position, rt_ms)
             )
     return responses
+
+
+def scores_of(trials: list[Trial]) -> ScoreTable:
+    """gpt2 (model_1) rejects sentence_1, rnn (model_2) sentence_2, or both the other way round.
+
+    In natural-synthetic trials with synthetic_2, model_1 accepts the synthetic sentence.
+    """
+    log_probs: dict[Sentence, tuple[float, float]] = {}
+    for n, trial in enumerate(trials):
+        low, high = (-60.0 - n, -40.0), (-40.0, -60.0 - n)
+        accepts_first = trial.kind_2 is Kind.SYNTHETIC_1
+        log_probs[trial.sentence_1] = high if accepts_first else low
+        log_probs[trial.sentence_2] = low if accepts_first else high
+    return ScoreTable(tuple(log_probs), ("gpt2", "rnn"), np.array(list(log_probs.values())))

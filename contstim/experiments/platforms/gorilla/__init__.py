@@ -2,7 +2,6 @@
 
 export      a spreadsheet for each list, in the columns of the user's own task
 reading     ratings from its exports; columns: which column holds what
-trials      trials from an export, where there is no table of them
 """
 
 from contstim.experiments.platforms.gorilla.export import GorillaSettings, export_gorilla
@@ -12,7 +11,5 @@ from contstim.experiments.platforms.platform import Exporter, Platform, Reader
 PLATFORM = Platform(
     "gorilla",
     Exporter(export_gorilla, GorillaSettings),
-    Reader(
-        read_gorilla, GorillaReading, files="CSV exports of one experiment.", builds_trials=True
-    ),
+    Reader(read_gorilla, GorillaReading, files="CSV exports of one experiment."),
 )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_json_object, read_toml, shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.gorilla.trials import FACTS
 from contstim.scale import Scale
 from contstim.tables import listed
 
@@ -28,14 +27,6 @@ RECOGNISED: Mapping[str, tuple[str, ...]] = {
     "group": (),
     "trial_id": ("trial_id",),
     "side": ("shown_left",),
-    "source_id": ("source_id", "triplet_id", "pair_id"),
-    "condition": ("condition",),
-    "model_1": ("model_1", "m1"),
-    "model_2": ("model_2", "m2"),
-    "model_left": ("sentence1_model", "left_model", "model_left"),
-    "model_right": ("sentence2_model", "right_model", "model_right"),
-    "kind_left": ("sentence1_type", "sentence1_kind", "left_type", "left_kind", "kind_left"),
-    "kind_right": ("sentence2_type", "sentence2_kind", "right_type", "right_kind", "kind_right"),
 }
 """Names that are recognised, compared without case, spaces, hyphens and underscores."""
 
@@ -57,20 +48,15 @@ class GorillaOptions:
         only: column → the values of the rows to read, such as display → trial.
         flipped: column → the values with which the sentences stood the other way round than left
             and right say.
-        values: the export's words → ours, for conditions, kinds of sentences and models.
-        constants: our names → what holds for every row, such as condition → synthetic-synthetic.
     """
 
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ratings: Mapping[str, int] = field(default_factory=dict)
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     flipped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    values: Mapping[str, str] = field(default_factory=dict)
-    constants: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_names("columns", self.columns, RECOGNISED)
-        _check_names("constants", self.constants, (*FACTS, "group"))
 
     @classmethod
     def read(cls, path: Path | str) -> GorillaOptions:
@@ -160,8 +146,4 @@ def _value(name: str, value: object) -> Any:
     several = value if isinstance(value, list) else [value]
     if not all(isinstance(each, str) for each in several):
         raise ValueError(f"{shortened(value)} under [{name}] is not a text.")
-    if name in ("values", "constants"):
-        if isinstance(value, list):
-            raise ValueError(f"{shortened(value)} under [{name}] must be one text.")
-        return value
     return tuple(several)

@@ -23,13 +23,11 @@ from contstim.experiments.platforms.gorilla.columns import (
     GorillaOptions,
     family,
 )
-from contstim.experiments.platforms.gorilla.trials import FACTS, build_trials
 from contstim.experiments.responses.alignment import Imported, align
 from contstim.experiments.responses.checks import Problem, ResponseFinding
 from contstim.experiments.responses.recorded import RecordedAnswer, shown_by_side
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.options import Help
-from contstim.scores import ScoreTable
 from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import listed, number, read_csv
 
@@ -48,10 +46,6 @@ _BUTTON = re.compile(
 class GorillaReading:
     """The files that say how exports of Gorilla are read."""
 
-    scores: Annotated[
-        Path | None,
-        Help("With --trials-out: scores, to tell which sentence a model rejects."),
-    ] = None
     options: Annotated[
         Path | None, Help("Which columns hold what: TOML or JSON, see the docs.")
     ] = None
@@ -62,8 +56,7 @@ def read_gorilla(
 ) -> Imported:
     """Read exports of Gorilla's task builders: a row for each event, ratings by button.
 
-    With `--trials`, ratings are matched with the trials and brought into their canonical order.
-    Without, `--trials-out` writes the trials that the export itself describes. What does not fit is
+    Ratings are matched with the trials and brought into their canonical order. What does not fit is
     listed by name; nothing is dropped in silence.
 
     Example: `contstim import gorilla data_exp_1-v2_task-ab12.csv --trials trials.csv
@@ -72,51 +65,29 @@ def read_gorilla(
     Raises:
         InputError: a file cannot be read, and see `import_gorilla`.
     """
-    return import_gorilla(
-        files,
-        trials=trials or None,
-        scores=None if settings.scores is None else ScoreTable.read(settings.scores),
-        options=None if settings.options is None else GorillaOptions.read(settings.options),
-    )
+    options = None if settings.options is None else GorillaOptions.read(settings.options)
+    return import_gorilla(files, trials, options)
 
 
 def import_gorilla(
-    files: Sequence[Path | str],
-    *,
-    trials: Sequence[Trial] | None = None,
-    scores: ScoreTable | None = None,
-    options: GorillaOptions | None = None,
+    files: Sequence[Path | str], trials: Sequence[Trial], options: GorillaOptions | None = None
 ) -> Imported:
     """Responses from one or more exports, in the canonical order of their trials.
 
     Args:
         files: of the same experiment, such as one for each spreadsheet or version.
-        trials: what was shown. Without them trials are built from the export's own columns
-            (`build_trials`).
-        scores: needed to build trials that compare models.
+        trials: what was shown.
         options: which columns hold what, where their names do not tell.
 
     Raises:
         InputError: a file cannot be read; a column is missing; columns that should be one
-            contradict each other; no rating is found; and see `align` and `build_trials`.
+            contradict each other; no rating is found; and see `align`.
     """
     options = options or GorillaOptions()
-    by_id = {trial.trial_id: trial for trial in trials or ()}
+    by_id = {trial.trial_id: trial for trial in trials}
     rows = [row for file in files for row in _rows(Path(file), options, by_id)]
     answers, notes, stray = _answers(rows, options, ", ".join(map(str, files)))
-    if trials is not None:
-        return align(answers, trials, notes, stray)
-    built, grouped, decisions = build_trials(answers, scores)
-    imported = align(grouped, built, [*notes, *decisions], stray)
-    # Groups that were put together wrongly show in this, that nobody finishes theirs.
-    unfinished = {finding.participant for finding in imported.report.of(Problem.UNFINISHED)}
-    if unfinished >= {answer.participant for answer in answers}:
-        hint = (
-            "Nobody rated every trial of their group. Where no group is stated, people who saw a "
-            "pair in common are one: name the column that holds the group, `group` under [columns]."
-        )
-        return replace(imported, notes=(*imported.notes, hint))
-    return imported
+    return align(answers, trials, notes, stray)
 
 
 @dataclass(frozen=True)
@@ -143,11 +114,8 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
     shape = {name: _folded(path, table, columns) for name, columns in named.items() if columns}
     wanted = _matching(path, table, options.only)
     flipped = _matching(path, table, options.flipped, default=False)
-    # What a flipped row says of the left it means of the right: sentences, models and kinds.
-    other_side = {"left": "right", "right": "left"}
-    mirror = {
-        name: re.sub("left|right", lambda side: other_side[side[0]], name) for name in RECOGNISED
-    }
+    # What a flipped row says of the left it means of the right
+    mirror = {"left": "right", "right": "left"}
     for row in range(len(next(iter(table.values())))):
         if wanted(row):
             cells = {name: shape[name][row] if name in shape else "" for name in RECOGNISED}
@@ -156,7 +124,7 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
                 pair = shown_by_side(where, cells["trial_id"], cells["side"], by_id)
                 cells |= zip(SIDES, pair, strict=True)
             if flipped(row):
-                cells = {name: cells[mirror[name]] for name in cells}
+                cells = {name: cells[mirror.get(name, name)] for name in cells}
             yield _Row(where, cells)
 
 
@@ -211,7 +179,7 @@ def _answers(
         elif not row.cells["participant"]:
             raise InputError(f"{row.where} shows a pair of sentences to no participant.")
         else:
-            answer = _answer(row, rating, options)
+            answer = _answer(row, rating)
             # A trial has rows of other events too, such as clicks; they matter if none is a rating.
             if rating is None:
                 shown.setdefault((answer.participant, answer.pair), row)
@@ -219,7 +187,7 @@ def _answers(
             else:
                 answers.append(answer)
     rated = {(answer.participant, answer.pair) for answer in answers}
-    unrated = [_answer(row, None, options) for key, row in shown.items() if key not in rated]
+    unrated = [_answer(row, None) for key, row in shown.items() if key not in rated]
     notes = [f"{count:,} rows {what}." for what, count in aside.items()]
     idle = {_participant(row) for row in rows} - {a.participant for a in answers} - {""}
     if idle:
@@ -228,7 +196,7 @@ def _answers(
     return _positioned([*answers, *unrated]), notes, findings
 
 
-def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> RecordedAnswer:
+def _answer(row: _Row, rating: int | None) -> RecordedAnswer:
     cells = row.cells
     position = UNKNOWN
     rt_ms = math.nan
@@ -237,21 +205,15 @@ def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> RecordedA
         if place < 0 or place % 1:
             raise InputError(f"{row.where}: {place:g} under position is not a place in an order.")
         position, rt_ms = int(place), _number(row, "rt_ms", math.nan)
-    # What is stated for every row goes before its cell, whose word may stand for another of ours.
-    about = {
-        name: options.constants.get(name) or options.values.get(cells[name], cells[name])
-        for name in FACTS
-    }
     return RecordedAnswer(
         row.where,
         _participant(row),
-        options.constants.get("group") or cells["group"],
+        cells["group"],
         cells["trial_id"],
         (Sentence.parse(cells["left"]).text, Sentence.parse(cells["right"]).text),
         UNKNOWN if rating is None else rating,
         position,
         rt_ms,
-        about,
         all(cells[side].endswith(END_MARKS) for side in ("left", "right")),
     )
 
