@@ -1,4 +1,4 @@
-"""Disks that cannot be written, or not as much: a named error, nothing half-written, and on it goes.
+"""Disks that cannot be written, or not as much: a named error, nothing half done, and on it goes.
 
 A superuser may write everywhere: of a folder that is read only the operating system's error is
 raised where it would be.
