@@ -52,7 +52,7 @@ def test_every_figure_of_the_report_is_there_by_the_name_of_its_file(analysis: A
         assert axes[0].has_data()
     assert len(plt.get_fignums()) == len(names), "and no other"
     by_default, _significance = plot.analysis(analysis)
-    assert by_default.get_title(loc="left") == "all trials"
+    assert by_default.get_title(loc="left") == "all kinds of trials together"
 
 
 def test_what_is_changed_is_what_is_saved(analysis: Analysis) -> None:

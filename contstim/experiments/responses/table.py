@@ -83,6 +83,9 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
     write_table(path, response_columns(responses))
 
 
+_OF_THE_PAGE = ("seed", "assigned_by")  # how the exported page came to its order and its group
+
+
 def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     """The columns of responses.csv; see `write_responses` and `Response`."""
     rows = list(responses)
@@ -120,12 +123,14 @@ def read_responses(
     """
 
     def warn(names: list[str]) -> None:
-        warnings.warn(
-            f"{path} has further columns, which nothing here uses or passes on: {listed(names)}. "
-            "What they say of participants can be joined to results by participant.",
-            FurtherColumns,
-            stacklevel=1,  # one place for all callers, so that Python says it once
-        )
+        if foreign := [name for name in names if name not in _OF_THE_PAGE]:
+            warnings.warn(
+                f"{path} has further columns, which nothing here uses or passes on: "
+                f"{listed(foreign)}. What they say of participants can be joined to results by "
+                f"participant.",
+                FurtherColumns,
+                stacklevel=1,  # one place for all callers, so that Python says it once
+            )
 
     rows = read_rows(path, Response, _READERS, ignored=warn)
     recorded = _recorded_scale(path)

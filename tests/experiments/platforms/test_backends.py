@@ -15,6 +15,7 @@ from contstim.experiments.platforms.jspsych import SaveTo
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses import Response, read_responses
 from contstim.experiments.responses.spreadsheets import escape_formula
+from contstim.scale import Scale
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach
 
@@ -255,7 +256,7 @@ def test_what_somebody_who_left_has_answered_is_downloaded_for_whoever_follows(
         page.goto(f"{address}?fresh=1")
     reach(page, "consent")
     download.value.save_as(tmp_path / "left.csv")
-    assert len(read_responses(tmp_path / "left.csv")) == 1
+    assert len(read_responses(tmp_path / "left.csv", scale=Scale.CONFIDENCE)) == 1
     downloads: list[Any] = []
     page.on("download", lambda found: downloads.append(found))
     page.reload()
