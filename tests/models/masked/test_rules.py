@@ -47,8 +47,8 @@ CONTEXTS = """\
 [CLS] _ _ _ ##ir _ . [SEP] 1/18
 [CLS] _ so _ ##ir _ . [SEP] 1/9
 """
-"""All contexts in which some order of uncovering words, and a word's tokens, asks about `##uven`, with
-the share of orders that lead there, counted by hand: 1/3 or 1/6 of words', times so of tokens'."""
+"""All contexts in which some order of uncovering words, and a word's tokens, asks about `##uven`,
+with the share of the orders that lead there, counted by hand."""
 
 
 def plan_of(rule: str) -> Plan:
