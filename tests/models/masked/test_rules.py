@@ -29,6 +29,27 @@ DRAWN = [
     if line.startswith("|") and "[CLS] |" in line
 ]
 
+CONTEXTS = """\
+[CLS] The _ _ _ broke . [SEP] 1/9
+[CLS] The so _ _ broke . [SEP] 1/18
+[CLS] The _ _ ##ir broke . [SEP] 1/18
+[CLS] The so _ ##ir broke . [SEP] 1/9
+[CLS] _ _ _ _ broke . [SEP] 1/18
+[CLS] _ so _ _ broke . [SEP] 1/36
+[CLS] _ _ _ ##ir broke . [SEP] 1/36
+[CLS] _ so _ ##ir broke . [SEP] 1/18
+[CLS] The _ _ _ _ . [SEP] 1/18
+[CLS] The so _ _ _ . [SEP] 1/36
+[CLS] The _ _ ##ir _ . [SEP] 1/36
+[CLS] The so _ ##ir _ . [SEP] 1/18
+[CLS] _ _ _ _ _ . [SEP] 1/9
+[CLS] _ so _ _ _ . [SEP] 1/18
+[CLS] _ _ _ ##ir _ . [SEP] 1/18
+[CLS] _ so _ ##ir _ . [SEP] 1/9
+"""
+"""All contexts in which some order of uncovering words, and a word's tokens, asks about `##uven`,
+with the share of the orders that lead there, counted by hand."""
+
 
 def plan_of(rule: str) -> Plan:
     return RULES[rule].plan(PATTERN, 0, 2048)
@@ -47,13 +68,12 @@ def test_pll_rules_hide_what_the_table_shows(rule: str) -> None:
     assert (plan.weight == 1).all()
 
 
-def test_chain_asks_in_the_contexts_of_the_table() -> None:
+def test_chain_asks_in_the_contexts_counted_by_hand() -> None:
     plan = exact_plan(PATTERN)
     asked = np.flatnonzero(plan.token == UVEN)
     ours = {tuple(drawn(plan.hidden[plan.row[q]])): plan.weight[q] for q in asked}
-    table = {
-        tuple(line[-9:-1]): Fraction(line[-1]) for line in DRAWN if re.fullmatch(r"1/\d+", line[-1])
-    }
+    lines = [line.split() for line in CONTEXTS.splitlines()]
+    table = {tuple(line[:-1]): Fraction(line[-1]) for line in lines}
     assert len(table) == 16
     assert sum(table.values()) == 1
     assert ours == {cells: pytest.approx(float(weight)) for cells, weight in table.items()}
