@@ -1,4 +1,4 @@
-"""Which words of a stimulus differ from those of the natural sentence."""
+"""Words of a stimulus that differ from those of the natural sentence."""
 
 from __future__ import annotations
 

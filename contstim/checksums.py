@@ -51,6 +51,6 @@ def files_of(folder: Path | str) -> list[str]:
 
 
 def is_record(path: Path | str) -> bool:
-    """Whether a file tells how another came about, by its name."""
+    """True if a file is, by its name, a record of how another came about."""
     name = Path(path).name
     return name.endswith(".meta.json") or name == "training.json"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """How many stimuli single model pairs need: a table model_1, model_2, per_pair.
+    """Read how many stimuli single model pairs need: a table model_1, model_2, per_pair.
 
     Raises:
         InputError: the table lacks a column, names a model pair twice, or a count is not a
@@ -35,7 +35,7 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
 
 
 def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """How many tokens each sentence has under each model: (`Sentence.text`, model) → number.
+    """Read each sentence's number of tokens by model: (`Sentence.text`, model) → number.
 
     The table is that of `contstim score --per-word`, which has a row for each scored token, and all
     of a sentence's rows again where the sentence was given again: it is counted once.

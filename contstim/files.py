@@ -57,7 +57,7 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
 
 
 def is_device(path: Path | str) -> bool:
-    """Whether something other than a file stands there: a device, a pipe or an open stream.
+    """True if a path is that of a device, a pipe or an open stream.
 
     Raises:
         OSError: the name is too long, or a link leads to itself.
@@ -84,7 +84,7 @@ def refuse_device(path: Path | str) -> None:
 
 
 def is_file(path: Path | str) -> bool:
-    """Whether there is such a file; not where the name is longer than the file system takes."""
+    """True if there is such a file; False if the name is longer than the file system takes."""
     try:
         return Path(path).is_file()
     except OSError:

@@ -1,4 +1,4 @@
-"""Which sentences of a corpus may serve as natural sentences: small rules, combined freely."""
+"""Rules for sentences of a corpus that may serve as natural sentences, combined freely."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SentenceRule(ABC):
 
     @abstractmethod
     def rejects(self, sentence: Sentence) -> bool:
-        """Whether the sentence is to be left out."""
+        """True if the sentence is to be left out."""
 
     def fresh(self) -> SentenceRule:
         """The rule as it was before it was asked; others than itself where it remembers."""
@@ -143,7 +143,7 @@ def gains_of_loosening(
     rules: Sequence[SentenceRule],
     loosenings: Sequence[tuple[int, SentenceRule | None]],
 ) -> list[int]:
-    """How many more distinct sentences stay if a single rule is loosened, the others as they are.
+    """Numbers of distinct sentences gained by loosening a single rule, the others as they are.
 
     Args:
         sentences: the same as were filtered.

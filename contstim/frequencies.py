@@ -1,4 +1,4 @@
-"""How often words occur: one measure for all that asks, the Zipf scale.
+"""Frequencies of words: one measure for all that asks, the Zipf scale.
 
     Zipf = log10((count + 1) / (tokens in millions + types in millions)) + 3
 

@@ -1,4 +1,4 @@
-"""What in a stimulus deserves a second look, item by item: flags for reviewers.
+"""Flags for reviewers: what in a stimulus deserves a second look, item by item.
 
 A flag is a hint and no verdict. Each kind rests on what the package knows already: the rules of
 words (`contstim.word_rules`), their frequencies (`contstim.frequencies`), and the other items.
@@ -32,7 +32,7 @@ _FEWEST, _PER_HUNDRED = 5, 2  # items in which a word stands before it stands of
 
 
 class FlagKind(StrEnum):
-    """What is noticed."""
+    """Kind of a flag."""
 
     BLOCKED = "block list"
     DEBRIS = "not a word"
@@ -62,7 +62,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class FlagSettings:
-    """What is noticed, and from what.
+    """Settings of flags: the rules, frequencies and limits that they rest on.
 
     Attributes:
         rules: what counts as a word, and which are blocked.
@@ -151,7 +151,7 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
 def _word_details(
     sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, tuple[FlagKind, str]], dict[FlagKind, str]]:
-    """What is noticed of each word by itself, one thing of each, and what that rests on."""
+    """Flag of each word by itself, one at most, and what each kind of flag rests on."""
     rules = settings.rules
     words = {_bare(word) for s in sentences for word in s.words} - {""}
     names, names_rest_on = _names(words, sentences, settings)

@@ -19,7 +19,7 @@ from contstim.scale import Scale
 
 @dataclass(frozen=True)
 class Help:
-    """What the help of a command says of a setting.
+    """Help of a command on a setting.
 
     Attributes:
         text: a phrase that ends with a full stop.

@@ -1,4 +1,4 @@
-"""What installed packages add by entry points: values of a kind, each under a name."""
+"""Values that installed packages add by entry points, each of a kind and under a name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plugin_names(group: str) -> list[str]:
 
 
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
-    """What is added under a name; None where nothing is.
+    """Value added under a name; None if there is none.
 
     Args:
         group: of entry points.

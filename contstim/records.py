@@ -1,4 +1,4 @@
-"""What was run: a JSON record beside every output, so that no number travels without its origin."""
+"""Record of a run: JSON beside every output, so that no number travels without its origin."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _command: ContextVar[tuple[str, ...] | None] = ContextVar("command", default=Non
 
 
 def record_path(output: Path | str) -> Path:
-    """Where the record of an output file stands: `scores.csv` has `scores.csv.meta.json`."""
+    """Path of the record of an output file: `scores.csv` has `scores.csv.meta.json`."""
     return Path(f"{output}.meta.json")
 
 

@@ -1,4 +1,4 @@
-"""What reviewers decided about stimuli, item by item: review.csv.
+"""Decisions of reviewers about stimuli, item by item: review.csv.
 
 An item is a pair, a triplet or a trial. A review says itself what was reviewed: each row holds the
 item's sentences, so that a review of another set, or of an item that has changed since, is noticed.
@@ -27,7 +27,7 @@ Stimulus = Pair | Triplet | Trial
 
 
 class Decision(StrEnum):
-    """What a reviewer decided about an item; empty where nothing was decided."""
+    """Decision of a reviewer about an item; empty where nothing was decided."""
 
     NONE = ""
     KEEP = "keep"
@@ -35,7 +35,7 @@ class Decision(StrEnum):
 
 
 class ItemKind(StrEnum):
-    """What was reviewed."""
+    """Kind of a reviewed item."""
 
     PAIR = "pair"
     TRIPLET = "triplet"
@@ -96,7 +96,7 @@ _READERS: dict[str, Reader] = {
 
 @dataclass(frozen=True)
 class Review:
-    """What one or several reviewers decided, in the order of the files and their rows.
+    """Decisions of one or several reviewers, in the order of the files and their rows.
 
     Raises:
         InputError: a reviewer decided twice about an item, and differently, or two reviewers had
@@ -140,7 +140,7 @@ class Review:
         return frozenset((*(item.item_id for item in rejected), *sources))
 
     def rejects(self, item: ReviewedItem) -> bool:
-        """Whether a reviewer rejects the item, or the pair or triplet that it was made of."""
+        """True if a reviewer rejects the item, or the pair or triplet that it was made of."""
         return not self.rejected.isdisjoint((item.item_id, item.source_id))
 
     @property

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Scale(StrEnum):
-    """What people say of two sentences: how sure they are of one, or which one they choose.
+    """Scale of answers on two sentences: how sure people are of one, or which one they choose.
 
     Answers are whole numbers that go from sentence_1 to sentence_2 (from the left to the right, as
     people saw them). There is none in the middle: each prefers a sentence.

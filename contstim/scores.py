@@ -139,7 +139,7 @@ class ScoreTable(ShownAsTable):
         return self.doubled_ranks() / (2 * len(self.log_probs))
 
     def agreement(self) -> FloatArray:
-        """How often two models order two sentences alike, (n_models, n_models), in [0, 1].
+        """Agreement of two models on the order of two sentences, (n_models, n_models), in [0, 1].
 
         The share of all pairs of different rows, counted exactly; where a model gives both
         sentences the same score, the pair counts one half. This is (1 + Kendall's tau-a) / 2.

@@ -19,12 +19,12 @@ WORDS_ARE = (
 
 
 def is_word(text: str) -> bool:
-    """Whether a text is one word: something without white space, of characters that files hold."""
+    """True if a text is one word: something without white space, of characters that files hold."""
     return text.split() == [text] and _is_writable(text)
 
 
 def _is_writable(text: str) -> bool:
-    """Whether files can hold a text: no null character, no half of a surrogate pair."""
+    """True if files can hold a text: no null character, no half of a surrogate pair."""
     if "\0" in text:
         return False
     try:
@@ -126,6 +126,6 @@ class Sentence:
 
 
 def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> bool:
-    """Whether a word occurs twice, compared in lower case, other than the repeatable ones."""
+    """True if a word occurs twice, compared in lower case, other than the repeatable ones."""
     counted = [w for w in map(str.lower, words) if w not in repeatable]
     return len(set(counted)) < len(counted)

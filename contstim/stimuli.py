@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Condition(StrEnum):
-    """What a trial compares."""
+    """Condition of a trial: the kinds of sentences that it compares."""
 
     NATURAL_CONTROVERSIAL = "natural-controversial"
     NATURAL_SYNTHETIC = "natural-synthetic"
@@ -53,7 +53,7 @@ CONTROVERSIAL = (
 
 
 class Kind(StrEnum):
-    """Where a trial's sentence comes from."""
+    """Origin of a trial's sentence."""
 
     NATURAL = "natural"
     SYNTHETIC_1 = "synthetic_1"
@@ -116,7 +116,7 @@ class Pair:
     rank_2_model_2: float
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: two rows with their ranks."""
+        """HTML for a notebook: two rows with their ranks."""
         rows = (
             (self.model_1, self.sentence_1, self.rank_1_model_1, self.rank_1_model_2),
             (self.model_2, self.sentence_2, self.rank_2_model_1, self.rank_2_model_2),
@@ -136,7 +136,7 @@ class Pair:
 
     @property
     def controversial(self) -> bool:
-        """Whether each model prefers the sentence that the other rejects."""
+        """True if each model prefers the sentence that the other rejects."""
         return (
             self.rank_1_model_1 < self.rank_2_model_1 and self.rank_2_model_2 < self.rank_1_model_2
         )
@@ -186,11 +186,11 @@ class Triplet:
 
     @property
     def distinct(self) -> bool:
-        """Whether the three sentences differ, so that each can be compared with the others."""
+        """True if the three sentences differ, so that each can be compared with the others."""
         return len({self.natural, self.synthetic_1, self.synthetic_2}) == 3
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: three rows, log-probabilities, changed words marked."""
+        """HTML for a notebook: three rows, log-probabilities, changed words marked."""
         rows = (
             ("natural", self.natural, self.log_prob_natural_model_1, self.log_prob_natural_model_2),
             (
@@ -216,7 +216,7 @@ class Triplet:
 
     @property
     def alike(self) -> str:
-        """Which of the three sentences are the same, in words; empty where all differ."""
+        """Statement of which of the three sentences are the same; empty where all differ."""
         searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
         same = [
             f"the sentence that {model} is to reject is the natural one"

@@ -1,4 +1,4 @@
-"""Which of the words of a text are words that one can put before people.
+"""Selection of those words of a text that one can put before people.
 
 Text from the web or from books holds much besides words: initials, parts of addresses, what a
 tokenizer cut off, words in capitals. Whether something is a word is told from three things:
@@ -70,7 +70,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class WordRules:
-    """What counts as a word.
+    """Rules by which something counts as a word.
 
     Attributes:
         single_letters: words of one letter, as they are spelled inside a sentence; None: every
@@ -138,11 +138,11 @@ class WordRules:
         return None if _capitals_lead(word) else Reason.CAPITALS
 
     def is_capitalised(self, word: str) -> bool:
-        """Whether a word has a capital that it does not have everywhere, as I has."""
+        """True if a word has a capital that it does not have everywhere, as I has."""
         return word[0] != word[0].lower() and _parts(word)[0] not in (self.single_letters or ())
 
     def is_name(self, word: str, inside: Counter[str]) -> bool:
-        """Whether a word is a name: hardly ever small inside sentences, or never seen there.
+        """True if a word is a name: hardly ever small inside sentences, or never seen there.
 
         Args:
             word: as it is written.
@@ -156,11 +156,11 @@ class WordRules:
         return capitalised >= NAMES_ARE_CAPITALISED * (capitalised + small)
 
     def has_address(self, sentence: Sentence) -> bool:
-        """Whether a sentence holds a web address, or what is left of one."""
+        """True if a sentence holds a web address, or what is left of one."""
         return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
-        """Whether a word is on a list of words to leave out, alone or as a part."""
+        """Reason to leave out a word that is on a list, alone or as a part; None for others."""
         parts = {word.lower(), *_parts(word.lower())}
         if parts & self.excluded:
             return Reason.EXCLUDED
@@ -173,7 +173,7 @@ class WordRules:
         return re.compile(rf"(?<!\S)(?:{parts})(?!\S)|://|(?<!\S)www\.", re.IGNORECASE)
 
     def _starts_oddly(self, folded: str) -> bool:
-        """Whether a word begins with two consonants that begin no word."""
+        """True if a word begins with two consonants that begin no word."""
         # Decomposed, an accent is a sign of its own: "é" begins with e
         start = unicodedata.normalize("NFD", folded)[:2]
         return bool(self.onsets) and not self.vowels & set(start) and start not in self.onsets
@@ -183,7 +183,7 @@ class WordRules:
         return frozenset(map(len, self.short_words))
 
     def _lacks_vowel(self, folded: str, scripts: set[str]) -> bool:
-        """Whether a word in the vowels' script has none, accents aside."""
+        """True if a word in the vowels' script has none, accents aside."""
         if not self.vowels or scripts != _scripts("".join(self.vowels)):
             return False
         return not self.vowels & set(unicodedata.normalize("NFD", folded))
@@ -226,7 +226,7 @@ class TextWords:
     dropped: tuple[DroppedWord, ...] = field(repr=False)
 
     def counts(self) -> dict[Reason, int]:
-        """How many words were left out for each reason, most frequent reason first."""
+        """Number of words left out for each reason, most frequent reason first."""
         words = {(each.word, each.reason) for each in self.dropped}
         return dict(Counter(reason for _, reason in sorted(words)).most_common())
 
@@ -324,7 +324,7 @@ def read_words(path: Path | str) -> frozenset[str]:
 
 
 def _is_lettered(word: str) -> bool:
-    """Whether a word is letters and the marks on them, with joiners only between letters."""
+    """True if a word is letters and the marks on them, with joiners only between letters."""
     if word.isascii() and word.isalpha():  # most words: looking up categories takes longer
         return True
     categories = [unicodedata.category(sign)[0] for sign in word]
@@ -355,12 +355,12 @@ def _scripts(word: str) -> set[str]:
 
 
 def _parts(word: str) -> list[str]:
-    """What stands between apostrophes and hyphens."""
+    """Parts of a word between apostrophes and hyphens."""
     return [word] if word.isalpha() else _BETWEEN_PARTS.split(word)
 
 
 def _capitals_lead(word: str) -> bool:
-    """Whether capitals stand only where a part of the word begins; Mc and Mac begin one too.
+    """True if capitals stand only where a part of the word begins; Mc and Mac begin one too.
 
     The first part has one where any has: not so `vi-Strauss`, which a tokenizer cut.
     """

@@ -1,4 +1,4 @@
-"""What the demo does: text, models, natural pairs, triplets, and a page to look at."""
+"""Steps of the demo: text, models, natural pairs, triplets, and a page to look at."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SETTINGS = "demo.json"
 
 @dataclass(frozen=True)
 class Scale:
-    """How much the demo does.
+    """Size of the demo.
 
     Attributes:
         training: sentences that models are trained on.
@@ -71,7 +71,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found: triplets, most controversial first, and natural pairs with scores."""
+    """Results of the demo: triplets, most controversial first, and natural pairs with scores."""
 
     out: Path
     triplets: tuple[Triplet, ...]

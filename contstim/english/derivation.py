@@ -1,4 +1,4 @@
-"""What the grammar says about one sentence: a tree whose nodes keep category and features."""
+"""Derivation of one sentence by the grammar: a tree whose nodes keep category and features."""
 
 from __future__ import annotations
 

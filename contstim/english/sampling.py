@@ -174,13 +174,13 @@ def sampler() -> Sampler:
 
 
 def _repeats(words: Iterable[str]) -> bool:
-    """Whether a word comes twice."""
+    """True if a word comes twice."""
     seen = tuple(words)
     return len(set(seen)) < len(seen)
 
 
 def is_sensible(derivation: Derivation) -> bool:
-    """Whether no content word occurs twice, no word follows itself, and at most one describes.
+    """True if no content word occurs twice, no word follows itself, and at most one describes.
 
     What a context-free rule cannot see: two places of a sentence far from each other. Long words
     count wherever they stand ("works at work"); so do words of one family ("husband", "wife").

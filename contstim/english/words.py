@@ -1,4 +1,4 @@
-"""What is known of English words: those of one letter, shortened ones, and those to block."""
+"""Lists of English words: those of one letter, shortened ones, and those to block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers are given to do, and what becomes of it."""
+"""Tasks for workers, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TaskQueue(ABC, Generic[TaskT]):
     @property
     @abstractmethod
     def finished(self) -> bool:
-        """Whether nothing is left to take and nothing that was taken is still out."""
+        """True if nothing is left to take and nothing that was taken is still out."""
 
     @abstractmethod
     def take(self, loaded: Sequence[str]) -> TaskT | None:

@@ -1,4 +1,4 @@
-"""What a worker has at hand: options, and the models that it has loaded."""
+"""Context of a worker: options, and the models that it has loaded."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Convention:
-    """How a score is computed: written beside every score table and part of every cache key.
+    """Convention of a score: written beside every score table and part of every cache key.
 
     Attributes:
         rule: name of the scoring rule, such as `log-likelihood`.
@@ -65,7 +65,7 @@ class Convention:
 
     @property
     def is_log_probability(self) -> bool:
-        """Whether scores are log-probabilities of sentences."""
+        """True if scores are log-probabilities of sentences."""
         return self.unit == NATS
 
     def require_log_probability(self, name: str, purpose: str) -> None:
@@ -122,12 +122,12 @@ class Replacements:
 
     @property
     def complete(self) -> bool:
-        """Whether the exact log-probability of every candidate is known."""
+        """True if the exact log-probability of every candidate is known."""
         return not np.isnan(self.exact).any()
 
     @property
     def is_left_to_right(self) -> bool:
-        """Whether the model reads from left to right, and `prefix_log_prob` is a number."""
+        """True if the model reads from left to right, and `prefix_log_prob` is a number."""
         return not math.isnan(self.prefix_log_prob)
 
 
@@ -184,7 +184,7 @@ class Scorer(ABC):
     @property
     @abstractmethod
     def convention(self) -> Convention:
-        """How the scores are computed, and their unit."""
+        """Convention by which the scores are computed, and their unit."""
 
     @property
     def training_text(self) -> TrainingText | None:
@@ -217,7 +217,7 @@ class Scorer(ABC):
         return [None] * len(sentences)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """Which scores involve no sampling, (n_sentences,)."""
+        """Mask of the scores that involve no sampling, (n_sentences,)."""
         return np.ones(len(sentences), np.bool_)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -229,7 +229,7 @@ class Scorer(ABC):
         return np.zeros(len(sentences))
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """Which words the model tells apart, (n_words,); all unless an adapter says otherwise.
+        """Mask of the words that the model tells apart, (n_words,); all unless overridden.
 
         A word-level model scores all words outside its vocabulary alike, which a search would
         exploit; sub-word models know every word.
@@ -245,7 +245,7 @@ class Scorer(ABC):
         return None
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
-        """How many tokens each word is read as, (n_words,); None for word-level models.
+        """Number of tokens that each word is read as, (n_words,); None for word-level models.
 
         Args:
             words: the words.
@@ -255,7 +255,7 @@ class Scorer(ABC):
         return None
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """How many tokens the rule scores in each sentence, (n_sentences,).
+        """Number of tokens that the rule scores in each sentence, (n_sentences,).
 
         Raises:
             ModelError: the score is not a sum over tokens.

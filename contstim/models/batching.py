@@ -35,7 +35,7 @@ class SmallerBatches(UserWarning):
 
 @dataclass
 class Budget:
-    """How many tokens, padding included, pass through a network at once.
+    """Budget of tokens, padding included, that pass through a network at once.
 
     On a CPU larger batches are slower: their activations no longer fit its caches. A GPU is faster
     with large ones. When memory runs out the budget is lowered for all later calls, and the first
@@ -188,7 +188,7 @@ _NO_MEMORY = (
 
 
 def out_of_memory(error: Exception) -> bool:
-    """Whether a network failed because memory ran out, whichever library says so."""
+    """True if a network failed because memory ran out, whichever library says so."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     message = str(error).lower()
@@ -231,7 +231,7 @@ def _pad(rows: list[Row], lengths: IntArray, pad: int) -> tuple[IntArray, IntArr
 def _attempt(
     run: Run, ids: torch.Tensor, attention: torch.Tensor, rows: IntArray
 ) -> tuple[bool, Write | None]:
-    """Whether a batch fits into memory, and what writes its results later, if anything."""
+    """Run a batch: True if it fits into memory, and what writes its results later, if anything."""
     try:
         return True, run(ids, attention, rows)
     except (MemoryError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Which tokens may stand where a word begins (or ends), and probabilities among those alone.
+"""Tokens that may stand where a word begins (or ends), and probabilities among those alone.
 
 A sub-word model spreads its probability over word beginnings and continuations alike. Where a
 sentence must consist of given words, each token's probability is renormalised over the tokens that
@@ -76,7 +76,7 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
 
 
 def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
-    """Which tokens, where they come next, say that the word before them is complete, (n_tokens,).
+    """Mask of the tokens that, coming next, say that the word before is complete, (n_tokens,).
 
     Those that begin a word, end marks, white space, special tokens, and outputs without a token:
     all but those that go on with the word. For tokenizers that mark where words begin.

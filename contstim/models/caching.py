@@ -41,7 +41,7 @@ class SizedCache(Generic[P, Result]):
         self._size = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
-        """What the function returns, or has returned for equal arguments."""
+        """Result of the function, computed anew or kept from a call with equal arguments."""
         # Keywords in another order are another key: a result computed twice, never a wrong one
         key = (*args, _KEYWORDS, *kwargs.items()) if kwargs else args
         if key in self._results:

@@ -1,4 +1,4 @@
-"""What was computed: every sequence that passed through a network, counted where it happens.
+"""Cost of computing: every sequence that passed through a network, counted where it happens.
 
 So are the seconds that networks took. They are no part of a `Cost`, which is the same in every run.
 """

@@ -45,7 +45,7 @@ def float32_products() -> Iterator[None]:
 
 
 class _Statements:
-    """How many have begun and not ended, and what undoes the settings of the first."""
+    """Number of statements begun and not ended, and what undoes the settings of the first."""
 
     begun = 0
     restore: Callable[[], None]
@@ -78,7 +78,7 @@ def _set_float32() -> Callable[[], None]:
 
 
 def _kinds_of_operations() -> list[Any]:
-    """What has a precision of its own; nothing before PyTorch 2.9."""
+    """Kinds of operations with a precision of their own; none before PyTorch 2.9."""
     if not hasattr(_BACKENDS.cuda.matmul, "fp32_precision"):
         return []
     cudnn, onednn = _BACKENDS.cudnn, _BACKENDS.mkldnn

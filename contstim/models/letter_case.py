@@ -156,7 +156,7 @@ class UnknownWords:
 
     @property
     def is_loud(self) -> bool:
-        """Whether so many words are unknown that scores say little."""
+        """True if so many words are unknown that scores say little."""
         return self.n_unknown > LOUD * self.n_words
 
     @property

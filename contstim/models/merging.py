@@ -50,16 +50,16 @@ class NetworkCall(ABC):
     @property
     @abstractmethod
     def device(self) -> torch.device:
-        """Where the network reads its input."""
+        """Device on which the network reads its input."""
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """How many rows, and how many tokens each of them has at most in a merged batch."""
+        """Number of rows, and the most tokens that each of them has in a merged batch."""
 
     @property
     def merges(self) -> bool:
-        """Whether the call may be merged with others."""
+        """True if the call may be merged with others."""
         return True
 
     @abstractmethod
@@ -77,7 +77,7 @@ class NetworkCall(ABC):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call came to.
+    """Outcome of a call.
 
     Attributes:
         value: its result; None where it failed.

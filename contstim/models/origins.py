@@ -1,4 +1,4 @@
-"""What models are loaded from, by which records notice that a model has become another one."""
+"""Origins of models, by which records notice that a model has become another one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelOrigins:
-    """What some models are loaded from.
+    """Files and commits that some models are loaded from.
 
     Attributes:
         files: files and folders that are there, word counts and hashes of training sentences beside

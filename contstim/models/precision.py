@@ -43,7 +43,7 @@ def precision_of(network: torch.nn.Module) -> str:
 
 
 def quantization_of(network: Any) -> str:
-    """What a network's weights are quantized to, such as `int8` or `gptq`; empty for nothing."""
+    """Quantization of a network's weights, such as `int8` or `gptq`; empty for none."""
     settings = getattr(getattr(network, "config", None), "quantization_config", None)
     if settings is None:
         return ""

@@ -64,7 +64,7 @@ class ModelWorkers(ABC):
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a worker tells of a model once and for all.
+    """Facts of a model that a worker tells once and for all.
 
     Attributes:
         convention: how its scores come about.

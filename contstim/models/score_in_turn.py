@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ModelScores:
-    """What is wanted of a model before it is let go.
+    """Scores of a model, and all else that is wanted of it before it is let go.
 
     Attributes:
         name: the model's.

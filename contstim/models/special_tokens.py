@@ -79,7 +79,7 @@ def refuse_special_ids(
 
 
 def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
-    """Which words are tokens, and neither the unknown token nor a special one, (n_words,)."""
+    """Mask of the words read as tokens, none of them unknown or special, (n_words,)."""
     special = _special(tokenizer)
     # Texts may lead to the unknown token, which is not special; but it tells no word apart
     never = {*special.ids, tokenizer.unk_token_id}

@@ -52,7 +52,7 @@ class CatalogueEntry:
 
     @property
     def loadable(self) -> bool:
-        """Whether this version has the family."""
+        """True if this version has the family."""
         return self.specification.partition(":")[0] in FAMILIES
 
 

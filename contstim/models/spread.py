@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def is_spread(network: Any) -> bool:
-    """Whether a device map says where the network's parts are."""
+    """True if the network's parts have a device map."""
     return getattr(network, "hf_device_map", None) is not None
 
 
@@ -58,7 +58,7 @@ def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, 
 
 
 def input_device(network: Any) -> str:
-    """Where the inputs of a spread network go: to its embedding, or where that is brought."""
+    """Device for the inputs of a spread network: its embedding's, or where that is brought."""
     weight = getattr(network.get_input_embeddings(), "weight", None)
     if weight is not None and not weight.is_meta:
         return str(weight.device)
@@ -68,7 +68,7 @@ def input_device(network: Any) -> str:
 
 
 def has_parts_elsewhere(network: torch.nn.Module) -> bool:
-    """Whether some weights are not on a device that computes."""
+    """True if some weights are not on a device that computes."""
     return any(weight.is_meta for weight in network.parameters())
 
 

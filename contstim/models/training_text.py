@@ -50,7 +50,7 @@ class TrainingText:
         return cls(path.absolute()) if path.is_file() else None
 
     def holds(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """Which sentences the text holds, (n_sentences,).
+        """Mask of the sentences that the text holds, (n_sentences,).
 
         Raises:
             ModelError: the file cannot be read, or is something else.
@@ -86,12 +86,12 @@ class TrainingText:
 
 
 def training_text_path(model: Path | str) -> Path:
-    """Where the hashes of a model's training text stand: beside its file, or in its folder."""
+    """Path of the hashes of a model's training text: beside its file, or in its folder."""
     return training_text_of(Path(model), is_file=not Path(model).is_dir())
 
 
 def training_text_of(model: Path, *, is_file: bool) -> Path:
-    """Where the hashes will stand of a model that is not there yet, a file or a folder."""
+    """Path of the hashes for a model that is not there yet, a file or a folder."""
     return Path(f"{model}.sentences.npy") if is_file else model / _IN_A_FOLDER
 
 

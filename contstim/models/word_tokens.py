@@ -82,7 +82,7 @@ class WordTokens:
 
     @cached_property
     def lengths(self) -> IntArray:
-        """How many tokens each word has, (n_words,)."""
+        """Number of tokens of each word, (n_words,)."""
         return np.fromiter(map(len, self.tokens), np.int64, len(self.tokens))
 
     @cached_property
@@ -103,12 +103,12 @@ class WordTokens:
 
     @cached_property
     def n_later(self) -> FloatArray:
-        """How many tokens follow the first one of each word, (n_words,)."""
+        """Number of tokens that follow the first one of each word, (n_words,)."""
         later: FloatArray = np.maximum(self.lengths - 1.0, 0.0)
         return later
 
     def followed_by(self, rest: Tokens) -> BoolArray:
-        """Which words are followed by exactly these tokens, (n_words,)."""
+        """Mask of the words whose tokens after the first are exactly these, (n_words,)."""
         numbers, number_of_word = self._distinct_rests
         followed: BoolArray = number_of_word == numbers.get(rest, -1)
         return followed

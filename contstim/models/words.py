@@ -128,7 +128,7 @@ def encode_batch(
 
 
 def words_are_independent(tokenizer: Any) -> bool:
-    """Whether no token can reach from one word of a sentence into the next.
+    """True if no token can reach from one word of a sentence into the next.
 
     Then no merge and no piece does, and the words of a sentence are cut independently of each
     other. A token reaches across where its text holds a space after another character. Text with
@@ -166,7 +166,7 @@ def _texts_of_tokens(tokenizer: Any) -> Iterator[str]:
 
 
 def _writes_bytes(tokenizer: Any) -> bool:
-    """Whether tokens are bytes, each written as a letter (byte-level BPE)."""
+    """True if tokens are bytes, each written as a letter (byte-level BPE)."""
     if not tokenizer.is_fast:
         return getattr(tokenizer, "byte_decoder", None) is not None
     backend = tokenizer.backend_tokenizer

@@ -1,4 +1,4 @@
-"""What results look like: figures, tables and pages. Knows nothing of experiments.
+"""Figures, tables and pages that show results. Knows nothing of experiments.
 
 report         a report: headings, paragraphs, tables and figures, whatever it is written as
 html           a report as an HTML page that stands alone (report.html.jinja is its form)

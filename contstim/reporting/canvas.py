@@ -115,7 +115,7 @@ def wrapped(warning: str, width: float) -> str:
 
 
 def _strip(figure: Figure, warning: str) -> Bbox | None:
-    """What to save, in inches: the figure with a warning above it; None for the figure alone."""
+    """Part to save, in inches: the figure with a warning above it; None for the figure alone."""
     if not warning:
         return None
     from matplotlib.transforms import Bbox

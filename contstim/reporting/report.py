@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Style(StrEnum):
-    """How a run of characters differs from the text around it."""
+    """Style by which a run of characters differs from the text around it."""
 
     CODE = "code"
     STRONG = "strong"
@@ -82,7 +82,7 @@ def emphasis(text: str) -> Span:
 
 
 def button(text: str) -> Span:
-    """What can be pressed."""
+    """Label of a button, as a span."""
     return Span(text, Style.BUTTON)
 
 
@@ -138,7 +138,7 @@ class Table:
                 raise ValueError(f"{len(row)} cells under {len(self.header)} names of columns.")
 
     def is_number(self, column: int) -> bool:
-        """Whether the cells of a column are numbers."""
+        """True if the cells of a column are numbers."""
         return self.texts <= column < len(self.header) - self.notes
 
 
@@ -192,7 +192,7 @@ class Report:
         return write_html(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the page in a frame, so that its style stays its own."""
+        """HTML for a notebook: the page in a frame, so that its style stays its own."""
         return (
             f'<iframe title="{escape(self.title)}" srcdoc="{escape(self.html())}" '
             f'style="width: 100%; height: 40em; border: 0"></iframe>'

@@ -101,7 +101,7 @@ def _explanation(
     trials: Collection[Trial],
     scores: ScoreTable | None,
 ) -> str:
-    """What numbers and marks are, as far as the page has any."""
+    """Explanation of numbers and marks, as far as the page has any."""
     sentences = []
     if triplets or scores is not None:
         sentences.append(

@@ -1,4 +1,4 @@
-"""What a study's database holds: layouts, each of which adds tables to the one before."""
+"""Layouts of a study's database, each of which adds tables to the one before."""
 
 APPLICATION_ID = 0x636F6E74  # "cont", so that another program's database is not mistaken for ours
 

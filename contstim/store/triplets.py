@@ -30,7 +30,7 @@ _FROM_SEARCH = (
 
 
 class JobState(StrEnum):
-    """What became of a job."""
+    """State in which a job ended."""
 
     FOUND = "found"
     INADMISSIBLE = "inadmissible"
@@ -70,7 +70,7 @@ class Trail:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: a triplet and the two ways to it, or the reason why there is none.
+    """Outcome of a job: a triplet and the two ways to it, or the reason why there is none.
 
     A triplet whose three sentences are not all different has a reason besides. How long its
     searches took, and how much of that networks did, is not kept.
@@ -107,7 +107,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What was decided about triplets under a cap on words; by their models and places.
+    """Decisions about triplets under a cap on words; by their models and places.
 
     Attributes:
         accepted: those that stay.
@@ -122,7 +122,7 @@ class Decisions:
 
 @dataclass(frozen=True)
 class StoreEdit:
-    """What is written, and what is dropped, together with the settings of a study.
+    """Edit of a store: what is written, and what is dropped, together with a study's settings.
 
     Attributes:
         assigned: (model_1, model_2, place, natural sentence) of all pairs, in place of those kept
@@ -342,7 +342,7 @@ class TripletStore:
         return {(m1, m2, place): triplets[name] for name, m1, m2, place in places}
 
     def decisions(self) -> Decisions:
-        """What was decided about triplets under a cap on words."""
+        """Decisions about triplets under a cap on words."""
         accepted = self._database.rows(
             "SELECT model_1, model_2, place FROM accepted JOIN job ON job.id = job"
         )
@@ -395,7 +395,7 @@ class TripletStore:
         return {(m1, m2): tuple(sums) for m1, m2, *sums in rows}
 
     def searches(self) -> dict[tuple[str, str], int]:
-        """How many searches were made for the triplets of each pair of models."""
+        """Number of searches made for the triplets of each pair of models."""
         # What was kept before searches were counted was found by one each
         rows = self._database.rows(
             "SELECT model_1, model_2, sum(max(1, "

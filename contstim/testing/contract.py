@@ -1,4 +1,4 @@
-"""What every scorer and every language model guarantees, as tests to inherit.
+"""Guarantees of every scorer and every language model, as tests to inherit.
 
 Tests of a model of your own are then:
 
@@ -71,7 +71,7 @@ ODD = ("zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße �
 
 
 class ScorerContract:
-    """What every scorer guarantees: inherit, and define a fixture `model`."""
+    """Guarantees of every scorer: inherit, and define a fixture `model`."""
 
     @pytest.fixture
     def model(self) -> Scorer:
@@ -122,7 +122,7 @@ class ScorerContract:
                 model.scores([sentence])
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
-        """Whether a word is read like any other that is not known, or in tokens of plain text.
+        """True if a word is read like any other that is not known, or in tokens of plain text.
 
         Override it for models that are neither of words nor on a checkpoint's tokenizer.
         """
@@ -177,7 +177,7 @@ class ScorerContract:
 
 
 class LanguageModelContract(ScorerContract):
-    """What every language model guarantees beyond; define a fixture `model` that is one."""
+    """Further guarantees of every language model; define a fixture `model` that is one."""
 
     @pytest.fixture
     def model(self) -> LanguageModel:
@@ -265,7 +265,7 @@ class LanguageModelContract(ScorerContract):
             model.replacement_log_probs(sentence, position, WORDS)
 
     def continues(self, model: LanguageModel) -> bool:
-        """Whether the model reads from left to right and scores words after others."""
+        """True if the model reads from left to right and scores words after others."""
         inherited = LanguageModel.continuation_log_probs
         overrides = type(model).continuation_log_probs is not inherited
         return overrides and model.convention.rule == "log-likelihood"

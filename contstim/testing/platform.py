@@ -1,4 +1,4 @@
-"""What every platform guarantees, as tests to inherit.
+"""Guarantees of every platform, as tests to inherit.
 
     class TestMine(PlatformContract):
         platform = PLATFORM
@@ -150,7 +150,7 @@ class _HtmlReader(HTMLParser):
 
 
 def read_html(markup: str) -> tuple[str, list[str]]:
-    """What a person reads, and the tags that the markup opens: by Python's own parser."""
+    """Text that a person reads, and the tags that the markup opens: by Python's own parser."""
     reader = _HtmlReader()
     reader.feed(markup)
     reader.close()
@@ -175,7 +175,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 # Proves that what people see is what the table of trials says, whatever the sentences hold, and
 # that no file of others is lost
 class ExportContract:
-    """What every export guarantees: inherit, and name the platform.
+    """Guarantees of every export: inherit, and name the platform.
 
     Attributes:
         platform: with an exporter.
@@ -209,7 +209,7 @@ class ExportContract:
         return lists
 
     def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
-        """What a person reads left and right."""
+        """Texts that a person reads left and right."""
         left, right = (row[column] for column in self.sentence_columns)
         if self.is_html:
             (left, left_tags), (right, right_tags) = read_html(left), read_html(right)
@@ -300,7 +300,7 @@ class ExportContract:
 
 # Proves that what people pressed is what is read: side, order, participant and group
 class ReadContract:
-    """What every reader guarantees: inherit, name the platform, and say how answers become data.
+    """Guarantees of every reader: inherit, name the platform, and say how answers become data.
 
     Attributes:
         platform: with a reader.
@@ -309,7 +309,7 @@ class ReadContract:
     platform: ClassVar[Platform]
 
     def prepare(self, out: Path) -> None:
-        """What is done before anybody takes part."""
+        """Prepare the folder `out` before anybody takes part."""
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         """The trials that each list shows, with a trial_id and 1 or 2 under left."""
@@ -387,7 +387,7 @@ class ReadContract:
 
 
 class PlatformContract(ExportContract, ReadContract):
-    """What a platform guarantees whose exports are answered and read back."""
+    """Guarantees of a platform whose exports are answered and read back."""
 
     def prepare(self, out: Path) -> None:
         self.export(TRIALS, out)

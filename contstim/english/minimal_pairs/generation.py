@@ -250,5 +250,5 @@ def _own_rules(text: str) -> tuple[GrammarRule, ...]:
 
 
 def _last_line(error: ValueError) -> str:
-    """What the toolkit says is wrong, without the rule that it repeats."""
+    """Message of the toolkit, without the rule that it repeats."""
     return str(error).splitlines()[-1].strip(" ^")

@@ -1,4 +1,4 @@
-"""How a paradigm writes a sentence: a row of constituents and words, and what goes wrong in it.
+"""Template of a paradigm's sentence: a row of constituents and words, and what goes wrong in it.
 
 The good sentence is a row of
 
@@ -47,7 +47,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the good sentence has under that name, with other features where there are changes."""
+    """Constituent of the good sentence under that name, with other features if it has changes."""
 
     name: str
     changes: tuple[tuple[str, str], ...] = ()

@@ -1,4 +1,4 @@
-"""What every executor guarantees, and the events that it reports."""
+"""Guarantees of every executor, and the events that it reports."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class _EndedError(BaseException):
 
 @dataclass(frozen=True)
 class _Failure:
-    """What ended a worker's thread."""
+    """Error that ended a worker's thread."""
 
     error: BaseException
 

@@ -37,7 +37,7 @@ class _Worker:
 
     @property
     def sign_of_life(self) -> tuple[int, str]:
-        """What changes while the process lives: its beats, or the processor time that it took.
+        """Values that change while the process lives: its beats, and the processor time it took.
 
         Time counts too, since a library that reads a large model may keep Python, and so the thread
         that beats, from running for minutes. Where the system does not tell it, beats alone count.
@@ -199,14 +199,14 @@ def _work(
 
 
 def usable_processors() -> int:
-    """How many processors this process may use, which a cluster's job may limit."""
+    """Number of processors that this process may use, which a cluster's job may limit."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def visible_gpus() -> list[str]:
-    """What `CUDA_VISIBLE_DEVICES` may name, GPU by GPU, told without loading PyTorch.
+    """Names of the GPUs for `CUDA_VISIBLE_DEVICES`, one by one, found without loading PyTorch.
 
     Empty where there is no GPU.
     """

@@ -223,7 +223,7 @@ class RayExecutor(Executor):
 
 
 class _Place(NamedTuple):
-    """Where an actor is."""
+    """Node, host and process of an actor."""
 
     node: str
     host: str

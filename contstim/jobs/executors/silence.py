@@ -1,4 +1,4 @@
-"""Which workers have given no sign of life for too long."""
+"""Workers that have given no sign of life for too long."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SilenceWatch:
 
     @property
     def due(self) -> bool:
-        """Whether the last look is long enough ago for another."""
+        """True if the last look is long enough ago for another."""
         return self._clock() - self._looked >= PULSE
 
     def look(self, signs: Mapping[int, object]) -> list[int]:

@@ -282,7 +282,7 @@ class CausalModel(LanguageModel):
         return encodings
 
     def _fits(self, n_tokens: int) -> bool:
-        """Whether the network can read the context and so many tokens."""
+        """True if the network can read the context and so many tokens."""
         window = self._checkpoint.window
         # Nothing follows the last token
         return window is None or len(self._context) + n_tokens - 1 <= window

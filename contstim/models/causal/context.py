@@ -1,4 +1,4 @@
-"""What a causal model reads before the first word of a sentence."""
+"""Context that a causal model reads before the first word of a sentence."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def context_tokens(
 
 
 def wants_space(tokenizer: Any) -> bool:
-    """Whether a word at the start of a text is cut otherwise than after a space."""
+    """True if a word at the start of a text is cut otherwise than after a space."""
     return not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
 
 

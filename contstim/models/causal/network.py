@@ -203,7 +203,7 @@ class CausalNetwork:
         *,
         keeps: bool = False,
     ) -> tuple[torch.Tensor, Any]:
-        """What `_forward` gives, in a batch with the calls of other searches if there are any.
+        """Result of `_forward`, in a batch with the calls of other searches if there are any.
 
         The cache counts only where it is to be kept. The cost is that of the call by itself.
         """
@@ -249,7 +249,7 @@ class CausalNetwork:
         return logits, cache if self._keeps_prefixes and _can_be_shared(cache) else None
 
     def _continues_its_cache(self) -> bool:
-        """Whether a row read in two pieces, the second after the cache of the first, is one row.
+        """True if a row read in two pieces, the second after the cache of the first, is one row.
 
         Where it is not (Moshi's cache forgets what its attention still reads), rows after a prefix
         are read with the prefix anew.
@@ -269,7 +269,7 @@ class CausalNetwork:
 
     @cached_property
     def merges(self) -> bool:
-        """Whether calls after different prefixes can be computed in one batch, as tried out once.
+        """True if calls after different prefixes can be computed in one batch, as tried out once.
 
         There rows are read with their prefixes anew, padded on the right.
         """
@@ -392,7 +392,7 @@ class CausalCall(NetworkCall):
 
 
 def _agree(ours: torch.Tensor, theirs: torch.Tensor, whole: torch.Tensor) -> bool:
-    """Whether logits are equal up to rounding."""
+    """True if logits are equal up to rounding."""
     difference = float((ours - theirs).nan_to_num(0.0).abs().max())
     # Beside stand-ins for infinity, which tokens without a use may have
     size = float(whole.abs().float().median())
@@ -400,7 +400,7 @@ def _agree(ours: torch.Tensor, theirs: torch.Tensor, whole: torch.Tensor) -> boo
 
 
 def _is_plain(cache: Any) -> bool:
-    """Whether all layers keep the keys and values of all tokens, so that a row can be cut out."""
+    """True if all layers keep the keys and values of all tokens, so that a row can be cut out."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
 
@@ -417,7 +417,7 @@ def _of_row(cache: Any, row: int, length: int) -> Any:
 
 
 def _can_be_shared(cache: Any) -> bool:
-    """Whether all layers cache keys and values; recurrent ones read the prefix for each row."""
+    """True if all layers cache keys and values; recurrent ones read the prefix for each row."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(
         type(layer) in {DynamicLayer, DynamicSlidingWindowLayer} and layer.is_initialized

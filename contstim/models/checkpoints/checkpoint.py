@@ -50,7 +50,7 @@ class Checkpoint:
 
     @property
     def has_weights(self) -> bool:
-        """Whether the network can score; without weights it has only its shape."""
+        """True if the network can score; without weights it has only its shape."""
         return is_spread(self.model) or all(
             weight.device.type != "meta" for weight in self.model.parameters()
         )
@@ -79,12 +79,12 @@ class Checkpoint:
 
     @cached_property
     def window(self) -> int | None:
-        """How many tokens the network can read; None where it sets no limit."""
+        """Number of tokens that the network can read; None where it sets no limit."""
         return window_of(self.model)
 
 
 def window_of(model: Any) -> int | None:
-    """How many tokens a network can read; None where its configuration sets no limit.
+    """Number of tokens that a network can read; None where its configuration sets no limit.
 
     RoBERTa and its kin count positions from the one after the padding index, so that the
     configuration's number is larger than the window.
@@ -134,7 +134,7 @@ def kind_of(location: str, config: Any) -> Kind:
 
 
 def is_classifier(config: Any) -> bool:
-    """Whether a checkpoint was saved as a classifier of sequences."""
+    """True if a checkpoint was saved as a classifier of sequences."""
     return any(name.endswith("ForSequenceClassification") for name in _architectures(config))
 
 

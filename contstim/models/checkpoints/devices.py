@@ -1,4 +1,4 @@
-"""Where networks run, over how many devices, and how precisely they compute.
+"""Devices on which networks run, one or several, and the precision in which they compute.
 
 `accelerate` spreads a network: each of its parts is on a GPU, in memory or on disk, and a part that
 is not on a device that computes is brought there when its turn comes. `bitsandbytes` quantizes:
@@ -28,7 +28,7 @@ DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a network is put and in what precision, all names resolved.
+    """Devices and precision of a network, all names resolved.
 
     Attributes:
         device: where its inputs go; `cpu` or `cuda`.
@@ -83,7 +83,7 @@ class Placement:
         return self.device, self.dtype, named, self.quantize
 
     def settings(self, offload: str) -> dict[str, Any]:
-        """What `from_pretrained` is told.
+        """Settings of `from_pretrained`.
 
         Args:
             offload: a folder for parts on disk that cannot be read from the checkpoint's files.

@@ -1,4 +1,4 @@
-"""What a network needs before it is loaded, what memory is free, and whether that is enough.
+"""Memory: what a network needs before it is loaded, what is free, and whether that is enough.
 
 Weights are counted on the network without memory that the configuration describes, see
 `weights.without_weights`. Beside them stand, for GPT-2 small in float32 (768 wide, 12 layers,
@@ -33,7 +33,7 @@ _QUANTIZED_BYTES: dict[Quantization, float] = {
 
 @dataclass(frozen=True)
 class Need:
-    """What a network needs in one precision, in bytes.
+    """Memory that a network needs in one precision, in bytes.
 
     Attributes:
         weights: with tables that are not trained.
@@ -162,7 +162,7 @@ def _available() -> int | None:
 def left_in_groups(
     membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> list[int]:
-    """What each control group of this process may still take: a cluster limits jobs by them.
+    """Bytes that each control group of this process may still take: a cluster limits jobs by them.
 
     Args:
         membership: the file that names the groups.

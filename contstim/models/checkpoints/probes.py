@@ -1,4 +1,4 @@
-"""Whether a network reads the tokens that its kind promises to read, tried out on one sentence.
+"""Check on one sentence that a network reads the tokens that its kind promises to read.
 
 A causal network predicts from the words before, and from nothing else. The library loads as causal
 some networks that read both sides (XLNet; BERT saved without `is_decoder`), and as masked some that

@@ -1,4 +1,4 @@
-"""Where a checkpoint is read from, and the code that it may run on this machine.
+"""Source of a checkpoint, and the code that it may run on this machine.
 
 A folder is read as it is; a name of the hub is looked for in the local cache first. Python code
 that comes with a checkpoint runs only with the user's consent.
@@ -21,7 +21,7 @@ _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine wa
 
 @dataclass(frozen=True)
 class Source:
-    """Where a checkpoint is read from.
+    """Source of a checkpoint.
 
     Attributes:
         location: a folder or a name on the hub.
@@ -175,7 +175,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _has_network(config: dict[str, Any]) -> bool:
-    """Whether the library has the type and the architecture, upper and lower case aside."""
+    """True if the library has the type and the architecture, upper and lower case aside."""
     from transformers.models.auto import modeling_auto as auto
 
     kind = config.get("model_type")

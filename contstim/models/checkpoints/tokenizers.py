@@ -1,4 +1,4 @@
-"""Whether a tokenizer belongs to a network: as large as its embedding, and able to read English."""
+"""Check that a tokenizer belongs to a network: as large as its embedding, able to read English."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a configuration and weights belong together, before and after a network is built.
+"""Check that a configuration and weights belong together, before and after a network is built.
 
 The library builds whatever `config.json` asks for before it compares it with the weights: billions
 of layers one by one, or an embedding larger than the memory. So the sizes are compared beforehand,

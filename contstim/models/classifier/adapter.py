@@ -1,4 +1,4 @@
-"""How surely a fine-tuned classifier calls a sentence acceptable, as a score."""
+"""Acceptability of a sentence to a fine-tuned classifier, as a score."""
 
 from __future__ import annotations
 

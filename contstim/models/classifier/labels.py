@@ -1,4 +1,4 @@
-"""Which of a classifier's two labels means acceptable."""
+"""Label that means acceptable, of a classifier's two."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class _Frame:
 
     @property
     def complete(self) -> bool:
-        """Whether these are all questions of the plan."""
+        """True if these are all questions of the plan."""
         return len(self.number) == len(self.plan.row)
 
 

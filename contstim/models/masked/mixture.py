@@ -124,7 +124,7 @@ class Mixture:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory its arrays take."""
+        """Memory that its arrays take, in bytes."""
         arrays = (self.source, self.target, self.log_step, self.log_reached, self.order)
         return sum(array.nbytes for array in arrays)
 
@@ -157,7 +157,7 @@ class Mixture:
         return float(probs.std(ddof=1) / (probs.mean() * np.sqrt(self.n_samples)))
 
     def gains(self, log_probs: FloatArray) -> FloatArray:
-        """How much each question raises the log of the mean probability so far, (n_questions,).
+        """Gain of each question in the log of the mean probability so far, (n_questions,), nats.
 
         Log F(V) rises by the gain when a walk that has uncovered V goes along the arrow. The gains
         of any walk add up to the score, and so do their means over walks: a word's mean gain is its

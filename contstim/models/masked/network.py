@@ -83,7 +83,7 @@ class MaskedNetwork:
 
     @property
     def drops_places(self) -> bool:
-        """Whether places that are not in question are dropped before the head."""
+        """True if places that are not in question are dropped before the head."""
         return self._narrow is not None
 
     def _whole(self, ids: torch.Tensor, attention: torch.Tensor | None) -> torch.Tensor:
@@ -192,7 +192,7 @@ def _only(module: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
 
 
 def window_of(checkpoint: Checkpoint) -> int:
-    """How many tokens a masked network reads at most.
+    """Largest number of tokens that a masked network reads.
 
     Networks with a padding index among their places (RoBERTa) count places from there on.
     """

@@ -1,4 +1,4 @@
-"""What to hide in a sentence, what to ask there, and how the answers add up to a score.
+"""Plan of a score: what to hide in a sentence, what to ask there, and how the answers add up.
 
 A plan is a list of passes through the network and a list of questions. A pass hides some tokens of
 the sentence; a question asks a pass for the log-probability of one hidden token. The score is the
@@ -88,7 +88,7 @@ class Plan:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory its arrays take."""
+        """Memory that its arrays take, in bytes."""
         arrays = (self.hidden, self.row, self.token, self.weight, self.sample_of)
         walks = self.mixture.n_bytes if self.mixture is not None else 0
         return walks + sum(array.nbytes for array in arrays if array is not None)
@@ -124,7 +124,7 @@ class Plan:
 
 
 def all_hidden(n_tokens: int, positions: IntArray, hidden: BoolArray) -> BoolArray:
-    """Which tokens of the text are hidden, (n_passes, n_tokens).
+    """Mask of the tokens of the text that are hidden, (n_passes, n_tokens).
 
     Args:
         n_tokens: length of the text; tokens at no position are visible.

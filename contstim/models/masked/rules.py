@@ -61,7 +61,7 @@ def _rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class MaskedRule:
-    """How a masked model scores a sentence.
+    """Rule by which a masked model scores a sentence.
 
     Attributes:
         name: the rule's name in a specification, after `@`.

@@ -1,4 +1,4 @@
-"""How often each word occurred in training: a table beside the model."""
+"""Counts of words in training: a table beside the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def counts_path(model: Path | str) -> Path:
-    """Where the counts of a model stand: `trigram.arpa` has `trigram.arpa.counts.csv`."""
+    """Path of a model's counts: `trigram.arpa` has `trigram.arpa.counts.csv`."""
     return Path(f"{model}.counts.csv")
 
 

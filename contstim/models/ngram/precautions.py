@@ -52,7 +52,7 @@ def check_file(path: Path) -> None:
 
 
 def is_binary(path: Path) -> bool:
-    """Whether a file is one of KenLM's binary files."""
+    """True if a file is one of KenLM's binary files."""
     with path.open("rb") as file:
         return file.read(len(_BINARY)) == _BINARY
 

@@ -62,7 +62,7 @@ class NgramQuery(Protocol):
         """
 
     def holds(self, word: str) -> bool:
-        """Whether the model has a word; never asked about boundaries and the unknown word."""
+        """True if the model has a word; never asked about boundaries and the unknown word."""
 
 
 class TableQuery:

@@ -62,7 +62,7 @@ class Shape:
 
     @property
     def reads_both_sides(self) -> bool:
-        """Whether a word is predicted from the words on both sides of it."""
+        """True if a word is predicted from the words on both sides of it."""
         return self.kind == "bilstm"
 
 

@@ -80,7 +80,7 @@ class WordList:
         return cls(words, tuple(initial[w] for w in words), tuple(inner[w] for w in words))
 
     def __len__(self) -> int:
-        """How many numbers the network reads, those of `SPECIAL_WORDS` included."""
+        """Size of the vocabulary that the network reads, `SPECIAL_WORDS` included."""
         return len(SPECIAL_WORDS) + len(self.words)
 
     @cached_property
@@ -93,7 +93,7 @@ class WordList:
         return np.fromiter(numbers, np.int64, len(words))
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """Which words are in the vocabulary, (n_words,)."""
+        """Mask of the words that are in the vocabulary, (n_words,)."""
         return np.fromiter((word in self._numbers for word in words), np.bool_, len(words))
 
     def vocabulary(self, min_count: int) -> Vocabulary:

@@ -1,4 +1,4 @@
-"""Where a served model is, and what must be said of it.
+"""Address of a served model, and its options.
 
     server:http://host:8000/v1#org/model?tokenizer=DIR&dialect=vllm
 

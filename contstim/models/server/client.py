@@ -301,7 +301,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Limit(RawIOBase):
-    """What a socket gives until a deadline.
+    """Bytes of a socket, read until a deadline.
 
     A socket's own limit is for each piece of an answer, and a server that sends one now and then
     would keep within it for ever.

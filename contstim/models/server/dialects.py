@@ -1,4 +1,4 @@
-"""What is asked of a server, and where its answer stands.
+"""Dialects of servers: what is asked of a server, and where its answer stands.
 
 Two questions, in three dialects. `echo`: what is the log-probability of each of these tokens given
 those before it? `alternatives`: which tokens may come next, and how likely are they? For tokens
@@ -41,7 +41,7 @@ _PLAIN = {"temperature": 1.0, "top_p": 1.0}
 
 @dataclass(frozen=True)
 class EchoedRow:
-    """What a server says of the tokens of one row that it was sent.
+    """Answer of a server about the tokens of one row that it was sent.
 
     Attributes:
         values: log-probability of each token, nats, None where the server gives none; the values of
@@ -57,7 +57,7 @@ class EchoedRow:
 
 @dataclass(frozen=True)
 class EchoAnswer:
-    """What a server says of all rows of a request.
+    """Answer of a server about all rows of a request.
 
     Attributes:
         rows: one for each row that was sent, in that order.
@@ -85,7 +85,7 @@ class Dialect(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where requests go."""
+        """Address that requests go to."""
 
     @abstractmethod
     def echo(self, rows: Sequence[Tokens]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def version_urls(self) -> tuple[str, ...]:
-        """Where the server may tell its version and its model."""
+        """Addresses at which the server may tell its version and its model."""
 
 
 @dataclass(frozen=True)

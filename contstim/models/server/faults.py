@@ -1,4 +1,4 @@
-"""What can be wrong with the values of a server: each fault has a name and a sentence."""
+"""Faults of the values of a server, each with a name and a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is tried out before the first score, and what tells one model from another.
+"""Probes before the first score, and the fingerprint that tells one model from another.
 
 Silent faults of servers are many: values shifted by a token, values of generated tokens in place of
 those that were sent, values that depend on what else the server is doing, a beginning that is read
@@ -55,7 +55,7 @@ _ROUNDING, _COARSE = 1e-5, 1e-4  # nats that float32 leaves of a step, and a ste
 
 @dataclass(frozen=True)
 class Handshake:
-    """What a server gave for the probes, and what it says of itself.
+    """Values that a server gave for the probes, and facts that it tells of itself.
 
     Attributes:
         rows: the probes, context included; the shortest first.

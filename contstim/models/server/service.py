@@ -216,7 +216,7 @@ class ScoringService:
 
 
 def _fault_of_tokens(sent: Tokens, read: Tokens | None, n_values: int) -> ServerFault:
-    """What happened to tokens that came back as others, or in another number."""
+    """Fault of tokens that came back as others, or in another number."""
     if n_values <= 1 < len(sent):
         return ServerFault.GENERATED_ONLY
     if read is None:  # only their number is told
@@ -235,7 +235,7 @@ def _fault_of_tokens(sent: Tokens, read: Tokens | None, n_values: int) -> Server
 
 
 def _alike(read: Tokens, sent: Tokens) -> bool:
-    """Whether tokens are the same, those of which the server tells nothing (-1) aside."""
+    """True if tokens are the same, those of which the server tells nothing (-1) aside."""
     return all(i in {-1, j} for i, j in zip(read, sent, strict=False))
 
 

@@ -115,7 +115,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> RunState:
 
 
 def is_begun(folder: Path, identity: Identity) -> bool:
-    """Whether a folder holds a run, begun or finished, with these settings; False if it is free.
+    """True if a folder holds a run, begun or finished, with these settings; False if it is free.
 
     Raises:
         InputError: it holds something else, or a run with another setting; names the setting.

@@ -220,7 +220,7 @@ def split_sentences(
 
 
 def computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
-    """Whether a training computes in bfloat16 where that is safe.
+    """True if a training computes in bfloat16 where that is safe.
 
     Raises:
         ModelError: there is no such precision, or the device does not have it.

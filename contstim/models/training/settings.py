@@ -21,7 +21,7 @@ TrainingPrecision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a network is trained, whatever it is.
+    """Settings of training a network, whatever it is.
 
     Attributes:
         epochs: passes over the text at most.

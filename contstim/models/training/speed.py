@@ -1,4 +1,4 @@
-"""How long a training would take, from a few seconds of it."""
+"""Estimate of a training's duration, from a few seconds of it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TrainingSpeed:
     settings: TrainingSettings
 
     def seconds(self, n_sentences: int) -> float:
-        """How long all epochs over a text take, unless the training ends early."""
+        """Duration of all epochs over a text, in seconds, unless the training ends early."""
         validation = self.settings.validation
         steps = ceil((1 - validation) * n_sentences / self.settings.batch_size)
         # A sentence to validate on is read forwards alone, about a third of a training step

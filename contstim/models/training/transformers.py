@@ -164,7 +164,7 @@ def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
 
 
 def draw_hidden(words: Tensor, share: float | None) -> Tensor:
-    """Which tokens (b, l) are hidden: at random, a share of each row's, rounded up.
+    """Mask of the tokens (b, l) hidden at random: a share of each row's, rounded up.
 
     Args:
         words: (b, l) which tokens may be hidden.

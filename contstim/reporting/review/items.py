@@ -1,4 +1,4 @@
-"""What the page of a review shows of each item: sentences, marks, log-probabilities, flags."""
+"""Items as the page of a review shows them: sentences, marks, log-probabilities, flags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ItemAnswers:
-    """What people answered to an item.
+    """Answers of people to an item.
 
     Attributes:
         text: as the page says it.
@@ -162,7 +162,7 @@ def _rejected(stimulus: Stimulus) -> dict[str, int]:
 
 
 def _labels(stimulus: Stimulus, log_probs: Mapping[str, list[float]]) -> list[list[str]]:
-    """What each sentence is: its kind, and the model that rejects it, or nothing.
+    """Label of each sentence: its kind, and the model that rejects it, or nothing.
 
     Of natural pairs no more is said than is known: both models may prefer the same sentence
     (`PairSettings.agreeing`). Ranks of pairs say whether they do, of trials the scores.
@@ -191,7 +191,7 @@ def _labels(stimulus: Stimulus, log_probs: Mapping[str, list[float]]) -> list[li
 def _controversiality(
     stimulus: Stimulus, log_probs: Mapping[str, list[float]]
 ) -> tuple[float | None, str]:
-    """How far the models disagree, to sort by, and in words; None where nothing tells."""
+    """Disagreement of the models, to sort by, and in words; None where nothing tells."""
     if isinstance(stimulus, Triplet):
         nats = stimulus.controversiality
         return nats if math.isfinite(nats) else None, f"controversiality {nats:.1f} nats"

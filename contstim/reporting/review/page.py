@@ -34,7 +34,7 @@ _SCRIPTS = ("csv.js", "keeping.js", "items.js", "cards.js", "deciding.js", "page
 
 @dataclass(frozen=True)
 class PageContent:
-    """What a page shows, and writes.
+    """Content of a review's page: the items that it shows, and the facts that it reads.
 
     Attributes:
         items: of the review, undecided, in the order of the table.
@@ -46,7 +46,7 @@ class PageContent:
 
     @property
     def fingerprint(self) -> str:
-        """What these items, and no others, are called: it changes with every sentence."""
+        """Fingerprint of these items, and no others: it changes with every sentence."""
         return str(self.facts["fingerprint"])
 
     @classmethod

@@ -118,7 +118,7 @@ def _visit(
 
 
 class _SavedAnswers:
-    """What a page sent and the server acknowledged."""
+    """Answers that a page sent and the server acknowledged."""
 
     def __init__(self) -> None:
         self._group = 0

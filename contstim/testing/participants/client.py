@@ -26,7 +26,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
 
 @dataclass(frozen=True)
 class Membership:
-    """What the server gave a participant on joining."""
+    """Membership that the server gave a participant on joining."""
 
     participant: str
     secret: str
@@ -36,7 +36,7 @@ class Membership:
 
 @dataclass
 class LocalCopy:
-    """What one participant has here, should the server or the network be gone.
+    """Local copy of one participant's answers, should the server or the network be gone.
 
     Attributes:
         joined: None before.
@@ -103,7 +103,7 @@ class Journal:
             raise _unusable(path, error) from error
 
     def copy(self, number: int) -> LocalCopy:
-        """What participant `number` has."""
+        """Local copy of participant `number`."""
         return self._copies.setdefault(number, LocalCopy())
 
     def record(self, number: int, **entry: Any) -> None:
@@ -145,7 +145,7 @@ class ParticipantClient:
 
     @property
     def copy(self) -> LocalCopy:
-        """What the participant has."""
+        """Local copy of the participant."""
         return self._journal.copy(self._number)
 
     async def join(self) -> Membership:

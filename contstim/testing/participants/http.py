@@ -26,7 +26,7 @@ _SECONDS_TO_CONNECT = 10.0
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How artificial participants take part.
+    """Settings of a run of artificial participants.
 
     Attributes:
         url: of the study.
@@ -88,7 +88,7 @@ def take_part(
 
 
 def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
-    """What answers and acknowledgements depend on."""
+    """Facts that answers and acknowledgements depend on."""
     trials = [
         [trial.group, trial.trial_id, str(trial.sentence_1), str(trial.sentence_2), difference]
         for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
