@@ -31,7 +31,7 @@ class Unanimity:
 
 @dataclass(frozen=True)
 class RolePreference:
-    """How often people prefer the synthetic sentence that one model accepts, another rejects."""
+    """Preference of people for the synthetic sentence that one model accepts, another rejects."""
 
     accept: str
     reject: str
@@ -91,7 +91,7 @@ def role_preferences(ratings: Ratings) -> tuple[RolePreference, ...]:
 
 
 def near_unanimity(ratings: Ratings, share: float = 0.9) -> tuple[Unanimity, ...]:
-    """How many trials of each condition have at least `share` of people on one side."""
+    """Number of trials of each condition that have at least `share` of people on one side."""
     rows = []
     for condition in Condition:
         sides = [

@@ -1,4 +1,4 @@
-"""How far results would move with other participants, other items, or both.
+"""Variation of results over other participants, other items, or both.
 
 The percentile bootstrap of Efron (1979), within each group of participants.
 """
@@ -127,7 +127,7 @@ def _bootstrap_group(
 
 
 def _draws(n: int, samples: int, rng: np.random.Generator) -> FloatArray:
-    """How often each of n is drawn, (samples, n)."""
+    """Number of times that each of n is drawn, (samples, n)."""
     if n == 0:
         return np.zeros((samples, 0))
     return rng.multinomial(n, np.full(n, 1 / n), size=samples).astype(np.float64)

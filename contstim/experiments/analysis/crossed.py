@@ -1,4 +1,4 @@
-"""How far results would move with other people and other items, both drawn anew.
+"""Variation of results over other people and other items, both drawn anew.
 
 Everybody in a group rates the same trials, so that answers are crossed: two answers share a person,
 an item, or neither. A resample of both at once counts the scatter of single answers up to three
@@ -85,7 +85,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Scatter:
-    """How uncertain a mean is.
+    """Uncertainty of a mean.
 
     Attributes:
         variance: of the mean, over what `population` says; nan where that cannot be known.
@@ -182,7 +182,7 @@ def blocks_of(
     *,
     ceiling: bool = False,
 ) -> tuple[Block, ...]:
-    """What all groups show of a model's value, or of its difference to a model or the ceiling.
+    """Blocks of all groups for a model's value, or for its difference to a model or the ceiling.
 
     Groups that lack a side are left out; groups that saw the same items become one block.
 

@@ -1,4 +1,4 @@
-"""How models compare with one another and with the noise ceiling, and how sure we are."""
+"""Comparison of models with one another and with the noise ceiling, and how sure we are."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "t
 
 @dataclass(frozen=True)
 class Sampling:
-    """What counts as one observation, and how uncertainty is measured.
+    """Unit of observation, and method of measuring uncertainty.
 
     Attributes:
         units: tests compare means of groups, or participants, or take people and items as crossed

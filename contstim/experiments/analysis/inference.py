@@ -1,4 +1,4 @@
-"""Which differences between models, and between models and people, are more than chance.
+"""Tests of whether differences between models, or of models to people, are more than chance.
 
 Wilcoxon's signed-rank test (1945; zeros are ranked along and split between both signs) over groups
 or participants with its effect size, the matched-pairs rank-biserial correlation (Kerby 2014), and
@@ -80,7 +80,7 @@ class SignedRankTest:
 
 @dataclass(frozen=True)
 class Reach:
-    """What a family of signed-rank tests can find, whatever the data.
+    """Limits of what a family of signed-rank tests can find, whatever the data.
 
     Attributes:
         tests: in the family.
@@ -106,13 +106,13 @@ class Reach:
         return f"cannot be tested with {self._counted(units)}"
 
     def unless(self) -> str:
-        """What it takes for anything to be significant, where that is several tests; else empty."""
+        """Condition for anything to be significant, where that takes several tests; else empty."""
         if self.needed in (None, 1):
             return ""
         return f"unless {self.needed} of the {self.tests} tests come out as clearly as they can"
 
     def caution(self, units: str, rate: float) -> str:
-        """What limits the family, as sentences; empty where a single test can be significant.
+        """Limits of the family, as sentences; empty where a single test can be significant.
 
         Args:
             units: what the tests compare, in the plural.
@@ -147,7 +147,7 @@ class Reach:
 def family_cautions(
     families: Iterable[tuple[Scope, Reach]], units: str, rate: float
 ) -> Iterator[str]:
-    """What limits the families of tests of some scopes: a sentence for each limit.
+    """Limits of the families of tests of some scopes: a sentence for each limit.
 
     Args:
         families: scope and reach.
@@ -169,7 +169,7 @@ def smallest_p_value(units: int) -> float:
 
 
 def reach(units: ArrayLike, rate: float, correction: Correction = "bh") -> Reach:
-    """What a family of signed-rank tests can find after a correction.
+    """Limits of what a family of signed-rank tests can find after a correction.
 
     Args:
         units: (n_tests,) how many pairs each test compares; tests without any are not part.

@@ -51,7 +51,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Side:
-    """What an interval is about: a model's value, less what it is compared with.
+    """Subject of an interval: a model's value, less what it is compared with.
 
     Attributes:
         first: place of the model.
@@ -65,7 +65,7 @@ class Side:
 
 
 class Uncertainty(NamedTuple):
-    """How sure a value or difference is: its intervals at any level, and the test that they invert.
+    """Uncertainty of a value or difference: intervals at any level, and the test that they invert.
 
     Attributes:
         estimate: the value or difference.
@@ -122,7 +122,7 @@ class Uncertainty(NamedTuple):
         return self._one_sided(margin - abs(self.estimate))
 
     def _one_sided(self, distance: float) -> float:
-        """How likely an estimate so far to one side of the truth, or farther, is; see `_reach`."""
+        """Probability of an estimate so far to one side of the truth, or farther; see `_reach`."""
         from scipy.stats import t as student
 
         variance = self.scatter.variance
@@ -171,7 +171,7 @@ class Uncertainty(NamedTuple):
         return lowest + self.span * (centre - half), lowest + self.span * (centre + half)
 
     def _answers(self, variance: float, units: float) -> float:
-        """How many answers, each independent of all others, would say as much.
+        """Number of answers, each independent of all others, that would say as much.
 
         The variance of a single answer over that of the mean (Kish 1965), with one more item, or
         person, whose answers are all alike: without any scatter as many as there are.
@@ -190,7 +190,7 @@ class Uncertainty(NamedTuple):
 
 
 class Estimator:
-    """How sure everything is that one measure says in one scope.
+    """Uncertainty of all values and differences of one measure in one scope.
 
     Args:
         moves: how far results move without each trial; see `crossed.group_moves`.
@@ -211,7 +211,7 @@ class Estimator:
         self._resampled, self._lowest = resampled, lowest
 
     def of(self, side: Side) -> Uncertainty:
-        """How sure a value or difference is."""
+        """Uncertainty of a value or difference."""
         blocks = blocks_of(self._moves, self._shares, side.first, side.second, ceiling=side.ceiling)
         scatter = scatter_of(blocks)
         if not blocks:
@@ -232,7 +232,7 @@ class Estimator:
 
 
 def t_quantile(level: float, freedom: float) -> float:
-    """How many standard errors an interval reaches to each side, by Student's t."""
+    """Number of standard errors that an interval reaches to each side, by Student's t."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))

@@ -1,4 +1,4 @@
-"""How well a model's log-probability ratios predict people's ratings (Golan et al. 2023, Methods).
+"""Prediction of people's ratings by a model's log-probability ratios (Golan et al. 2023, Methods).
 
 Two measures, each with the noise ceilings that belong to it: the share of choices a model predicts,
 and the signed-rank cosine, which also asks whether model and person are sure of the same trials.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def log_ratios(log_probs: FloatArray) -> FloatArray:
-    """How much likelier the second sentence is, log p(s2) - log p(s1), nats.
+    """Log-probability ratio of the second sentence to the first, log p(s2) - log p(s1), nats.
 
     Two impossible sentences (both -inf) are a tie, 0; one alone gives an infinite ratio, which
     ranks above all finite ones and ties with other infinite ones.

@@ -1,4 +1,4 @@
-"""Whether models play the roles that trials give them."""
+"""Check of whether models play the roles that trials give them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Orientation:
-    """How many trials of a condition the scores contradict; see `orientations`."""
+    """Number of trials of a condition that the scores contradict; see `orientations`."""
 
     condition: Condition
     trials: int

@@ -1,4 +1,4 @@
-"""How two rival models fare on the trials that were made to tell them apart."""
+"""Results of two rival models on the trials that were made to tell them apart."""
 
 from __future__ import annotations
 

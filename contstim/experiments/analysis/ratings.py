@@ -29,7 +29,7 @@ _NAMED = 5  # how many culprits a message names
 
 @dataclass(frozen=True, eq=False)
 class GroupRatings:
-    """What the participants of one group answered: everybody rated every trial.
+    """Ratings of the participants of one group: everybody rated every trial.
 
     Attributes:
         number: the group's, as in its trials.
@@ -62,7 +62,7 @@ class GroupRatings:
 
     @cached_property
     def ratios(self) -> FloatArray:
-        """How much likelier sentence_2 is than sentence_1, (n_models, n_trials), nats."""
+        """Log-probability ratios of sentence_2 to sentence_1, (n_models, n_trials), nats."""
         return log_ratios(self.log_probs)
 
 
@@ -90,7 +90,7 @@ class Ratings:
 
     @property
     def sided(self) -> int:
-        """How many ratings say on which side the sentences were shown."""
+        """Number of ratings that say on which side the sentences were shown."""
         return sum(int(np.count_nonzero(group.left)) for group in self.groups)
 
 

@@ -1,4 +1,4 @@
-"""How choices follow log-probability ratios, with standard errors for people and items at once.
+"""Regression of choices on log-probability ratios, standard errors for people and items at once.
 
 There is no intercept. Which sentence of a trial is called sentence_1 is a convention of the design,
 often one that follows the models (the sentence that model_1 rejects, the natural one), so that an
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """What one predictor adds to the log odds of choosing sentence_2.
+    """Coefficient of one predictor in the log odds of choosing sentence_2.
 
     Attributes:
         name: the predictor's; for a model's log-probability ratio, the model's.

@@ -1,4 +1,4 @@
-"""How choices follow each model's log-probability ratios, scope by scope."""
+"""Regressions of choices on each model's log-probability ratios, scope by scope."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def regressions(ratings: Ratings, level: float) -> Iterator[ChoiceRegression]:
 def _cautions(
     targeted: Ratings, row: int, repaired: bool, typical: float, everywhere: float
 ) -> Iterator[str]:
-    """What limits the coefficient of the model in a row; typical ratios are in nats."""
+    """Limits of the coefficient of the model in a row; typical ratios are in nats."""
     if typical < _NARROW * everywhere:
         yield (
             f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: a coefficient "

@@ -1,4 +1,4 @@
-"""How sure people are of each item: mean ratings, drawn towards the middle by their chance.
+"""Sureness of people of each item: mean ratings, drawn towards the middle by their chance.
 
 Ten people's mean rating of a trial holds what people in general think of it, and chance. In trials
 of one condition, with n people each,
@@ -49,7 +49,7 @@ _VALUES = np.linspace(-9.95, 9.95, 200)  # of h; 0 lies between two
 
 @dataclass(frozen=True)
 class ItemReliability:
-    """What people in general think of a trial, as far as those who rated it tell.
+    """Preference of people in general on a trial, as far as those who rated it tell.
 
     Attributes:
         shrunken_rating: the mean rating, drawn towards the middle of the scale, which it is where
@@ -66,12 +66,12 @@ class ItemReliability:
 
     @property
     def sureness(self) -> float:
-        """How likely it is that people in general prefer the sentence that most raters did."""
+        """Probability that people in general prefer the sentence that most raters did."""
         return max(self.sure_of_2, 1 - self.sure_of_2)
 
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
-    """What is known of each trial of an experiment, by its identifier; see `reliabilities_of`."""
+    """Reliability of each trial of an experiment, by its identifier; see `reliabilities_of`."""
     rated = [
         (trial, group.ratings[:, column])
         for group in ratings.groups
@@ -83,7 +83,7 @@ def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
 def reliabilities_of(
     rated_trials: Iterable[tuple[Trial, FloatArray]], scale: Scale
 ) -> dict[str, ItemReliability | None]:
-    """What is known of each trial, by its identifier.
+    """Reliability of each trial, by its identifier.
 
     Each condition is judged by itself. None where no trial of the condition was rated by
     two people, so that nobody knows what is chance.

@@ -87,12 +87,12 @@ class Analysis(ShownAsTable):
 
     @property
     def origin(self) -> ResponseOrigin:
-        """How many of those who take part are people, and how many artificial."""
+        """Numbers of people and of artificial participants among those who take part."""
         return self.admission.origin
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What limits results and tests: too few units, people or items, or answers without any."""
+        """Limits of results and tests: too few units, people or items, or answers without any."""
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.reach) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
@@ -149,7 +149,7 @@ def analyze(
     worst: int = 5,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
-    """Which model people agree with, by the methods of Golan et al. (2023).
+    """Analysis of which model people agree with, by the methods of Golan et al. (2023).
 
     Args:
         trials: what was compared; see `read_trials`.

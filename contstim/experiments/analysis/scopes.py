@@ -1,4 +1,4 @@
-"""Which trials evaluate which model."""
+"""Scopes: sets of trials that evaluate models."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def roles(trial: Trial) -> tuple[str, str]:
 
 
 def evaluates(trial: Trial, scope: Scope, model: str) -> bool:
-    """Whether a trial is one of those that evaluate a model in a scope."""
+    """True if a trial is one of those that evaluate a model in a scope."""
     if scope is Scope.OVERALL:
         return trial.condition is not Condition.CATCH
     if trial.condition is not _CONDITIONS[scope]:

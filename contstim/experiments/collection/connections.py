@@ -28,7 +28,7 @@ _FULL = (
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """How many connections there may be, and how long each may take.
+    """Limits on how many connections there may be, and how long each may take.
 
     Attributes:
         most: connections at once.
@@ -64,7 +64,7 @@ def raise_open_files() -> int:
 
 
 def most_connections(open_files: int) -> int:
-    """How many connections a limit of open files allows: each may have a file open besides."""
+    """Number of connections under a limit of open files: each may have a file open besides."""
     return min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, (open_files - _SERVER_FILES) // 2))
 
 

@@ -145,7 +145,7 @@ def server_lock(database: Path, url: str) -> Iterator[None]:
 
 
 def simulated_column(connection: sqlite3.Connection) -> str:
-    """What to select for whether a participant is artificial; 0 where a database does not say."""
+    """Column that says whether a participant is artificial; 0 where a database does not say."""
     return "0" if _layout(connection) == WITHOUT_SIMULATED else "participant.simulated"
 
 

@@ -1,4 +1,4 @@
-"""What a server's database says, as tables: responses.csv and participants.csv."""
+"""Tables of a server's database: responses.csv and participants.csv."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is exported.
+    """Database as it is exported.
 
     Attributes:
         database: which a server may go on writing.

@@ -49,11 +49,11 @@ class Keys:
         connection.executemany("INSERT INTO study VALUES (?, ?)", values)
 
     def participant_secret(self, participant: str) -> str:
-        """What a participant's browser must show; it follows from the key, so none is stored."""
+        """Secret that a participant's browser must show; computed from the key, never stored."""
         return _digest(self.secret, "secret", participant)
 
     def opens(self, participant: str, secret: str) -> bool:
-        """Whether this is the participant's secret; takes equally long whatever is wrong."""
+        """True if this is the participant's secret; takes equally long whatever is wrong."""
         return equal_secrets(self.participant_secret(participant), secret)
 
     def completion_code(self, participant: str) -> str:
@@ -66,7 +66,7 @@ class Keys:
 
 
 def equal_secrets(first: str, second: str) -> bool:
-    """Whether two texts are equal, in a time that does not tell where they differ."""
+    """True if two texts are equal, in a time that does not tell where they differ."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
 
 

@@ -28,7 +28,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """How large and how frequent requests may be.
+    """Limits on how large and how frequent requests may be.
 
     Attributes:
         body: bytes of a request.

@@ -54,7 +54,7 @@ def find_page(folder: Path, path: str) -> Path | None:
 
 
 def is_same(file: Path, other: Path) -> bool:
-    """Whether two names mean one file, as `A` and `a` do on some systems."""
+    """True if two names mean one file, as `A` and `a` do on some systems."""
     try:
         return file.samefile(other)
     except OSError:  # one is gone meanwhile
@@ -62,7 +62,7 @@ def is_same(file: Path, other: Path) -> bool:
 
 
 def media_type(file: Path) -> str:
-    """What a file is, to browsers."""
+    """Media type of a file, for browsers."""
     return _TYPES.get(file.suffix.lower(), "application/octet-stream")
 
 

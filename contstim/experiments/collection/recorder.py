@@ -53,7 +53,7 @@ class Recorder:
         self._thread.start()
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What the work returns, once all that it wrote is on disk.
+        """Do the work, and return its result once all that it wrote is on disk.
 
         If the work raises, nothing that it wrote is kept, and its error is raised here.
         """
@@ -119,7 +119,7 @@ class Recorder:
 
 
 def _identity(file: Path) -> tuple[int, int, bool]:
-    """Which file it is, and whether its owner may write."""
+    """Identity of a file, and whether its owner may write."""
     about = file.stat()
     return about.st_dev, about.st_ino, bool(about.st_mode & stat.S_IWUSR)
 

@@ -94,7 +94,7 @@ class SaveRequest(ParticipantRequest):
 
 
 class ReceivedDecision(_Body):
-    """What a reviewer decided about an item; see `ReviewedItem`. One line, as a cell should be."""
+    """Decision of a reviewer about an item; see `ReviewedItem`. One line, as a cell should be."""
 
     item_id: Text
     decision: Literal["", "keep", "reject"]
@@ -137,7 +137,7 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
 
 
 def check_fields(content: object, kind: type[_Kind]) -> _Kind:
-    """What a request asks for.
+    """Fields of a request, checked.
 
     Raises:
         RequestRefusal: a field is missing or wrong (names it).
@@ -171,5 +171,5 @@ def bearer(request: Request) -> str:
 
 
 def address(request: Request) -> str:
-    """Where a request comes from, as far as limits are concerned."""
+    """Address that a request comes from, as far as limits are concerned."""
     return request.client.host if request.client else ""

@@ -40,7 +40,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 
 def review_file(page: Path, reviewer: str) -> Path:
-    """Where a reviewer's decisions are saved: review.csv beside the page, or review-NAME.csv."""
+    """Path of a reviewer's decisions: review.csv beside the page, or review-NAME.csv."""
     name = _NOT_IN_NAMES.sub("_", reviewer)
     return page.with_name(f"review-{name}.csv" if reviewer else "review.csv")
 

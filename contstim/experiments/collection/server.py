@@ -39,7 +39,7 @@ _LONGEST_HEADERS = 16_384  # bytes
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What whoever runs a study decides; see `AdmissionPolicy` and `ServerConfig`."""
+    """Options of whoever runs a study; see `AdmissionPolicy` and `ServerConfig`."""
 
     patience: float = AdmissionPolicy.patience
     most: int = AdmissionPolicy.most
@@ -63,7 +63,7 @@ class RunningServer:
 
 
 def database_of(folder: Path) -> Path:
-    """Where a folder's answers are kept unless another place is named: beside it."""
+    """Path of the database of a folder's answers unless another is named: beside the folder."""
     resolved = folder.resolve()
     return resolved.parent / f"{resolved.name}.sqlite"
 

@@ -72,7 +72,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class ServerConfig:
-    """What a server hands out, and to whom.
+    """Settings of a server: what it hands out, and to whom.
 
     Attributes:
         folder: the exported experiment, resolved.
@@ -94,7 +94,7 @@ class ServerConfig:
 
 
 class Service:
-    """What answers requests.
+    """Service that answers requests.
 
     Args:
         config: what is handed out.
@@ -253,7 +253,7 @@ def json_response(content: object, status: int = 200, wait: float | None = None)
 
 
 async def error_response(_request: Request, error: Exception) -> Response:
-    """What is said when a request is refused or cannot be answered now."""
+    """Response to a request that is refused or cannot be answered now."""
     match error:
         case RequestRefusal():
             content = {"error": str(error), **error.facts}

@@ -36,7 +36,7 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Which group gets which item.
+    """Allocation of items to groups.
 
     Attributes:
         groups: (n_items,) 0-based.
@@ -185,7 +185,7 @@ def _users(items: Sequence[Item]) -> dict[str, list[int]]:
 
 
 def _places(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
-    """Which places of a list have each key."""
+    """Places of a list that have each key."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(keys):
         for key in item:

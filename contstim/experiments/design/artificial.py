@@ -82,7 +82,7 @@ class ArtificialParticipants:
         return limits
 
     def ratings(self, number: int) -> dict[str, int]:
-        """What participant `number`, from 1, answers to every trial of every group."""
+        """Ratings of participant `number`, from 1, for every trial of every group."""
         # All chance is drawn for all trials, also for those that do not need it: an answer depends
         # on its own trial's place in the draws, not on the other answers.
         chance = np.random.default_rng([self.seed, number, _RATINGS])
@@ -114,7 +114,7 @@ class ArtificialParticipants:
     def answers(
         self, number: int, name: str, *, group: int, place: int, seed: int
     ) -> tuple[Response, ...]:
-        """What participant `number` answers as member of a group, in the order of presentation.
+        """Answers of participant `number` as member of a group, in the order of presentation.
 
         Args:
             number: decides the ratings; see `ratings`.

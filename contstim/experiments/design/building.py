@@ -190,7 +190,7 @@ def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
 
 
 def shown_texts(trial: Trial) -> tuple[str, str]:
-    """What a participant sees of a trial: its sentences without their end marks."""
+    """Texts of a trial that a participant sees: its sentences without their end marks."""
     return trial.sentence_1.bare, trial.sentence_2.bare
 
 

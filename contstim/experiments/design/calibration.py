@@ -53,7 +53,7 @@ _CLOSE = 0.01  # how far accuracies and ceilings may lie from what was measured
 
 @dataclass(frozen=True)
 class MeasuredPeople:
-    """What was measured of people, by kind of trial, and simulated people are calibrated to.
+    """Measurements of people, by kind of trial, that simulated people are calibrated to.
 
     Attributes:
         ceilings: scope → how often one person agrees with the majority of the others, on the trials
@@ -103,7 +103,7 @@ class MeasuredPeople:
         )
 
     def knows(self, study: ScopedPreferences) -> bool:
-        """Whether every model of a design was evaluated, on every kind of its trials."""
+        """True if every model of a design was evaluated, on every kind of its trials."""
         return all(
             model in self.of_models.get(scope, {})
             for scope in _KINDS
@@ -114,7 +114,7 @@ class MeasuredPeople:
 
 
 def read_measured(folder: Path | str) -> MeasuredPeople:
-    """What a pilot or an earlier study measured of people, from what `analyze` wrote of it.
+    """Measurements of people in a pilot or an earlier study, from what `analyze` wrote of it.
 
     Noise ceilings are those of the model with the highest accuracy over all trials, on its own
     trials. Kinds of trials that it lacks have the published ones.
@@ -200,7 +200,7 @@ def _rivals(of_models: Mapping[Scope, Mapping[str, float]], best: str) -> dict[S
 
 
 def _record(folder: Path) -> dict[str, Any]:
-    """What `analyze` noted of itself; empty where the record is gone."""
+    """Record that `analyze` wrote of itself; empty where it is gone."""
     path = record_path(folder / "report.html")
     if not path.is_file():
         return {}
@@ -370,7 +370,7 @@ def _among_rivals(
 
 @dataclass(frozen=True, eq=False)
 class _Aim:
-    """What people of a kind of trials should come out as.
+    """Target of the calibration of people to one kind of trials.
 
     Attributes:
         signals: (n_trials, n_models).

@@ -1,4 +1,4 @@
-"""What is stated of a design: how its trials were allocated, and that it passed its check."""
+"""Certificate of a design: how its trials were allocated, and that it passed its check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DesignCertificate:
-    """How an allocation came about, and that it passed its independent check.
+    """Certificate of how an allocation came about, and that it passed its independent check.
 
     Attributes:
         status: `verified`: every rule of the design was checked on the finished trials.

@@ -86,7 +86,7 @@ def products(agreements: FloatArray, own: BoolArray) -> GroupProducts:
 def contrast_variances(
     groups: list[GroupProducts], first: IntArray, second: IntArray
 ) -> ContrastVariance:
-    """What `crossed.scatter_of` says of every contrast, for groups without shared items.
+    """Variance of every contrast, as by `crossed.scatter_of`, for groups without shared items.
 
     Args:
         groups: all of an experiment's.

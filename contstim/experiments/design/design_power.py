@@ -95,12 +95,12 @@ class DesignPower:
 
     @property
     def as_measured(self) -> bool:
-        """Whether people follow all models as in a pilot; else each model in turn is planted."""
+        """True if people follow all models as in a pilot; else each model in turn is planted."""
         return any(AS_MEASURED in power.populations for power in self.scopes.values())
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What limits the tests, and the pilot."""
+        """Limits of the tests, and of the pilot."""
         pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
         if self.units == "crossed":
             return (*pilot, crossed_instead(self.groups))

@@ -1,4 +1,4 @@
-"""Which differences between models simulated experiments discover, tested as `analyze` does."""
+"""Differences between models that simulated experiments discover, tested as `analyze` does."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def significantly_better(
 
 
 def discoveries(p_values: FloatArray, alpha: float) -> BoolArray:
-    """Which of a family of tests are significant, (n_experiments, n_contrasts).
+    """Mask of the significant tests of a family, (n_experiments, n_contrasts).
 
     Benjamini-Hochberg over the contrasts of each experiment; nan is not part of the family.
 
@@ -177,7 +177,7 @@ def discoveries(p_values: FloatArray, alpha: float) -> BoolArray:
 
 
 def family_reach(study: TrialPreferences, groups: int, participants: int, alpha: float) -> Reach:
-    """What signed-rank tests over groups can find, whatever people answer.
+    """Limits of what signed-rank tests over groups can find, whatever people answer.
 
     Args:
         study: the trials.

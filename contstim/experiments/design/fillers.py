@@ -156,7 +156,7 @@ def standing_fillers(
 
 
 def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
-    """How the first word of a sentence is written inside one.
+    """Function that writes the first word of a sentence as it is written inside one.
 
     In lower case, unless the sentences have it more often with its capital inside (`Paris`, `I`);
     words that have another capital (`NATO`) or are a form of `I` keep it always.

@@ -1,4 +1,4 @@
-"""What the 2023 study measured of its participants, and new designs are reckoned with."""
+"""Measurements of the 2023 study's participants, which new designs are reckoned with."""
 
 PUBLISHED_CEILING = 0.748889  # lower noise ceiling on random natural pairs, ten raters each
 PUBLISHED_RATERS = 10

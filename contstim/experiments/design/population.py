@@ -91,7 +91,7 @@ class Population:
 
 
 def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
-    """How often one of `raters` people agrees with the majority of the others, trial by trial.
+    """Rate at which one of `raters` people agrees with the majority of the others, trial by trial.
 
     The lower noise ceiling of accuracy (Golan et al. 2023, Methods) where a share of all people
     prefers sentence_2; a majority of half against half counts one half.

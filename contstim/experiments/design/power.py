@@ -32,7 +32,7 @@ _FOR_PRECISION = 100  # experiments that tell how much items, people and answers
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """What to expect of one scope, for each population that people and items are drawn from.
+    """Power in one scope, for each population that people and items are drawn from.
 
     Rates are shares of simulated experiments; their standard error is at most
     1 / (2 · sqrt(simulations)).
@@ -190,7 +190,7 @@ def measure_precision(
     pair: tuple[int, int] | None = None,
     seed: int = 0,
 ) -> Precision:
-    """How much items, people and single answers vary, by what crossed tests say of experiments.
+    """Variation of items, people and single answers, by what crossed tests say of experiments.
 
     Args:
         comparisons: of one scope.

@@ -1,4 +1,4 @@
-"""What more people, and more items, would buy: a figure."""
+"""Figure of what more people, and more items, would buy."""
 
 from __future__ import annotations
 

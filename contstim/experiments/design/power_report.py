@@ -98,7 +98,7 @@ def _accuracy(result: Power, name: str) -> str:
 
 
 def _purchases(power: DesignPower) -> Iterator[Part]:
-    """What twice the people, or twice the items, would buy."""
+    """Gain from twice the people, or twice the items."""
     groups, each = power.groups, power.participants
     sizes = ((groups, each), (groups, 2 * each), (2 * groups, each))
     yield Heading("More people, or more items?")

@@ -1,4 +1,4 @@
-"""How exactly an experiment measures a difference between two models, by people and by items.
+"""Precision of a measured difference between two models, by people and by items.
 
 With G groups of n people the variance of the difference of two accuracies is
 
@@ -25,7 +25,7 @@ LEVEL = 0.05  # of tests, two-sided; each of the two one-sided tests of equivale
 
 @dataclass(frozen=True, eq=False)
 class Precision:
-    """What one group contributes to the variance of differences, pair by pair of models.
+    """Contribution of one group to the variance of differences, pair by pair of models.
 
     Attributes:
         items: (n_pairs,) of its items, with all people's answers.
@@ -81,7 +81,7 @@ class Precision:
         return freedom
 
     def power(self, effect: float, groups: int, participants: int) -> float:
-        """How often a single crossed test at .05 calls models that differ by so much different.
+        """Power of a single crossed test at .05 for models that differ by so much.
 
         The mean over pairs of models; nan where any answers' scatter is unknown, or where no pair
         can differ by so much.
@@ -105,7 +105,7 @@ class Precision:
         return _mean(rates)
 
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
-        """How often two models that do not differ are shown to differ by less than a margin.
+        """Power to show that two models that do not differ differ by less than a margin.
 
         Both of two one-sided tests at .05 have to reject (Schuirmann 1987): the 90 % interval lies
         within the margin. The mean over pairs of models.

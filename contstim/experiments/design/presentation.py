@@ -1,4 +1,4 @@
-"""What each participant sees: in which order, and which sentence on which side."""
+"""Presentation to each participant: in which order, and which sentence on which side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a review says of a design: which trials stood in which groups, and which were rejected."""
+"""Review of a design: which trials stood in which groups, and which were rejected."""
 
 from __future__ import annotations
 

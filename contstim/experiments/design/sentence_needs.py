@@ -1,4 +1,4 @@
-"""How many natural sentences a study needs, before any of them is scored or searched from."""
+"""Number of natural sentences that a study needs, before any is scored or searched from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SentenceNeed:
-    """What natural sentences are needed for, and how many.
+    """Use of natural sentences, and the number that it needs.
 
     Attributes:
         use: `triplets`, `natural pairs`, `random pairs`, `catch trials` or `in all`.
@@ -38,7 +38,7 @@ class SentenceNeeds:
 
     @property
     def in_all(self) -> int:
-        """How many sentences the study needs."""
+        """Number of sentences that the study needs."""
         return self.rows[-1].needed
 
     def to_frame(self) -> DataFrame:

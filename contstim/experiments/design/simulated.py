@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TrialPreferences:
-    """What models make of the trials of one condition.
+    """Preferences of models on the trials of one condition.
 
     Attributes:
         models: their names.
@@ -44,7 +44,7 @@ class TrialPreferences:
 
 @dataclass(frozen=True, eq=False)
 class ScopedPreferences:
-    """What models make of all trials but catch trials, and which of them evaluate which model.
+    """Preferences of models on all trials but catch trials, and which of these evaluate each model.
 
     Attributes:
         every: all these trials; each evaluates the models that it targets, or all.
@@ -139,7 +139,7 @@ def _preferences(trials: list[Trial], table: ScoreTable) -> TrialPreferences:
 
 
 def choice_probabilities(differences: FloatArray, noise: float | FloatArray) -> FloatArray:
-    """How likely a simulated participant prefers sentence_2.
+    """Probability that a simulated participant prefers sentence_2.
 
     The participant has the planted model's difference in log-probability, adds normal noise of
     standard deviation `noise` (nats) anew in every trial, and prefers what comes out higher: the
@@ -152,7 +152,7 @@ def choice_probabilities(differences: FloatArray, noise: float | FloatArray) -> 
 
 
 def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
-    """How often one of `raters` simulated participants agrees with the majority of the others.
+    """Rate at which one of `raters` simulated participants agrees with most of the others.
 
     The expected value, over trials with these differences, of the lower noise ceiling of accuracy
     (Golan et al. 2023, Methods); a majority of half against half counts one half.

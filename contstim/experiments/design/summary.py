@@ -1,4 +1,4 @@
-"""What a person checks before ethics and preregistration: a design in numbers."""
+"""Summary of a design in numbers, to be checked before ethics and preregistration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see of a trial: two sentences and six buttons, as text and as HTML."""
+"""Display of a trial to people: two sentences and six buttons, as text and as HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each participant is shown, where the platform cannot balance sides itself.
+"""Lists of what each participant is shown, where the platform cannot balance sides itself.
 
 Most platforms can show rows in random order, but none can put sentence_1 left in exactly half of
 the trials of each condition. So an export holds lists: for each group several, of which every
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListSettings:
-    """What decides the lists of an export."""
+    """Settings of the lists of an export."""
 
     seed: Seed = 0
 
@@ -84,7 +84,7 @@ def stimulus_lists(
 
 
 def sides(shown: Shown) -> tuple[str, str]:
-    """What a participant reads left and right."""
+    """Texts that a participant reads left and right."""
     first, second = shown.trial.sentence_1.bare, shown.trial.sentence_2.bare
     return (first, second) if shown.left == 1 else (second, first)
 

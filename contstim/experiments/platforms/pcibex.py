@@ -102,7 +102,7 @@ def export_pcibex(
 
 @dataclass(frozen=True)
 class PcibexReading:
-    """How results of PCIbex are read; `selector` has elements that are called 1 to 6."""
+    """Options of reading results of PCIbex; `selector` has elements that are called 1 to 6."""
 
     selector: Annotated[str, Help("The Selector that took the rating.")] = "rating"
 

@@ -1,4 +1,4 @@
-"""What a platform is: how trials are exported to it, how its data are read, or one of the two.
+"""Interface of a platform: how trials are exported to it, how its data are read, or one of these.
 
     trials.csv --> Exporter.export --> a folder, and a README that says what to do
                                                  | people take part
@@ -28,7 +28,7 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote.
+    """Result of an export.
 
     Attributes:
         path: the folder, or the file that the platform takes.
@@ -50,7 +50,7 @@ class Remark(Protocol):
 
     @property
     def error(self) -> bool:
-        """Whether the folder breaks a rule; else a recommendation is not followed."""
+        """True if the folder breaks a rule; else a recommendation is not followed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class NoSettings:
 
 @dataclass(frozen=True)
 class Exporter(Generic[Settings]):
-    """How trials become something that people take part in, or that others can use.
+    """Exporter of trials to something that people take part in, or that others can use.
 
     Attributes:
         export: writes the trials into a folder, all or nothing, with a README.md that says what to
@@ -85,7 +85,7 @@ class Exporter(Generic[Settings]):
 
 @dataclass(frozen=True)
 class Reader(Generic[Settings]):
-    """How the data of a platform become responses in canonical order.
+    """Reader of the data of a platform as responses in canonical order.
 
     Attributes:
         read: the responses of files to trials; raises InputError for files that cannot be read.

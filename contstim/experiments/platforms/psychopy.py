@@ -168,7 +168,7 @@ def unquotable(text: str) -> str:
 
 @dataclass(frozen=True)
 class PsychopyReading:
-    """How data of PsychoPy are read."""
+    """Options of reading data of PsychoPy."""
 
     component: Annotated[str, Help("The Keyboard, Mouse or Slider that took the rating.")] = (
         "rating"

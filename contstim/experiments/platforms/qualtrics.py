@@ -53,7 +53,7 @@ _PREVIEW = {"Status": ("1", "9", "17", "Survey Preview"), "DistributionChannel":
 
 @dataclass(frozen=True)
 class QualtricsSettings:
-    """What decides a survey."""
+    """Settings of a survey."""
 
     lists_per_group: Annotated[
         int, Help("Orders of each group; more make a larger survey.", at_least=1)
@@ -129,7 +129,7 @@ def _question(tag: str, shown: Shown, *, timing: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class QualtricsReading:
-    """How data of Qualtrics are read: `key` says what each question shows."""
+    """Options of reading data of Qualtrics: `key` says what each question shows."""
 
     key: Annotated[Path, Help("key.csv of the export.")]
     participant: Annotated[str, Help("The column that names people.")] = "ResponseId"

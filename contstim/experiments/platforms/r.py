@@ -47,7 +47,7 @@ _FIT = ("model", "log_likelihood", "estimate", "standard_error", "note")
 
 @dataclass(frozen=True)
 class RSettings:
-    """What is analysed beside the trials."""
+    """Inputs of the analysis beside the trials."""
 
     responses: Annotated[Path, Help("What people answered.")]
     scores: Annotated[Path, Help("Scores of the trials' sentences, as of `score`.")]

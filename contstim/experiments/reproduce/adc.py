@@ -76,7 +76,7 @@ def reproduce_adc(data: Path | str) -> Reproduction:
 
 
 def claims(reproduction: Reproduction) -> tuple[PublishedClaim, ...]:
-    """What was published, and what we find."""
+    """Published results, and ours."""
     evaluation = reproduction.evaluation
     missing = int(np.isnan(evaluation.sentence_judgements).sum())
     sentences = f"{len(evaluation.judgements.sentences):,}, {missing} without a judgement"

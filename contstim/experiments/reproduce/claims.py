@@ -1,4 +1,4 @@
-"""What was published, and what we find."""
+"""Published results, and ours."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class PublishedClaim:
 
     @property
     def holds(self) -> bool:
-        """Whether we find what was published."""
+        """True if we find what was published."""
         return self.published == self.ours

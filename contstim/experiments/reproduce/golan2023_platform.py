@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Golan2023Reading:
-    """Where the published data are, and where their scores go."""
+    """Paths of the published data, and of the file to write their scores to."""
 
     data: Annotated[Path, Help("The folder with `contstimlang` and `contstimlang-fork`.")]
     scores_out: Annotated[Path | None, Help("The published scores of its sentences, to write.")] = (

@@ -1,4 +1,4 @@
-"""What people answered: one table, whatever platform asked.
+"""Answers of people: one table, whatever platform asked.
 
 recorded     what a platform recorded of a rating, and how its cells are read
 alignment    which trial (and group) each recorded answer is about, in canonical order

@@ -26,7 +26,7 @@ _HONEST_KEPT = 0.99  # share of honest people whom the default rule keeps
 
 @dataclass(frozen=True)
 class CatchRule:
-    """How many catch trials a participant must get right: a number, or a share of those shown.
+    """Rule of how many catch trials must be right: a number, or a share of those shown.
 
     A catch trial is right when the unshuffled sentence is preferred. The 2023 study asked for 11 of
     12.
@@ -56,7 +56,7 @@ class CatchRule:
             raise InputError(f"A share of catch trials is between 0 and 1, not {self.share}.")
 
     def required(self, n_trials: int) -> int:
-        """How many of so many catch trials must be right.
+        """Number of catch trials that must be right of so many.
 
         Raises:
             InputError: more are asked for than there are.
@@ -94,7 +94,7 @@ class CatchRule:
 
 
 def _fewer_right(needed: int, n_trials: int, lapses: float) -> float:
-    """How likely somebody has fewer than `needed` of so many trials right."""
+    """Probability that somebody has fewer than `needed` of so many trials right."""
     # Binomial: a lapse is wrong in half of all cases, and nothing else is
     wrong = lapses / 2
     return sum(
@@ -132,7 +132,7 @@ class Admission:
 
     @property
     def origin(self) -> ResponseOrigin:
-        """How many of those who are kept are people, and how many artificial."""
+        """Numbers of people and of artificial participants among those who are kept."""
         return origin_of(self.responses)
 
     def __str__(self) -> str:

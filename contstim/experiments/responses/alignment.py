@@ -115,7 +115,7 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
 
 
 def is_group_number(name: str) -> bool:
-    """Whether a platform's name of a group is a number, as trials have."""
+    """True if a platform's name of a group is a number, as trials have."""
     return name.isascii() and name.isdecimal() and len(name) < 10
 
 
@@ -189,7 +189,7 @@ class _TrialFinder:
 
     @property
     def notes(self) -> list[str]:
-        """How the trials were found."""
+        """Notes on how the trials were found."""
         return [
             f"Found by {how}: the trial of {counted(count, 'answer')}."
             for how, count in self._used.items()

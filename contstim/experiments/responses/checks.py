@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Problem(StrEnum):
-    """What can be wrong with a participant's responses; the text is what the user reads."""
+    """Problem of a participant's responses; the text is what the user reads."""
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
     NO_PAIR = "gave ratings where no pair of sentences was recorded"
@@ -56,7 +56,7 @@ class ResponseFinding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check_responses` found; empty when all is well.
+    """Findings of `check_responses`; empty when all is well.
 
     Attributes:
         responses: how many there are.
@@ -142,7 +142,7 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
 
 
 def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, list[str]]:
-    """What is wrong with the responses of one participant, by problem.
+    """Faults in the responses of one participant, by problem.
 
     Args:
         groups: trial_id → group.

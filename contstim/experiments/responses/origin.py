@@ -1,4 +1,4 @@
-"""Whether people answered: artificial participants are counted, and named wherever answers go."""
+"""Origin of answers: artificial participants are counted, and named wherever answers go."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class ResponseOrigin:
 
     @property
     def share(self) -> str:
-        """How many of all participants are artificial, such as `3 of 10`."""
+        """Share of artificial participants among all, such as `3 of 10`."""
         return f"{self.simulated:,} of {self.people + self.simulated:,}"
 
     @property
     def warning(self) -> str:
-        """What stands above every result of these responses; empty where people gave all."""
+        """Warning above every result of these responses; empty where people gave all."""
         if not self.simulated:
             return ""
         if not self.people:

@@ -1,4 +1,4 @@
-"""What a platform recorded of a rating, and how its cells are read."""
+"""Record of a rating by a platform, and how its cells are read."""
 
 from __future__ import annotations
 
@@ -135,5 +135,5 @@ def texts_of(trial: Trial) -> tuple[str, str]:
 
 
 def bare(texts: tuple[str, str]) -> tuple[str, str]:
-    """What people see."""
+    """Two texts as people see them."""
     return Sentence.parse(texts[0]).bare, Sentence.parse(texts[1]).bare

@@ -23,7 +23,7 @@ def escape_formula(text: str, mark: str = APOSTROPHE) -> str:
 
 
 def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
-    """What `escape_formula` was given."""
+    """Text that `escape_formula` was given."""
     return text[1:] if text.startswith(mark) and _is_formula(text, mark) else text
 
 

@@ -190,7 +190,7 @@ def _truth(cell: object) -> bool:
 
 
 def simulated_cell(where: str, cell: object) -> bool:
-    """Whether a cell marks its answer as simulated; one that is missing or empty does not.
+    """True if a cell marks its answer as simulated; one that is missing or empty does not.
 
     Args:
         where: file and row, for messages.
@@ -210,7 +210,7 @@ def simulated_cell(where: str, cell: object) -> bool:
 def _reader(
     parse: Callable[[Any], Any], what: str, unknown: float | None = None
 ) -> tuple[Callable[[Any], Any], str]:
-    """How a cell is read, the white space around it left out; an empty one is `unknown`."""
+    """Reader of a cell, the white space around it left out; an empty one is `unknown`."""
 
     def read(cell: Any) -> Any:
         cell = cell.strip() if isinstance(cell, str) else cell

@@ -1,4 +1,4 @@
-"""Which natural sentences the pairs of a study have, as a table: allotment.csv.
+"""Allotment of natural sentences to the pairs of a study, as a table: allotment.csv.
 
 A study that has grown step by step has other sentences than one that had all its models from the
 start. From its allotment it can be repeated elsewhere, with the same sentences for the same pairs.

@@ -157,7 +157,7 @@ class SynthesisPlan:
 
     @property
     def sentences_setting(self) -> str:
-        """What `settings` say of the natural sentences."""
+        """Entry of `settings` for the natural sentences: their number and a digest."""
         # Neither order nor repetition of sentences matters to what each pair gets.
         texts = sorted({sentence.text for sentence in self.sentences})
         return f"{len(texts):,} sentences, {_digest(texts)}"

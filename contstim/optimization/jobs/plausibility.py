@@ -1,4 +1,4 @@
-"""How rare a sentence of a study may be, seen by a model: no rarer than a share of natural ones."""
+"""Limit on how rare a sentence may be to a model: no rarer than a share of natural ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found: triplets, failures, statistics of each pair, under the names of the user's models.
+"""Results: triplets, failures, statistics of each pair, under the names of the user's models.
 
 Searches and stores know models by their specifications, so that another name costs no search.
 """
@@ -66,7 +66,7 @@ class TripletResults:
 
     @property
     def complete(self) -> bool:
-        """Whether every triplet that was wanted is there."""
+        """True if every triplet that was wanted is there."""
         return not any(pair.failed or pair.unchanged or pair.missing for pair in self.pairs)
 
     @property
@@ -85,7 +85,7 @@ class TripletResults:
 
 @dataclass(frozen=True)
 class SearchTime:
-    """How long searches took, all workers together.
+    """Time that searches took, all workers together.
 
     Attributes:
         wall_seconds: from their beginnings to their ends.
@@ -205,7 +205,7 @@ def pair_statistics(
 
 
 def inadmissibility(reason: str) -> str:
-    """What kind of reason a natural sentence was passed over for."""
+    """Kind of reason for which a natural sentence was passed over."""
     if reason.endswith("gives it probability zero"):  # behind the model's name
         return "impossible to one of the models"
     return reason.partition(":")[0]

@@ -1,4 +1,4 @@
-"""What a worker that searches has at hand: loaded models, and the words that searches may use."""
+"""Context of a worker that searches: loaded models, and the words that searches may use."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class SentenceAllocator:
             )
 
     def supply(self, per_pair: int, names: Sequence[tuple[str, str]]) -> str:
-        """How many sentences are needed, and how many the pair with the fewest can use, in words.
+        """Number of sentences needed, and number that the pair with the fewest can use, in words.
 
         Args:
             per_pair: how many each pair needs.
@@ -118,7 +118,7 @@ class SentenceAllocator:
         return self.pool[index]
 
     def has_more(self, pair: int) -> bool:
-        """Whether there is a free sentence that a pair can use."""
+        """True if there is a free sentence that a pair can use."""
         for index in range(self._next[pair], len(self.pool)):
             # What is passed over stays of no use to this pair: it is taken, or not usable.
             self._next[pair] = index

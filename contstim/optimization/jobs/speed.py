@@ -1,4 +1,4 @@
-"""How long the search for a triplet takes, from a few seconds of it."""
+"""Duration of the search for a triplet, estimated from a few seconds of it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SearchSpeed:
 
     @property
     def guessed(self) -> bool:
-        """Whether no triplet was finished, so that the length of a search is the usual one."""
+        """True if no triplet was finished, so that the length of a search is the usual one."""
         return not self.triplets
 
 

@@ -29,7 +29,7 @@ _LEFT_OUT = "left out"
 
 @dataclass(frozen=True, kw_only=True)
 class AllowedChanges:
-    """What may differ from the study that a store was made for; all else is refused.
+    """Differences allowed from the study that a store was made for; all else is refused.
 
     What does not differ is not done again. So a job that was killed goes on if it is started again
     with the same changes allowed.
@@ -52,7 +52,7 @@ NO_CHANGES = AllowedChanges()
 
 
 class StoreChange:
-    """How a study differs from the one that its store was made for, as far as that is allowed.
+    """Differences of a study from the one that its store was made for, as far as they are allowed.
 
     Args:
         plan: of the study, its models in the store's order.
@@ -129,7 +129,7 @@ class StoreChange:
         self._free = frozenset(free)
 
     def is_renewed(self, pair: tuple[str, str]) -> bool:
-        """Whether a pair of models is searched again."""
+        """True if a pair of models is searched again."""
         return not self.renewed.isdisjoint(pair)
 
     def floors(self, model: str) -> dict[int, float]:
@@ -139,7 +139,7 @@ class StoreChange:
         return stored_floors(self._stored, model)
 
     def lacks_floor(self, n_words: int, floors: Mapping[int, float]) -> bool:
-        """Whether a model that has some floors needs another, of a number of words."""
+        """True if a model with the given floors needs another, of a number of words."""
         # A length at which a model could score no sentence has no floor, and gets none before there
         # are other sentences.
         return not floors or (self._sentences and n_words not in floors)

@@ -1,4 +1,4 @@
-"""What is left to do, and what to do next so that few models have to be loaded."""
+"""Queue of the tasks left to do, in an order for which few models have to be loaded."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._report_progress()
 
     def _has_sentence(self, pair: int, place: int) -> bool:
-        """Whether a pair has a sentence at a place, if need be after further rounds for all."""
+        """True if a pair has a sentence at a place, if need be after further rounds for all."""
         assigned = self._allocator.assigned[pair]
         # Asked before each round: one in which this pair got nothing would only cost the others
         # sentences, and they may be wanted for models that are added later.
@@ -281,7 +281,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         return len(assigned) > place
 
     def _admit(self, pair: tuple[str, str], place: int) -> bool:
-        """Whether a natural sentence may be searched; if not, that is saved as its outcome."""
+        """True if a natural sentence may be searched; if not, that is saved as its outcome."""
         reason = self._unsuitable(self._assigned[pair][place])
         if reason:
             self._save(self._task(pair, place), Outcome(JobState.INADMISSIBLE, reason))

@@ -1,4 +1,4 @@
-"""What workers do: inspect a model, search for a triplet."""
+"""Tasks of workers: inspect a model, search for a triplet."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """What the scheduling process has to know of a model, which it does not load.
+    """Facts about a model for the scheduling process, which does not load it.
 
     Attributes:
         convention: how its scores come about.

@@ -121,7 +121,7 @@ class Waves:
 
     @property
     def wanted(self) -> int:
-        """How many triplets each pair is to have at the end of the present wave."""
+        """Number of triplets that each pair is to have at the end of the present wave."""
         return min(self._end, self._per_pair)
 
     def excluded(self, pair: tuple[str, str], place: int) -> frozenset[str]:

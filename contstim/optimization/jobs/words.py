@@ -32,7 +32,7 @@ def usable_words(
 
 
 def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
-    """What models' usable words have in common; the embedded English where any word will do.
+    """Usable words that models have in common; the embedded English where any word will do.
 
     Args:
         models: the models' names.

@@ -1,4 +1,4 @@
-"""What is expected of sentences under a model that tells nothing but scores of whole sentences.
+"""Expected scores of sentences under a model that tells nothing but scores of whole sentences.
 
 A Bayesian linear regression on all scores of the search so far (Bishop 2006, section 3.3). What is
 expected of a sentence is a sum: its score under a draft and its number of tokens, each times a
@@ -153,7 +153,7 @@ def _prior(term: Term) -> float:
 
 
 class BlackBoxEstimates:
-    """What is expected of the words at a position under a black box.
+    """Expected scores of the words at a position under a black box.
 
     Args:
         number: of the model.

@@ -1,4 +1,4 @@
-"""Which words may stand at a position: those of the vocabulary that every constraint allows."""
+"""Words that may stand at a position: those of the vocabulary that every constraint allows."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Constraint(ABC):
     def allowed(
         self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        """Which words may replace the one at a 0-based position of the sentence, (n_words,)."""
+        """Mask of words that may replace the sentence's word at a 0-based position, (n_words,)."""
 
     @abstractmethod
     def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """What is wrong with a finished sentence; empty where the rule holds."""
+        """Fault of a finished sentence, in words; empty where the rule holds."""
 
     def fixes(self, position: int) -> bool:  # noqa: ARG002
-        """Whether a 0-based position is never to change."""
+        """True if a 0-based position is never to change."""
         return False
 
 
@@ -252,7 +252,7 @@ class Capitals(Constraint):
 
 @dataclass(frozen=True, kw_only=True)
 class WordLimits:
-    """Which words of natural sentences may be replaced, how many, and by which others.
+    """Limits on replacing words of natural sentences: which words, how many, and by which others.
 
     What a study says once, for all of its sentences.
 
@@ -390,7 +390,7 @@ class Candidates:
         return Position(current, index, words, allowed, visit)
 
     def allowed(self, sentence: Sentence, index: int) -> BoolArray:
-        """Which words of the vocabulary may replace the word at a 0-based position, (n_words,).
+        """Mask of the vocabulary's words that may replace that at a 0-based position, (n_words,).
 
         The word itself is none of them.
         """
@@ -402,7 +402,7 @@ class Candidates:
         return allowed
 
     def broken(self, sentence: Sentence) -> list[str]:
-        """What is wrong with a finished sentence, vocabulary included; empty if nothing is."""
+        """Faults of a finished sentence, vocabulary included; empty if there are none."""
         missing = self.vocabulary.missing(sentence)
         faults = [f"words outside the vocabulary: {', '.join(missing)}"] if missing else []
         broken = (constraint.broken(self.natural, sentence) for constraint in self.constraints)

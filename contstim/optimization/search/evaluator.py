@@ -75,12 +75,12 @@ class Evaluator:
 
     @property
     def cost(self) -> Cost:
-        """What all models together computed so far."""
+        """Cost of all models together so far."""
         return sum((tally.total for tally in self.tallies), Cost())
 
     @property
     def costs(self) -> dict[str, Cost]:
-        """What each model computed so far, by its name."""
+        """Cost of each model so far, by its name."""
         pairs = zip(self.models, self.tallies, strict=True)
         return {model.name: tally.total for model, tally in pairs}
 
@@ -128,7 +128,7 @@ class Evaluator:
         return log_probs
 
     def screen(self, number: int, position: Position) -> Replacements:
-        """What a model tells of all words at a position for the least work."""
+        """Scores of all words at a position that a model gives for the least work."""
         with self.counted(number) as model:
             draft = model.draft(0)
             source = draft or model

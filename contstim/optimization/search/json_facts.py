@@ -1,4 +1,4 @@
-"""What a search found as plain values, to be written as JSON."""
+"""Results of a search as plain values, to be written as JSON."""
 
 from __future__ import annotations
 

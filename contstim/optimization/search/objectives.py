@@ -1,4 +1,4 @@
-"""What a search minimises, and what it must keep: functions of exact log-probabilities."""
+"""Loss that a search minimises, and constraint that it keeps, from exact log-probabilities."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class Objective(ABC):
 
     @abstractmethod
     def loss(self, log_probs: FloatArray) -> FloatArray:
-        """What to minimise, (n_sentences,)."""
+        """Loss to minimise, (n_sentences,)."""
 
     @abstractmethod
     def shortfall(self, log_probs: FloatArray) -> FloatArray:
         """By how much sentences miss the constraint, (n_sentences,), nats; 0 where they keep it."""
 
     def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Which sentences keep the constraint, (n_sentences,); none with a score that is nan."""
+        """Mask of sentences that keep the constraint, (n_sentences,); False if a score is nan."""
         feasible: BoolArray = self.shortfall(log_probs) == 0
         return feasible
 
     def slack(self, log_probs: FloatArray) -> FloatArray:
-        """What the accepting models give less the loss, (n_sentences,), nats.
+        """Sum of the accepting models' log-probabilities less the loss, (n_sentences,), nats.
 
         High where the constraint leaves room.
         """
@@ -67,7 +67,7 @@ class Objective(ABC):
     def promising(
         self, log_probs: FloatArray, upper_bounds: FloatArray | float, loss: float
     ) -> BoolArray:
-        """Which sentences may still keep the constraint and have a loss below the given one.
+        """Mask of sentences that may still keep the constraint with a loss below the given one.
 
         Args:
             log_probs: (n_models, n_sentences), nats; nan where not known.
@@ -105,7 +105,7 @@ class AcceptReject(Objective):
         return rejected
 
     def shortfall(self, log_probs: FloatArray) -> FloatArray:
-        """How far the accept model's log-probability is below the floor, (n_sentences,), nats."""
+        """Distance of the accept model's log-probability below the floor, (n_sentences,), nats."""
         return _below(self.floor, log_probs[0])
 
     def feasible(self, log_probs: FloatArray) -> BoolArray:
@@ -137,13 +137,13 @@ class AllAgree(Objective):
         return tuple(number < self.n_accept for number in range(len(self.models)))
 
     def loss(self, log_probs: FloatArray) -> FloatArray:
-        """How far the model that rejects least is above the natural sentence, nats."""
+        """Distance of the model that rejects least above the natural sentence, nats."""
         natural = np.array(self.natural[self.n_accept :])[:, None]
         highest: FloatArray = (log_probs[self.n_accept :] - natural).max(axis=0)
         return highest
 
     def shortfall(self, log_probs: FloatArray) -> FloatArray:
-        """How far accept models are below the natural sentence, summed over them, nats."""
+        """Distance of accept models below the natural sentence, summed over them, nats."""
         floors = np.array(self.natural[: self.n_accept])[:, None]
         total: FloatArray = _below(floors, log_probs[: self.n_accept]).sum(axis=0)
         return total
@@ -214,7 +214,7 @@ class WithFloor(Objective):
 
 
 def _below(floor: FloatArray | float, values: FloatArray | float) -> FloatArray:
-    """How far values are below a floor, nats; 0 where they reach it, exactly; nan for nan."""
+    """Distance of values below a floor, nats; 0 where they reach it, exactly; nan for nan."""
     misses = ~np.asarray(values >= floor)  # not -inf - -inf, but nan
     below: FloatArray = np.zeros(misses.shape)
     np.subtract(floor, values, out=below, where=misses)

@@ -1,4 +1,4 @@
-"""How a better word is looked for at a position: the interface, and our own strategy.
+"""Proposal of better words at a position: the interface, and our own strategy.
 
 `ScreeningProposer` asks cheap questions first. All words are screened, estimated by what costs
 least; the promising ones are scored by drafts, models that cost a fraction, or exactly where a

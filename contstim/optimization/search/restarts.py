@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SearchBudget:
-    """How often and how long a natural sentence is searched; the first search always finishes.
+    """Budget of searches from a natural sentence, in number and time; the first always finishes.
 
     Attributes:
         searches: how many there are at most; None for any number.
@@ -139,13 +139,13 @@ class SearchHistory:
 
     @property
     def in_vain(self) -> int:
-        """How many searches in a row, the last among them, gained less than the least gain."""
+        """Number of searches in a row, up to the last, that gained less than the least gain."""
         later = self.searches[:0:-1]  # without the first, the last in front
         return len(list(takewhile(lambda s: s.gain < self.budget.min_gain, later)))
 
     @property
     def text(self) -> str:
-        """What came of several searches, in words; empty for a single one."""
+        """Outcome of several searches, in words; empty for a single one."""
         if len(self.searches) == 1:
             return ""
         text = f"best of {len(self.searches)} searches"
@@ -156,13 +156,13 @@ class SearchHistory:
 
 
 class SearchResult(Protocol):
-    """What a search finds: a dataclass with, among others, these fields."""
+    """Result of a search: a dataclass with, among others, these fields."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def costs(self) -> Mapping[str, Cost]:
-        """What each model computed, by its name."""
+        """Cost of each model, by its name."""
 
     @property
     def history(self) -> SearchHistory:

@@ -1,4 +1,4 @@
-"""What is expected of every word at a position, and what a search learns in order to expect better.
+"""Estimates of every word at a position, and what a search learns in order to improve them.
 
 An example. The accept model gives `The dog barks` -20 nats, which is its floor, the reject model
 -18. Screening the second position tells how much likelier each word makes the sentence than `dog`
@@ -218,7 +218,7 @@ class PositionEstimates:
 
 
 class Stage(Enum):
-    """How an estimate came about; the value is the error expected of it at first, nats."""
+    """Stage that an estimate comes from; the value is the error expected of it at first, nats."""
 
     SCREEN = 2.0
     """For all words at once, from the least work."""
@@ -227,7 +227,7 @@ class Stage(Enum):
 
 
 class SearchState:
-    """What a search has learned of its models: how good their estimates are, and what they cost.
+    """State of a search: how good its models' estimates have been, and what they cost.
 
     Args:
         n_models: of the search; they are called by their number.
@@ -244,11 +244,11 @@ class SearchState:
         self._improvements = self._batches = 0
 
     def calibration(self, number: int, stage: Stage) -> Calibration:
-        """How a model's estimates of one stage relate to what they come to."""
+        """Calibration of a model's estimates of one stage by what they come to."""
         return self._calibrations[number][stage]
 
     def regression(self, number: int) -> SentenceRegression:
-        """How sentences relate to their scores under a model that is a black box."""
+        """Regression of scores on sentences under a model that is a black box."""
         return self._regressions[number]
 
     def expected_cost(self, number: int, guess: float) -> float:
@@ -267,7 +267,7 @@ class SearchState:
         self._words[number] += words
 
     def batch_size(self, limit: int) -> int:
-        """How many words to score exactly at once: as many batches as an improvement has taken.
+        """Number of words to score exactly at once: as many batches as an improvement has taken.
 
         It begins at one word, as if two batches had brought two improvements.
         """
@@ -281,7 +281,7 @@ class SearchState:
 
 
 class Calibration:
-    """How differences between estimates relate to differences between what they estimate.
+    """Relation of differences between estimates to differences between what they estimate.
 
     A line fitted to all pairs observed so far, with a ridge prior towards y = x, and the spread of
     the residuals around it.
@@ -300,7 +300,7 @@ class Calibration:
         self._n = self._SPREAD
 
     def predict(self, x: FloatArray) -> FloatArray:
-        """What is expected of estimated differences, (n,), nats."""
+        """Differences to expect for estimated ones, (n,), nats."""
         offset, slope = np.linalg.solve(self._moments, self._products)
         expected: FloatArray = slope * x
         expected += offset

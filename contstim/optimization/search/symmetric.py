@@ -77,7 +77,7 @@ class SymmetricPair:
 
     @property
     def changed(self) -> bool:
-        """Whether the search found anything: two different sentences."""
+        """True if the search found anything: two different sentences."""
         return self.sentence_1 != self.sentence_2
 
     @property

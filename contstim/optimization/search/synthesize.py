@@ -82,7 +82,7 @@ class Synthesis:
 
     @property
     def changed(self) -> bool:
-        """Whether the search found anything: a sentence other than the natural one."""
+        """True if the search found anything: a sentence other than the natural one."""
         return self.synthetic != self.natural
 
     @property
@@ -225,7 +225,7 @@ def _objective(
     scores: tuple[float, ...],
     tolerance: float,
 ) -> Objective:
-    """What to minimise, with limits from the natural sentence's scores, one a model, nats.
+    """Objective to minimise, with limits from the natural sentence's scores, one a model, nats.
 
     A floor of fluency that is above the natural sentence's own score by no more than rounding, the
     share `tolerance` of a score, is that score.

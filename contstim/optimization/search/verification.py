@@ -1,4 +1,4 @@
-"""What is checked before a search begins, and what is checked from scratch when it has ended."""
+"""Checks before a search begins, and checks from scratch when it has ended."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> tuple[float, .
 
 
 def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
-    """Whether a score is at or above a floor, or below it by no more than rounding.
+    """True if a score is at or above a floor, or below it by no more than rounding.
 
     A floor may be the same sentence's score, computed in another batch.
 
@@ -145,12 +145,12 @@ def check_floor(judge: LanguageModel, floor: float, natural: Sentence, log_prob:
 
 
 def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
-    """Whether one of the models computes in less than float32."""
+    """True if one of the models computes in less than float32."""
     return any(model.convention.precision != FLOAT32 for model in models)
 
 
 class InFloat32(NamedTuple):
-    """What a result is judged by where a model computes in less than float32.
+    """Start and objective that a result is judged by where a model computes in less than float32.
 
     Attributes:
         start: log-probabilities of the start, (n_models,), nats.
@@ -166,7 +166,7 @@ class InFloat32(NamedTuple):
         return float(self.objective.loss(self.start[:, None])[0])
 
     def improves(self, log_probs: FloatArray) -> bool:
-        """Whether log-probabilities (n_models,) keep the constraint and have a lower loss."""
+        """True if log-probabilities (n_models,) keep the constraint and have a lower loss."""
         column = log_probs[:, None]
         lower = self.objective.loss(column)[0] < self.loss
         return bool(lower and self.objective.feasible(column)[0])

@@ -1,4 +1,4 @@
-"""What a selection hands over: the stimuli, and the proof of how good they are."""
+"""Stimuli that a selection hands over, and the proof of how good they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SelectionCertificate:
-    """What every certificate states, and how it is written and read.
+    """Statements common to all certificates, and how these are written and read.
 
     Attributes:
         kind: what messages call it.

@@ -1,4 +1,4 @@
-"""What a natural selection is asked for: pairs for each pair of models, of usable sentences.
+"""Demand on a natural selection: pairs for each pair of models, of usable sentences.
 
 Where both sentences of a pair are to have the same number of words, the question falls into one
 for each length, with ranks, sentences and pairs of its own: a `Stratum`.
@@ -207,7 +207,7 @@ class Stratum:
 
 
 def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
-    """How many of some pairs have each length, in proportion to how many sentences have it.
+    """Number of pairs of each length, in proportion to how many sentences have it.
 
     The largest remainders are rounded up (Hamilton's method); of equal ones the shorter length's.
     """
@@ -222,7 +222,7 @@ def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
 def usable_rows(
     table: ScoreTable, repeatable: frozenset[str] | None, banned: frozenset[tuple[str, ...]]
 ) -> BoolArray:
-    """Which rows may be chosen at all, (n_sentences,): what the rules about texts leave over.
+    """Mask of rows that may be chosen at all, (n_sentences,): those that rules about texts leave.
 
     Args:
         table: of several rows that look alike to people, only the first is usable.

@@ -57,7 +57,7 @@ def dual_prices(costs: IntArray, served: IntArray, idle: IntArray) -> IntArray:
 
 
 def sentence_prices(doubled_ranks: IntArray, prices: IntArray, below: int) -> IntArray:
-    """What the bound subtracts for each sentence, (n_sentences,): most of them zero.
+    """Amounts that the bound subtracts for each sentence, (n_sentences,): most of them zero.
 
     Args:
         doubled_ranks: (n_models, n_sentences).

@@ -243,7 +243,7 @@ def _best_part(
     *,
     standing: list[StandingPair] | None = None,
 ) -> _Part:
-    """What stays of a stratum, by default all that can, and the best choice of the rest."""
+    """Pairs of a stratum that stay, by default all that can, and the best choice of the rest."""
     if standing is None:
         standing = stratum.best_standing(table, usable, reviewed, rejected)
     free = usable[stratum.rows]
@@ -287,7 +287,7 @@ def _best_part(
 
 @dataclass(frozen=True, eq=False)
 class _Arcs:
-    """Which source may use which sentence at what cost; sorted by source."""
+    """Arcs from sources to the sentences that they may use, with costs; sorted by source."""
 
     source: IntArray  # (n_arcs,) place of (reject, accept) among the models' permutations
     row: IntArray  # (n_arcs,) place in the stratum
@@ -475,7 +475,7 @@ def match_by_length(
 
 
 def _lacks(parts: Iterable[_Part]) -> bool:
-    """Whether there are too few sentences."""
+    """True if there are too few sentences."""
     return any(part.shortfall.any() for part in parts)
 
 

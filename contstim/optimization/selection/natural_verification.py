@@ -201,7 +201,7 @@ def _check_review(
     selection: NaturalSelection,
     review: Review | None,
 ) -> dict[str, int]:
-    """What was rejected is gone, and all that can stay does: names of these pairs, and costs."""
+    """Check that rejected pairs are gone and all stay that can; return these, name → cost."""
     certificate = selection.certificate
     if review is None:
         numbers = (certificate.reviewed, certificate.rejected)
@@ -336,7 +336,7 @@ def _recounted(
     free: BoolArray,
     prices: IntArray,
 ) -> tuple[int, int]:
-    """What the pairs of a stratum are worth, and what its prices prove, in doubled ranks."""
+    """Worth of the pairs of a stratum, and the bound that its prices prove, in doubled ranks."""
     # Eq. 5 in whole numbers: each sentence's doubled rank under the model that rejects it.
     total = sum(
         int(stratum.doubled[table.models.index(model), np.searchsorted(stratum.rows, row)])

@@ -34,7 +34,7 @@ _GRAVER = 1000.0  # how much one breach counts in breaches of the next rank
 
 @dataclass(frozen=True, eq=False)
 class LinearRule:
-    """What the chosen candidates' weights must sum to: at least `lower`, at most `upper`.
+    """Rule on the sum of the chosen candidates' weights: at least `lower`, at most `upper`.
 
     Where rules contradict each other, those of lower `rank` are kept first.
     """

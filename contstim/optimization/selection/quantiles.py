@@ -13,7 +13,7 @@ _NAMES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
 
 
 def quantile_name(n: int) -> str:
-    """What one of n quantile groups is called."""
+    """Name of one of n quantile groups."""
     return _NAMES.get(n, f"{n}-quantile")
 
 

@@ -1,4 +1,4 @@
-"""What a review says of a selection: what stood before, and what was rejected of it.
+"""Review of a selection: what stood before, and what was rejected of it.
 
 Reviews are of pairs or triplets, or of the trials that these became. Of several reviews of one
 study, one after the other, an item stays that no reviewer rejects in any of them.
@@ -103,7 +103,7 @@ def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]
 
 @dataclass(frozen=True)
 class ReviewedTriplets:
-    """What a review says of the triplets to choose from.
+    """Triplets to choose from, as a review leaves them.
 
     Attributes:
         reviewed: how many stood before.
@@ -183,5 +183,5 @@ class ReviewedTriplets:
     def proved(
         self, n_triplets: int, rules: Sequence[LinearRule], prices: Mapping[str, float]
     ) -> int:
-        """How many can stay at most under the rules, as prices prove without rounding."""
+        """Upper bound on how many can stay under the rules, as prices prove without rounding."""
         return floor(-priced_bound(self.costs(n_triplets).tolist(), rules, prices))

@@ -139,7 +139,7 @@ def _solve(
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What HiGHS found.
+    """Answer of HiGHS.
 
     Attributes:
         chosen: (n_candidates,); None where no choice keeps the rules.

@@ -1,4 +1,4 @@
-"""What a set of triplets is worth, and what each triplet costs it."""
+"""Value of a set of triplets, and the cost of each triplet to it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 
 
 def triplet_costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
-    """What each triplet costs a set, (n_triplets,), to be minimised.
+    """Cost of each triplet to a set, (n_triplets,), to be minimised.
 
     For `worst-rank` it is the rank, less a share of the triplet's controversiality so small that
     all shares together make less than half a rank: it decides between sets of equal rank sum.
@@ -64,7 +64,7 @@ def triplet_costs(triplets: Sequence[Triplet], question: TripletQuestion) -> Flo
 def set_value(
     triplets: Sequence[Triplet], chosen: Sequence[Triplet], objective: Objective
 ) -> float:
-    """What a set is worth: its summed Eq. 4 (nats), or its summed ranks among all triplets."""
+    """Value of a set: its summed Eq. 4 (nats), or its summed ranks among all triplets."""
     if objective == "controversiality":
         return fsum(map(controversiality, chosen))
     names = {triplet.triplet_id for triplet in chosen}

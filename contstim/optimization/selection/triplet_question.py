@@ -1,4 +1,4 @@
-"""What a set of triplets is asked to be: an objective, and rules that can be counted."""
+"""Requirements on a set of triplets: an objective, and rules that can be counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Objective = Literal["controversiality", "worst-rank"]
 
 @dataclass(frozen=True)
 class TripletQuestion:
-    """How many triplets to choose for each model pair, by what objective, under which rules.
+    """Number of triplets to choose for each model pair, and the objective and rules of the choice.
 
     Attributes:
         per_pair: triplets for each model pair, at least 1.
@@ -59,7 +59,7 @@ class TripletQuestion:
     edges: Mapping[tuple[str, str, str], tuple[float, ...]] = field(default_factory=dict)
 
     def count(self, model_pair: ModelPair) -> int:
-        """How many triplets a model pair needs."""
+        """Number of triplets that a model pair needs."""
         return self.counts.get(model_pair, self.per_pair)
 
 

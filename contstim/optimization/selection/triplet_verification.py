@@ -124,7 +124,7 @@ def _check_kept(
     rules: Sequence[LinearRule],
     chosen: Collection[int],
 ) -> None:
-    """How many stay is counted, and the bound on it recomputed."""
+    """Check how many stay by counting, and the bound on it by recomputing."""
     _check_prices(certificate.kept_prices, rules)
     bound = after.proved(len(triplets), rules, dict(certificate.kept_prices))
     for name, claimed, counted in (

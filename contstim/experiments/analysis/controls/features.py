@@ -1,4 +1,4 @@
-"""What can be said of a sentence without asking a model how probable it is."""
+"""Features of a sentence that are known without asking a model how probable it is."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def judged(
 
 
 def columns_of(trials: Iterable[Trial], conditions: Collection[Condition]) -> list[int]:
-    """Where the trials of some conditions stand."""
+    """Columns of the trials of some conditions."""
     return [column for column, trial in enumerate(trials) if trial.condition in conditions]
 
 

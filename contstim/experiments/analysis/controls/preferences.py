@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FeaturePreference:
-    """How much a model, and how much people, prefer sentences with more of a feature.
+    """Preference of a model, and of people, for sentences with more of a feature.
 
     Over the trials that target the model, on which it prefers a sentence and most people do too.
 
@@ -144,7 +144,7 @@ def _feature_preference(
 
 @dataclass(frozen=True)
 class FeatureShare:
-    """How often somebody prefers the sentence with more of a feature.
+    """Share of trials in which somebody prefers the sentence with more of a feature.
 
     Attributes:
         feature: what is measured of a sentence.

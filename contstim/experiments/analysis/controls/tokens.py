@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokenCountTest:
-    """Whether a model prefers the sentence that its tokenizer cuts into fewer tokens.
+    """Test of whether a model prefers the sentence that its tokenizer cuts into fewer tokens.
 
     Attributes:
         model: the model.
@@ -122,7 +122,7 @@ def _token_count_test(
 def count_tokens(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> dict[str, dict[str, float]]:
-    """How many tokens each model's rule scores in each sentence; see `token_counts`."""
+    """Number of tokens that each model's rule scores in each sentence; see `token_counts`."""
     texts = [sentence.text for sentence in sentences]
     return {
         model.name: dict(

@@ -67,7 +67,7 @@ class FitSummary:
 
 @dataclass(frozen=True)
 class FitComparison:
-    """Whether one model fits people's ratings better than another.
+    """Comparison of how well two models fit people's ratings.
 
     Attributes:
         first: a model.
@@ -98,7 +98,7 @@ class FitComparison:
 
 @dataclass(frozen=True)
 class FitAddition:
-    """What a model adds to others.
+    """Contribution of a model beyond others.
 
     Attributes:
         model: the one that is added.

@@ -42,7 +42,7 @@ ThresholdKind: TypeAlias = Literal["symmetric", "flexible"]
 
 @dataclass(frozen=True, eq=False)
 class ThresholdScheme:
-    """How estimated thresholds make all finite ones, and ratings levels.
+    """Scheme by which estimated thresholds make all finite ones, and ratings levels.
 
     Attributes:
         names: of the estimated thresholds, such as `1|2`, or `5|6` (and, mirrored, `1|2`).

@@ -55,7 +55,7 @@ class RatedBlock:
 
 @dataclass(frozen=True, eq=False)
 class MixedParameters:
-    """What is estimated.
+    """Parameters that are estimated.
 
     Attributes:
         thresholds: (n_levels + 1,) ascending, from -inf to inf.

@@ -78,7 +78,7 @@ class MixedSettings:
 
 @dataclass(frozen=True)
 class MixedCoefficient:
-    """What a model's ratio adds to the hidden value behind a rating.
+    """Coefficient of a model's ratio in the hidden value behind a rating.
 
     The unit of that value is the standard deviation of the noise for probit, log odds for logit.
 
@@ -118,7 +118,7 @@ class MixedCoefficient:
 
 @dataclass(frozen=True)
 class MixedVariance:
-    """How much participants or trials vary.
+    """Variance of participants or trials.
 
     Attributes:
         models: of the fit, joined by ` + `.
@@ -157,7 +157,7 @@ class MixedThreshold:
 
 @dataclass(frozen=True)
 class TrialEffect:
-    """What people think of a trial beyond a model's ratio: the trial's intercept, as estimated.
+    """Intercept of a trial, as estimated: what people think of it beyond a model's ratio.
 
     Attributes:
         trial_id: the trial's.
@@ -233,7 +233,7 @@ class MixedFit:
 
 
 def fit_name(models: Sequence[str]) -> str:
-    """What tables call a fit."""
+    """Name of a fit in tables."""
     return " + ".join(models) or "(no model)"
 
 

@@ -1,4 +1,4 @@
-"""What an analysis leaves in a folder.
+"""Outputs of an analysis in a folder.
 
 folder     tables, figures and the page
 page       the results as a page

@@ -1,4 +1,4 @@
-"""Which figures an analysis has."""
+"""Figures of an analysis."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def drawings(
 
 
 def names_in_figures(analysis: Analysis) -> dict[str, str]:
-    """What figures call each model: its name, or a shorter one where it has folders or is long."""
+    """Names of models in figures: their own, or shorter where these have folders or are long."""
     models = analysis.ratings.models
     return dict(zip(models, short_names(models), strict=True))
 
 
 def shown(analysis: Analysis) -> list[Result]:
-    """What comes first: accuracy by condition and, over all trials, the last measure there is."""
+    """First results: accuracy by condition and, over all trials, the last measure there is."""
     overall = measures_of(analysis.ratings.scale)[-1]
     return [
         result

@@ -218,7 +218,7 @@ def _verdict(result: Result, units: str) -> str:
 
 
 def _choices(analysis: Analysis) -> Iterator[Part]:
-    """What people chose: together, and by each model's log-probability ratios."""
+    """Choices of people: together, and by each model's log-probability ratios."""
     yield Heading("Near-unanimity")
     yield Table(
         ("condition", f"trials on which {analysis.unanimous:.0%} agree", "trials", "share"),
@@ -261,7 +261,7 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
 
 
 def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
-    """How sure people are of each trial, by condition, and of which they are least and most."""
+    """Sureness of people by condition, and the trials that they are least and most sure of."""
     judged = judged_trials(analysis.ratings)
     middle = analysis.ratings.scale.middle
     yield Heading("How sure people are of each trial")

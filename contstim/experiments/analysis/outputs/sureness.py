@@ -1,4 +1,4 @@
-"""How sure people are of each trial: a row for each condition, a dot for each trial."""
+"""Figure of how sure people are of each trial: a row for each condition, a dot for each trial."""
 
 from __future__ import annotations
 

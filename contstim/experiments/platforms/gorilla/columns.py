@@ -1,4 +1,4 @@
-"""Which columns of a Gorilla export hold what: stated by the user, or recognised by name."""
+"""Columns of a Gorilla export and what they hold: stated by the user, or recognised by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SUFFIX = re.compile(r"-[a-z0-9]{4}$|\.\d+$")
 
 @dataclass(frozen=True)
 class GorillaOptions:
-    """How to read an export; whatever is not stated is recognised, or left out.
+    """Options of reading an export; whatever is not stated is recognised, or left out.
 
     Attributes:
         columns: our names (keys of `RECOGNISED`) → the export's column, with those that differ
@@ -114,7 +114,7 @@ def family(name: str, columns: Iterable[str], *, exact: bool = False) -> list[st
 
 @functools.lru_cache(maxsize=2**18)  # every column is asked for under each of many names
 def _forms(column: str, exact: bool) -> tuple[str, str]:
-    """What a column is called, with and without its suffix."""
+    """Name of a column, with and without its suffix."""
     plain = str.strip if exact else normalised
     return plain(column), plain(_SUFFIX.sub("", column.strip()))
 

@@ -149,7 +149,7 @@ def _matching(
     *,
     default: bool = True,
 ) -> Callable[[int], bool]:
-    """Whether a row has one of the stated values in every stated column."""
+    """Function that is true of rows with one of the stated values in every stated column."""
     folded = {}
     for name in conditions:
         columns = family(name, table, exact=True)

@@ -154,7 +154,7 @@ def check_folder(folder: Path) -> None:
 
 
 def is_page(folder: Path) -> bool:
-    """Whether a folder holds an earlier export, as its study.json says."""
+    """True if a folder holds an earlier export, as its study.json says."""
     try:
         study = json.loads((folder / "study.json").read_text(encoding="utf-8"))
         saves = study["save"]["to"] in list(SaveTo) and isinstance(study["groups"], dict)

@@ -46,12 +46,12 @@ class LibraryFile:
 
     @property
     def address(self) -> str:
-        """Where the CDN serves it."""
+        """Address at which the CDN serves it."""
         return f"{_CDN}/{self.package}@{self.version}/{_BUILD}"
 
     @property
     def archive_address(self) -> str:
-        """Where npm keeps the package."""
+        """Address at which npm keeps the package."""
         return f"{_NPM}/{self.package}/-/{self.package.split('/')[-1]}-{self.version}.tgz"
 
 

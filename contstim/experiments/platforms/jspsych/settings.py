@@ -1,4 +1,4 @@
-"""What the researcher decides about a page."""
+"""Decisions of the researcher about a page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_web_address(address: str) -> None:
 
 
 class SaveTo(StrEnum):
-    """Where answers go."""
+    """Destination of answers."""
 
     SERVER = "server"
     DATAPIPE = "datapipe"
@@ -42,7 +42,7 @@ DATAPIPE = "https://pipe.jspsych.org/api/"
 
 @dataclass(frozen=True)
 class PageSettings:
-    """What a page shows and does beside its trials.
+    """Settings of what a page shows and does beside its trials.
 
     Attributes:
         save: where answers go: `contstim collect`, DataPipe (which writes to the OSF), JATOS, or a
@@ -91,7 +91,7 @@ class PageSettings:
 
     @property
     def has_secret(self) -> bool:
-        """Whether the settings hold what participants get for taking part."""
+        """True if the settings hold what participants get for taking part."""
         return bool(self.completion_code or self.redirect)
 
     def __post_init__(self) -> None:

@@ -124,7 +124,7 @@ def unfilled(folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def unfilled_warning(folder: Path) -> str:
-    """What to say of them before people come; empty where all is filled in."""
+    """Warning, before people come, of placeholders left in texts; empty where all is filled in."""
     left = unfilled(folder)
     if not left:
         return ""

@@ -1,4 +1,4 @@
-"""Whether a folder is a Psych-DS data set, by the rules of version 1.5.
+"""Check that a folder is a Psych-DS data set, by the rules of version 1.5.
 
 Facts from the Psych-DS schema 1.5.1 (psych-ds/psych-DS on GitHub, `schema_model/versions`); the
 codes of findings are those of its errors. Ignored files are named in `.psychds-ignore` (so the
@@ -46,7 +46,7 @@ class PsychDsFinding:
 
 
 def check_psych_ds(folder: Path | str) -> tuple[PsychDsFinding, ...]:
-    """What is wrong with a data set; empty when nothing is.
+    """Findings of what is wrong with a data set; empty when nothing is.
 
     Raises:
         InputError: there is no such folder.

@@ -113,7 +113,7 @@ COLUMNS = frozenset((*_PLAIN, *_MEASURED, "rating"))
 
 @dataclass(frozen=True)
 class Description:
-    """What dataset_description.json says of the whole.
+    """Description of the whole data set in dataset_description.json.
 
     Attributes:
         name: of the data set.

@@ -1,4 +1,4 @@
-"""What the 2023 study published, as contstim's own values.
+"""Published data of the 2023 study, as contstim's own values.
 
 Every reader takes the folder of the repository dpmlab/contstimlang (or, where it says so, a part of
 it). Sentences come as `Sentence.text`, closed by an end mark, and orientation is ours: model_1

@@ -27,7 +27,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def load_plain(path: Path) -> object:
-    """What a pickle holds, if it is built of numbers, texts, arrays and plain containers alone.
+    """Contents of a pickle, if it is built of numbers, texts, arrays and plain containers alone.
 
     Raises:
         InputError: the file is missing, damaged, or wants to load anything else.

@@ -63,7 +63,7 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
 
 
 def read_stimulus_features(folder: Path | str) -> dict[str, dict[str, float]]:
-    """What the study measured of its stimuli without a model: feature → sentence → value.
+    """Measurements by the study of its stimuli without a model: feature → sentence → value.
 
     `log_frequency` is the mean log frequency of a sentence's words, `glove_correlation` the mean
     correlation of their GloVe vectors.
