@@ -78,7 +78,7 @@ def show(analysis: Analysis, *, quiet: bool) -> None:
 
 
 def _legend(analysis: Analysis) -> str:
-    """What a star means; where nothing can be tested, that no star says nothing."""
+    """Legend of the stars; where nothing can be tested, that a missing star says nothing."""
     from contstim.experiments.analysis.outputs.drawings import shown
 
     legend = "* significantly below the noise ceiling on the same trials"

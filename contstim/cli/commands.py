@@ -1,4 +1,4 @@
-"""How functions become commands: the docstring is the help page, the parameters are the options.
+"""Commands from functions: the docstring is the help page, the parameters are the options.
 
 What may be chosen about a step stands in a frozen dataclass, a group of options: a parameter
 annotated with it stands for one option a field, with the field's `Help`, and the function gets the
@@ -163,7 +163,7 @@ def settings_from(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def page_of(function: Callable[..., Any]) -> str:
-    """What the docstring of a function says before it tells of arguments and errors."""
+    """Docstring of a function up to its sections about arguments and errors."""
     return _SECTION.split(getdoc(function) or "", maxsplit=1)[0]
 
 

@@ -1,4 +1,4 @@
-"""What the commands print: results on standard output, remarks on standard error."""
+"""Output of the commands: results on standard output, remarks on standard error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INCOMPLETE = 3
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """Where tables and bars are printed: whatever a user calls things is shown as it is.
+    """Console for tables and bars, which shows names that a user gave as they are.
 
     Every command prints through this one, so that a model named `[bold]` breaks none.
     """
@@ -41,7 +41,7 @@ def results_table(*header: str, texts: int = 1, title: str | None = None) -> Tab
 
 
 def names_for_tables(names: Sequence[str]) -> dict[str, str]:
-    """What to call each model in a table: its name, or a shorter one where any name is long."""
+    """Name of each model in a table: its own, or a shorter one where any name is long."""
     from contstim.reporting.names import LONGEST, short_names
 
     # Shortened all together or not at all, so that what tells models apart stays visible.

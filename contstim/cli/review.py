@@ -124,7 +124,7 @@ def review(
 
 
 def _print_reviews(review: Review, n_items: int, kind: ItemKind) -> None:
-    """What reviewers decided about items of a kind, in a few lines."""
+    """Print the decisions of reviewers about items of a kind, in a few lines."""
     from contstim.reviews import Decision
 
     # A file may hold decisions about pairs, triplets and trials

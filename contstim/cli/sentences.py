@@ -39,7 +39,7 @@ class StudySize:
     catch_per_group: Annotated[int, typer.Option(help="With --for-models: as of design.")] = 12
 
     def needs(self) -> SentenceNeeds | None:
-        """How many sentences are needed for what; None where no study was asked about."""
+        """Numbers of sentences needed, by use; None where no study was asked about."""
         from contstim.experiments.design.sentence_needs import sentences_needed
 
         if self.for_models is None:

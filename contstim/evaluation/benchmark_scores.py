@@ -26,7 +26,7 @@ class LeftOut:
 
 
 def refused_by(models: Sequence[Scorer], sentences: Sequence[Sentence]) -> list[LeftOut]:
-    """What models refuse of some sentences, in the order of the models, then of the sentences."""
+    """Sentences that models refuse, in the order of the models, then of the sentences."""
     return [
         LeftOut(sentence.text, model.name, reason)
         for model in models

@@ -101,7 +101,7 @@ def write_evaluation(
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:
-    """How each model was loaded and scores; specifications only where a model has another name."""
+    """Loading and scoring of each model; specifications only where a model has another name."""
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
         [m.name, m.specification or m.name, c.rule, repr(c.context), c.unit, c.fingerprint]

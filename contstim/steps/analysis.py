@@ -1,4 +1,4 @@
-"""What people answered, compared with what models predict."""
+"""Comparison of people's answers with the predictions of models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Samples = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisSettings:
-    """How responses are compared with models."""
+    """Options of comparing responses with models."""
 
     contrasts: Annotated[
         Path | None,
@@ -182,7 +182,7 @@ def analyze_responses(
 
 
 def analysis_facts(analysis: Analysis) -> dict[str, object]:
-    """What a record tells of an analysis."""
+    """Facts about an analysis for its record."""
     return {
         "participants": len(analysis.ratings.participants),
         "scale": str(analysis.ratings.scale),

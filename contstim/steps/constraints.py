@@ -1,4 +1,4 @@
-"""What is asked of the sentences of a search: their words, their fluency, how often to search."""
+"""Constraints on the sentences of a search: words, fluency, number of searches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Uncapped = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class WordSettings:
-    """Which words of a natural sentence may be replaced, how many, and by which others."""
+    """Limits on replacing words of a sentence: which, how many, and by which others."""
 
     fix: Annotated[
         tuple[str, ...], Help("A word to leave as it is, or its position from 0. Repeatable.")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DesignSettings:
-    """How trials are made and shared out."""
+    """Options of making trials and assigning them to groups."""
 
     groups: Annotated[int, Help("Groups of participants; each sees its own trials.")] = 10
     random_per_group: Annotated[int, Help("Random natural pairs for a group.")] = 9
@@ -65,7 +65,7 @@ class DesignSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PowerSettings:
-    """How the experiment is simulated: with new people and new items."""
+    """Options of simulating the experiment, with new people and new items."""
 
     participants: Annotated[int, Help("With --power: participants in a group.")] = 10
     power_groups: Annotated[
@@ -103,7 +103,7 @@ class PowerSettings:
     ] = 1000
 
     def measured(self) -> MeasuredPeople:
-        """What simulated participants are calibrated to.
+        """Measurements to which simulated participants are calibrated.
 
         Raises:
             InputError: the folder lacks a table, or has a damaged one.
@@ -246,7 +246,7 @@ def make_design(
 
 
 def _changes(before: Sequence[Trial], now: Sequence[Trial]) -> list[dict[str, object]]:
-    """What each changed row of a table of trials was and is, row 1 being the first trial's."""
+    """Changed rows of a table of trials, each before and now; row 1 is the first trial's."""
     changes: list[dict[str, object]] = []
     for row, (old, new) in enumerate(zip_longest(before, now), start=1):
         if old != new:

@@ -1,4 +1,4 @@
-"""What stood before a review, of which all stays that nobody rejected, each item in its row."""
+"""Stimuli from before a review: all that nobody rejected stay, each in its row."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Earlier:
         )
 
     def review(self, holds: Callable[[ReviewedItem], bool] = lambda _: True) -> Review | None:
-        """What was decided about the earlier stimuli, with those that nobody decided about.
+        """Decisions about the earlier stimuli, with those that nobody decided about.
 
         Where there are earlier tables, what stood is what they hold: of reviews of rounds before
         them only the rejections count.

@@ -1,4 +1,4 @@
-"""Where the work of a step runs: in this process, in several, or on a Ray cluster."""
+"""Execution of a step's work: in this process, in several, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerSettings:
-    """Where work runs, and in how many processes."""
+    """Options of running work: the executor and its number of processes."""
 
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
@@ -51,7 +51,7 @@ class WorkerSettings:
     ] = None
 
     def new_executor(self) -> Executor:
-        """What runs the work.
+        """Executor of the work, as the settings say.
 
         Raises:
             InputError: a setting is for another executor.
@@ -82,7 +82,7 @@ class WorkerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringExecution(WorkerSettings):
-    """Where sentences are scored, and in how many processes."""
+    """Options of running the scoring of sentences: the executor and its number of processes."""
 
     # Batches of sentences are full anyway, so that nothing is gained by sharing them
     executor: Annotated[
@@ -100,7 +100,7 @@ class ScoringExecution(WorkerSettings):
 
     @property
     def is_local(self) -> bool:
-        """Whether this process scores itself.
+        """True if this process does the scoring itself.
 
         Raises:
             InputError: a setting is for another executor.

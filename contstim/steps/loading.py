@@ -1,4 +1,4 @@
-"""How the models of a step are loaded."""
+"""Loading of a step's models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Loading:
-    """How models are loaded."""
+    """Options of loading models."""
 
     prompt: Annotated[
         str | None, Help("What causal transformers read before a sentence; it never counts.")
@@ -72,7 +72,7 @@ class Loading:
         return load_models(models, **self.keywords)
 
     def worker_context(self, plan: SynthesisPlan, models_in_memory: int = 2) -> SearchContext:
-        """What every worker of a plan begins with."""
+        """Context of search with which every worker of a plan begins."""
         from contstim.optimization.jobs.search_context import SearchContext
 
         return SearchContext(

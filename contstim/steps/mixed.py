@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MixedOptions:
-    """Which mixed models are fitted to which ratings."""
+    """Options of fitting mixed models: the models, and the ratings they are fitted to."""
 
     together: Annotated[
         bool,

@@ -34,7 +34,7 @@ PairCounts = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class PairSettings:
-    """How natural sentence pairs are selected."""
+    """Options of selecting natural sentence pairs."""
 
     per_pair: Annotated[int, Help("Sentence pairs for each pair of models.")] = 10
     no_repeats: Annotated[

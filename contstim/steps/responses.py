@@ -1,4 +1,4 @@
-"""What people answered: read from a platform's data, or simulated."""
+"""Answers of people: read from a platform's data, or simulated."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def write_review_page(
 def _answers(
     table: Path, responses: Path, scale: Scale | None, watch: Watcher
 ) -> dict[str, ItemAnswers]:
-    """What people answered to each trial, and how sure they are of it.
+    """People's answers to each trial, and how sure they are of them.
 
     They are those whom `analyze` keeps: who finished and passed their catch trials.
     """
@@ -141,7 +141,7 @@ def _answers(
 
 
 def flagged(content: PageContent) -> str:
-    """How many items of a page have flags, in words."""
+    """Number of flagged items of a page, in words."""
     n_flagged = sum(bool(item["flags"]) for item in content.facts["items"])
     kind = content.items[0].kind
     return f"{n_flagged:,} of {counted(len(content.items), kind)} have flags"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionSettings:
-    """How triplets are selected."""
+    """Options of selecting triplets."""
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.")] = 10
     counts: PairCounts = None

@@ -62,7 +62,7 @@ class NaturalSentences:
 
     @property
     def too_few(self) -> int:
-        """How many sentences the study lacks."""
+        """Number of sentences that the study lacks."""
         return max(self.needs.in_all - len(self.sentences), 0) if self.needs else 0
 
 
@@ -186,7 +186,7 @@ class RuleCost:
 
 
 def costs_of_rules(text: Iterable[Sentence], rules: Sequence[SentenceRule]) -> list[RuleCost]:
-    """Which single rule to loosen gains how many sentences of a text, most first."""
+    """Number of sentences of a text gained by loosening each single rule, most first."""
     options: dict[type[SentenceRule], str] = {
         DistinctWords: "--repeats",
         InVocabulary: "a larger --vocabulary",

@@ -1,4 +1,4 @@
-"""What may be chosen about artificial participants. Light: commands read it first."""
+"""Settings of artificial participants. Light: commands read it first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contstim.options import Help
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationSettings:
-    """How many artificial participants rate trials, and how well."""
+    """Options of artificial participants: how many rate trials, and how well."""
 
     participants: Annotated[
         int | None,

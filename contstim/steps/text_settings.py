@@ -1,4 +1,4 @@
-"""What may be chosen about the words and sentences of a text. Light: commands read it first."""
+"""Settings of the words and sentences of a text. Light: commands read it first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
-    """Which words of a text make a vocabulary."""
+    """Options of choosing the words of a vocabulary from a text."""
 
     language: Language = "en"
     names: Annotated[
@@ -59,16 +59,16 @@ class VocabularySettings:
 
     @property
     def keeps_names(self) -> bool:
-        """Whether names stay."""
+        """True if names stay."""
         return self.names == "keep" or (self.names is None and self.language == "any")
 
     @property
     def word_choice(self) -> dict[str, object]:
-        """What is chosen about the words of a text, by name: all settings but those of counting."""
+        """Settings about the words of a text, by name: all but those of counting."""
         return {name: getattr(self, name) for name in _ABOUT_WORDS}
 
     def rules(self) -> WordRules | None:
-        """What counts as a word; None: everything.
+        """Rules for words; None where everything counts as a word.
 
         Raises:
             InputError: every word is asked for and words are chosen, or `zipf` is not a band.
@@ -100,7 +100,7 @@ class VocabularySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSettings:
-    """Which sentences of a text are natural sentences for a study."""
+    """Options of choosing natural sentences for a study from a text."""
 
     words: Annotated[
         str, Help("Number of words a sentence, such as 8 or 7-9.", metavar="N or N-M")
@@ -141,7 +141,7 @@ class SentenceSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewSettings:
-    """What a page of review flags."""
+    """Options of flagging items on a page of review."""
 
     text: Annotated[
         Path | None,
@@ -179,7 +179,7 @@ class ReviewSettings:
 
 
 def language_rules(language: str, blocked: Path | None) -> WordRules:
-    """What counts as a word of a language, names included, with the block list that is given."""
+    """Rules for the words of a language, names included, with the block list that is given."""
     from contstim.english.words import english_rules
     from contstim.word_rules import WordRules, read_words
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSize:
-    """How many searches, of which kind."""
+    """Number of searches, and their recipe."""
 
     per_pair: Annotated[int, Help("Triplets for each pair of models; may be raised later.")] = 100
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
@@ -47,7 +47,7 @@ class SearchSize:
 # Fields stand in the order of the help page: those of the last base come first.
 @dataclass(frozen=True, kw_only=True)
 class TripletSettings(WordSettings, SearchSize):
-    """How triplets are searched, and what is asked of their sentences."""
+    """Options of searching triplets, and constraints on their sentences."""
 
     capitals: Annotated[
         Literal["rules", "anywhere"] | None,
@@ -76,7 +76,7 @@ class TripletSettings(WordSettings, SearchSize):
 
 @dataclass(frozen=True, kw_only=True)
 class Execution(WorkerSettings):
-    """Where the searches run, and in how many processes."""
+    """Options of running the searches: the executor and its number of processes."""
 
     models_in_memory: Annotated[
         int,
@@ -260,7 +260,7 @@ def _plan(
     settings: TripletSettings,
     seed: int,
 ) -> tuple[SynthesisPlan, Plausibility | None, list[NamedSpecification]]:
-    """What is to be searched, the floor of plausibility, and further models that judge."""
+    """Plan of the searches, the floor of plausibility, and further models that judge."""
     from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.word_cap import WordCap
@@ -300,7 +300,7 @@ def _plan(
 def _constraint_facts(
     plan: SynthesisPlan, results: TripletResults, judges: Sequence[NamedSpecification]
 ) -> dict[str, Any]:
-    """What sentences had to keep, for the record: what was asked for, and floors in nats."""
+    """Constraints on the sentences, for the record: those asked for, and floors in nats."""
     from contstim.models.base import record_entry
 
     limits = plan.limits

@@ -1,4 +1,4 @@
-"""How a step tells what it does."""
+"""Messages and progress of a step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Watcher:
         """A line about what was done."""
 
     def warn(self, text: str) -> None:
-        """What the user should know even if nothing else is told; empty for nothing."""
+        """A text that the user should read even if nothing else is told; empty for nothing."""
 
     def reading(self, sentences: Iterable[Sentence]) -> Iterable[Sentence]:
         """Passes sentences on while they are read."""

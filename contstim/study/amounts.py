@@ -1,4 +1,4 @@
-"""What the design of a study comes to: items, trials, minutes, and sentences to score."""
+"""Size of a study's design: items, trials, minutes, and sentences to score."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyNumbers:
-    """What the design comes to.
+    """Numbers that follow from the design.
 
     Attributes:
         models: that are compared.
@@ -47,7 +47,7 @@ class StudyNumbers:
 
 
 def numbers_of(study: Study) -> StudyNumbers:
-    """What the design of a study comes to, with the numbers of single model pairs."""
+    """Numbers that follow from a study's design, with the numbers of single model pairs."""
     counts, design = counts_of(study), study.sections.get("design")
     selected = sum(_of_pairs(study, "selection", counts.selected))
     natural_pairs = sum(_of_pairs(study, "pairs", counts.pairs))
@@ -84,7 +84,7 @@ def _of_pairs(study: Study, section: str, per_pair: int) -> list[int]:
 
 
 def count_cautions(study: Study) -> Iterator[str]:
-    """What is wrong with the numbers of single model pairs, which a stage would refuse."""
+    """Errors in the numbers of single model pairs, which a stage would refuse."""
     names = [model.name for model in study.models]
     counts = counts_of(study)
     for name in ("pairs", "selection"):

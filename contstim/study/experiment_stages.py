@@ -220,7 +220,7 @@ def responses_file(files: StudyFiles) -> Path | None:
 
 
 def responses_of(files: StudyFiles) -> tuple[Response, ...]:
-    """What people answered; empty where nothing is there yet.
+    """Responses of people; empty where nothing is there yet.
 
     Raises:
         InputError: the table cannot be read.

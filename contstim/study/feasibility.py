@@ -1,4 +1,4 @@
-"""Whether a study can be done: all that is known before anything costs time.
+"""Feasibility of a study: all that is known before anything costs time.
 
 Missing files, models that do not load, sections that need others, and numbers that cannot go
 together, such as ten triplets for each pair of models and four groups of participants.
@@ -131,7 +131,7 @@ def _check_file(path: Path, key: Key, problems: Problems, remedy: str = "") -> N
 
 
 def _check_sections(study: Study, problems: Problems) -> None:
-    """What a section needs of others."""
+    """Check that the sections that a section needs are there."""
     sections = study.sections
     for name, others in {
         "selection": ("triplets",),
@@ -233,7 +233,7 @@ def _check_settings(study: Study, problems: Problems) -> None:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many items of each kind a study asks for; 0 of what it does not have.
+    """Numbers of items of each kind that a study asks for; 0 of what it does not have.
 
     Attributes:
         models: that are compared.
@@ -255,12 +255,12 @@ class Counts:
 
     @property
     def model_pairs(self) -> int:
-        """How many pairs of models there are."""
+        """Number of pairs of models."""
         return comb(self.models, 2)
 
     @property
     def trials_per_group(self) -> int:
-        """How many trials every participant sees."""
+        """Number of trials that every participant sees."""
         if not self.groups:
             return 0
         of_pairs = self.model_pairs * (self.pairs + 3 * self.selected)
@@ -268,13 +268,13 @@ class Counts:
 
     @property
     def sentences(self) -> int:
-        """How many natural sentences the study needs at least, where each serves once."""
+        """Least number of natural sentences that the study needs, where each serves once."""
         fillers = self.groups * (2 * self.random_per_group + self.catch_per_group)
         return self.model_pairs * (self.searched + 2 * self.pairs) + fillers
 
 
 def counts_of(study: Study) -> Counts:
-    """What a study asks for."""
+    """Numbers of items that a study asks for."""
     sections = study.sections
     triplets, selection = sections.get("triplets"), sections.get("selection")
     pairs, design = sections.get("pairs"), sections.get("design")

@@ -95,7 +95,7 @@ _SECTIONS: tuple[tuple[str, Callable[[StudyFiles], Iterator[Part]], frozenset[st
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a run is while the page is written.
+    """State of a run while the page is written.
 
     Attributes:
         running: the stage that is being done; None: none is.
@@ -111,7 +111,7 @@ class Moment:
 def study_page(
     study: Study, states: Sequence[StageState] | None = None, moment: Moment | None = None
 ) -> Report:
-    """What was done of a study and what came of it, as a page with links relative to its folder.
+    """Page on the progress and results of a study, with links relative to its folder.
 
     Args:
         study: as `read_study` reads it.
@@ -144,7 +144,7 @@ def _report(study: Study, states: Sequence[StageState], moment: Moment) -> Repor
 
 
 def _progress(study: Study, states: Sequence[StageState], moment: Moment) -> Iterator[Part]:
-    """Where the study is, in a few sentences."""
+    """Progress of the study, in a few sentences."""
     done = sum(state.state == State.DONE for state in states)
     text: list[Text | str] = []
     if moment.stopped and moment.running is not None:
@@ -222,7 +222,7 @@ def _stage_table(states: Sequence[StageState], moment: Moment) -> Iterator[Part]
 
 
 def _warnings(stages: Sequence[StudyStage]) -> Iterator[Part]:
-    """What stages warned of, each text once, and files that were changed by hand."""
+    """Warnings of stages, each text once, and files that were changed by hand."""
     by_text: dict[str, list[str]] = {}
     for stage in stages:
         record = read_stage_record(stage.name)

@@ -44,7 +44,7 @@ _ACROSS = 4  # models that stand beside one another in a table
 
 
 def design_part(files: StudyFiles) -> Iterator[Part]:
-    """How many trials each group has, how long they take, and the figure of the design."""
+    """Number of trials of each group, their duration, and the figure of the design."""
     if not TRIALS.is_file():
         return
     trials = read_trials(TRIALS)
@@ -84,7 +84,7 @@ def design_part(files: StudyFiles) -> Iterator[Part]:
 
 
 def _cautions(stage: str, *later: str) -> Iterator[Part]:
-    """What a stage warned of, to be read before its numbers; not what later ones warn of, too."""
+    """Warnings of a stage, to be read before its numbers; none that later stages repeat."""
     texts, *repeated = (
         record.warnings if (record := read_stage_record(name)) else () for name in (stage, *later)
     )
@@ -173,7 +173,7 @@ def _inline(text: str) -> Text:
 
 
 def power_part(files: StudyFiles) -> Iterator[Part]:
-    """What the design would find, and what more people or more items would buy."""
+    """Findings to expect of the design, and the gain from more people or more items."""
     from contstim.experiments.design.population import AS_MEASURED
     from contstim.experiments.design.power_figure import ALTERNATIVE
 
@@ -296,7 +296,7 @@ def _accuracies(path: Path) -> Iterator[Part]:
 
 
 def simulated_warning(files: StudyFiles) -> str:
-    """What stands above everything where answers are artificial; empty where people gave all."""
+    """Warning above everything where answers are artificial; empty where people gave all."""
     from contstim.experiments.responses import origin_of
     from contstim.study.experiment_stages import responses_of
 

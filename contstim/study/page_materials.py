@@ -39,7 +39,7 @@ _SHORT = 10  # rows of a table that is seen without unfolding anything
 
 
 def facts_of(path: Path) -> dict[str, Any]:
-    """What the record of a file tells; nothing where there is no record.
+    """Content of a file's record; empty where there is no record.
 
     Raises:
         InputError: the record is not readable.
@@ -145,7 +145,7 @@ def _link_if_there(path: Path) -> Link | str:
 
 
 def numbers_part(files: StudyFiles) -> Iterator[Part]:
-    """How many pairs and triplets there are, how good, and what proves that they are the best."""
+    """Numbers of pairs and triplets, how good they are, and the proof that they are the best."""
     sections = files.study.sections
     proofs: list[tuple[Value, ...]] = []
     for what, path in (("natural pairs", PAIRS), ("selected triplets", SELECTED)):
@@ -274,7 +274,7 @@ def _folded(groups: Sequence[tuple[str, list[Part]]]) -> Iterator[Part]:
 
 
 def _rank_difference(pair: Pair) -> float:
-    """How far both models' ranks of the two sentences lie apart, where each rejects another."""
+    """Smaller of both models' rank differences of the two sentences, where each rejects another."""
     return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
 
 
@@ -335,7 +335,7 @@ def _listed(paths: Iterable[Path]) -> list[Link | str]:
 
 
 def agreement_part(files: StudyFiles) -> Iterator[Part]:
-    """How often every two models order two natural sentences alike."""
+    """Agreement of every two models on the order of two natural sentences."""
     from contstim.reporting.names import short_names
     from contstim.scores import ScoreTable
 

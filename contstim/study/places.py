@@ -1,4 +1,4 @@
-"""Where the files of a study are, from its folder, and which of them a study has."""
+"""Paths of a study's files, from its folder, and which of them a study has."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class StudyFiles:
 
     @property
     def planned_participants(self) -> int | None:
-        """How many people are to take part, by [power] and [design]; None if [power] is lacking."""
+        """Number of people to take part, by [power] and [design]; None if either is lacking."""
         design, power = self.section("design", DesignSettings), self.section("power", PowerSettings)
         if design is None or power is None:
             return None
@@ -114,7 +114,7 @@ class StudyFiles:
 
     @property
     def models(self) -> tuple[Path, ...]:
-        """What the models are loaded from; nothing of models on the hub."""
+        """Files that the models are loaded from; none of models on the hub."""
         return tuple(dict.fromkeys(file for model in self.study.models for file in model.files))
 
     @property
@@ -172,24 +172,24 @@ class StudyFiles:
 
     @property
     def triplets(self) -> Path | None:
-        """What trials are made of: selected triplets, or all that were searched."""
+        """Triplets that trials are made of: those selected, or all that were searched."""
         if "selection" in self.study.sections:
             return SELECTED
         return TRIPLETS if "triplets" in self.study.sections else None
 
     @property
     def decisions(self) -> tuple[Path, ...]:
-        """What reviewers decided."""
+        """Tables of the decisions of reviewers."""
         section = self.study.sections.get("review")
         return () if section is None else section.decisions
 
     def prose(self, text: Path) -> bool:
-        """Whether a text is running prose; the embedded English is not."""
+        """True if a text is running prose; the embedded English is not."""
         return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
 
 
 def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path:
-    """Where triplets are kept as they come: a file for each way of searching.
+    """Path of the store of triplets as they come: a file for each way of searching.
 
     A store takes further models, sentences, triplets and excluded words, and refuses another way of
     searching, or less than it has. So a study that goes back to an earlier way finds what it found

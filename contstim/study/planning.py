@@ -1,4 +1,4 @@
-"""What a study will do, whether that can work, what it can show, and how long it takes.
+"""Plan of a study: its stages, whether they can work, what they can show, how long they take.
 
 Numbers follow from the study file. Times follow from a rehearsal of a few seconds for each model
 and pair of models, where there is one: see `rehearsal`.
@@ -59,7 +59,7 @@ _FEWEST_SCORED = 40  # sentences whose median says something
 
 @dataclass(frozen=True)
 class StagePlan:
-    """What a run would do about a stage.
+    """Plan of a run for a stage.
 
     Attributes:
         stage: its name.
@@ -95,13 +95,13 @@ class SentenceSupply:
 
     @property
     def lacking(self) -> int:
-        """How many there are too few; 0 where that is not known."""
+        """Number of sentences that are lacking; 0 where that is not known."""
         return 0 if self.available is None else max(self.needs.in_all - self.available, 0)
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a study will do, before anything costs time.
+    """Plan of a study, before anything costs time.
 
     Attributes:
         stages: in their order.
@@ -211,7 +211,7 @@ def plan_study(
 def _phrase(
     stage: StudyStage, study: Study, numbers: StudyNumbers, supply: SentenceSupply | None
 ) -> str:
-    """What a stage does, with its numbers."""
+    """Description of a stage in a phrase, with its numbers."""
     sections, pairs = study.sections, numbers.model_pairs
     under = f"under {counted(numbers.models, 'model')}"
     each = f"for each of {counted(pairs, 'pair')} of models"
@@ -275,7 +275,7 @@ def _supply_cautions(supply: SentenceSupply | None) -> Iterator[str]:
 def _admissible(
     study: Study, speeds: Speeds, supply: SentenceSupply | None
 ) -> tuple[tuple[str, str, int], ...]:
-    """How many natural sentences the models tell apart, by who rejects and who accepts them."""
+    """Number of natural sentences that models tell apart, by who rejects and who accepts them."""
     names = [model.name for model in study.models]
     pairs = StudyFiles(study).section("pairs", PairSettings)
     if pairs is None or len(names) < 2:
@@ -311,7 +311,7 @@ def _rival_cautions(study: Study, admissible: Iterable[tuple[str, str, int]]) ->
 
 
 def _candidates(study: Study) -> Iterator[str]:
-    """Whether enough triplets are searched for what is to be selected of them."""
+    """Caution where too few triplets are searched for what is to be selected of them."""
     counts, selection = counts_of(study), study.sections.get("selection")
     if not isinstance(selection, SelectionSettings) or not counts.selected or not counts.searched:
         return
@@ -337,7 +337,7 @@ def _candidates(study: Study) -> Iterator[str]:
 
 
 def _word_caps(study: Study, numbers: StudyNumbers, speeds: Speeds) -> Iterator[str]:
-    """Whether a cap on words leaves room for all sentences."""
+    """Cautions where a cap on words leaves too little room for all sentences."""
     section = study.sections.get("triplets")
     selection = study.sections.get("selection")
     if speeds.words is None or speeds.words_a_sentence is None:
@@ -366,7 +366,7 @@ def _word_caps(study: Study, numbers: StudyNumbers, speeds: Speeds) -> Iterator[
 
 
 def _tests(study: Study) -> tuple[str, list[str]]:
-    """What the tests of the analysis can show; and cautions about that."""
+    """Findings that the tests of the analysis can show; and cautions about them."""
     counts = counts_of(study)
     files = StudyFiles(study)
     settings = files.section("analysis", AnalysisSettings) or AnalysisSettings()

@@ -1,4 +1,4 @@
-"""What is wrong with a study file: gathered, so that all of it is told together."""
+"""Problems of a study file: gathered, so that all of them are told together."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Problems:
             self.add(key, "holds a null character (\\u0000): leave it out.")
 
     def concern(self, section: str) -> bool:
-        """Whether there is a problem of a section, from which others may only follow."""
+        """True if there is a problem of a section, from which others may only follow."""
         return any(problem.key.startswith(f"[{section}]") for problem in self.problems)
 
     def raise_any(self) -> None:

@@ -72,7 +72,7 @@ class TextSample:
 
 @dataclass(frozen=True)
 class ScoringSpeed:
-    """How fast a model scores on this machine.
+    """Speed of a model's scoring on this machine.
 
     Attributes:
         load: seconds in which it is loaded and, after its scores, dropped.
@@ -87,7 +87,7 @@ class ScoringSpeed:
 
 @dataclass
 class Speeds:
-    """What a rehearsal measured; empty where nothing had to be.
+    """Measurements of a rehearsal; empty where nothing had to be measured.
 
     Attributes:
         texts: seconds to write each embedded text, by the name of the stage.
@@ -200,7 +200,7 @@ class _Rehearsal:
     def _try(
         self, about: str, measure: Callable[..., _Result], *arguments: object
     ) -> _Result | None:
-        """What a measurement gives; None, and a caution, where it fails as the study would."""
+        """Result of a measurement; None, and a caution, where it fails as the study would."""
         try:
             return measure(*arguments)
         except ContstimError as error:
@@ -296,7 +296,7 @@ class _Rehearsal:
         return imported + speed.seconds(round(len(sentences) / sample.share))
 
     def _moved_path(self, path: Path) -> Path:
-        """Where a model of the study is in the rehearsal."""
+        """Path of a model of the study in the rehearsal."""
         return self.folder / "models" / path.name
 
     def _moved(self, specification: str) -> str:
@@ -395,7 +395,7 @@ class _Rehearsal:
         return some
 
     def _words_under_cap(self, naturals: list[Sentence], vocabulary: Vocabulary | None) -> None:
-        """How many words count under a cap on words, where the study has one."""
+        """Count the words that a cap on words is about, where the study has one."""
         from contstim.steps.constraints import uncapped_words
 
         section = self.files.section("triplets", TripletsSection)
@@ -422,7 +422,7 @@ class _Rehearsal:
             self._advance()
 
     def count_settled(self, triplets: Path) -> None:
-        """How many triplets the study has of models that stay as they are."""
+        """Count the triplets that the study has of models that stay as they are."""
         from contstim.store import Store, TripletStore
         from contstim.store.triplets import JobState
 

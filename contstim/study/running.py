@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyRun:
-    """What a run did.
+    """Outcome of a run.
 
     Attributes:
         done: the stages that were done now.
@@ -221,7 +221,7 @@ def _remove(path: Path) -> None:
 
 
 def _place_of(name: str, stages: Sequence[StudyStage]) -> list[int]:
-    """Where a stage stands, or all stages whose names begin with a word.
+    """Index of a stage, or of all stages whose names begin with a word.
 
     Raises:
         InputError: there is none.

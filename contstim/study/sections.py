@@ -1,4 +1,4 @@
-"""What may stand in a study file: each section is a dataclass, and its fields are the keys.
+"""Sections of a study file: each is a dataclass, and its fields are the keys.
 
 Most are the settings of a step, which the single commands have as options; some have further keys,
 such as `file` for what a user has already.
@@ -37,7 +37,7 @@ _Kind = TypeVar("_Kind")
 
 @dataclass(frozen=True, kw_only=True)
 class TextsSection:
-    """Where words and sentences come from: files, or `english:N` for the embedded English.
+    """Sources of words and sentences: files, or `english:N` for the embedded English.
 
     Attributes:
         training: what models are trained on, and words are counted in.
@@ -105,7 +105,7 @@ class ReviewSection(ReviewSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponsesSection(SimulationSettings):
-    """What people answered: a table, the data of a platform, or artificial participants.
+    """Answers of people: a table, the data of a platform, or artificial participants.
 
     Attributes:
         file: a table of responses as `contstim import` writes it.
@@ -144,7 +144,7 @@ SECTIONS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlace:
-    """Where a model of the study is trained, and on what.
+    """Text and device on which a model of the study is trained.
 
     Attributes:
         text: its own training text; by default that of the study.
@@ -194,7 +194,7 @@ def validated(kind: type[_Kind], values: Mapping[str, Any], key: Key, problems: 
 
 
 def _in_range(kind: type[Any], name: str, value: object, key: Key, problems: Problems) -> bool:
-    """Whether a number is what the `Help` of a field says of the least and the greatest."""
+    """True if a number is between the least and the greatest that the `Help` of a field allows."""
     annotation = get_type_hints(kind, include_extras=True)[name]
     if not isinstance(value, int | float) or isinstance(value, bool):
         return True
@@ -221,7 +221,7 @@ _EXPECTED = {
 
 
 def _in_words(detail: ErrorDetails) -> str:
-    """What pydantic says of a value, as a user of study files would."""
+    """Message of pydantic about a value, in the words of users of study files."""
     value, kind, context = detail["input"], detail["type"], detail.get("ctx", {})
     if kind == "missing":
         return "is missing."

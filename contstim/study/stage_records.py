@@ -1,4 +1,4 @@
-"""What was done for each stage, and whether it still holds.
+"""Records of what was done for each stage, and whether it still holds.
 
 The record of a stage, `results/stages/NAME.json`, is written when all its files are. It has the
 checksums of what was read and written, the options and the versions. What a stage would read now
@@ -34,7 +34,7 @@ _BASIS = ("options", "reads", "versions", "commits")
 
 @dataclass(frozen=True)
 class StageRecord:
-    """What a stage was done with, and what came of it.
+    """Inputs of a stage that was done, and what came of it.
 
     Attributes:
         stage: its name.
@@ -73,7 +73,7 @@ class StageRecord:
 
 
 def record_path(stage: str) -> Path:
-    """Where the record of a stage stands, from the study's folder."""
+    """Path of a stage's record, from the study's folder."""
     # Names of models have blanks and dashes, and no plus
     return path_inside(FOLDER, f"{stage.replace(' ', '+')}.json")
 
@@ -99,7 +99,7 @@ def _validator() -> Any:
 
 
 class State(StrEnum):
-    """Whether a stage has been done, and still holds."""
+    """State of a stage: whether it has been done, and still holds."""
 
     DONE = "done"
     STALE = "stale"
@@ -109,7 +109,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Examination:
-    """What is to be done about a stage.
+    """State of a stage, with the reasons for it.
 
     Attributes:
         stage: which.
@@ -287,12 +287,12 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
 
 
 def begun_path(stage: StudyStage) -> Path:
-    """Where it stands that a stage has begun, until it is done."""
+    """Path of the note that a stage has begun, which is there until it is done."""
     return FOLDER / "begun" / record_path(stage.name).name
 
 
 def begun_with(stage: StudyStage) -> dict[str, Any] | None:
-    """What an interrupted attempt at a stage began with; None if there was none."""
+    """Content of the note of an interrupted attempt at a stage; None if there was none."""
     path = begun_path(stage)
     try:
         return read_json_object(path) if path.is_file() else None

@@ -329,7 +329,7 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
 
 
 def _known_allotment(natural: Path, files: StudyFiles) -> Path | None:
-    """Which natural sentences the pairs of models got before, for a store that begins anew.
+    """Path of the natural sentences that pairs of models got before, for a store that begins anew.
 
     That of an archive that is done again; or the study's own, where it is of the same models,
     sentences, words and seed.

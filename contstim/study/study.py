@@ -41,7 +41,7 @@ class NgramSettings:
 
 @dataclass(frozen=True)
 class ModelTraining:
-    """How a model of the study is trained.
+    """Training of a model of the study.
 
     Attributes:
         network: what it is.
@@ -75,7 +75,7 @@ class StudyModel:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What it is loaded from, seen from the study's folder; nothing of a model on the hub."""
+        """Files that it is loaded from, from the study's folder; none of a model on the hub."""
         if self.training is None:
             return model_origins([self.specification]).files
         parsed = parse_specification(self.specification)
@@ -95,7 +95,7 @@ class EmbeddedText:
 
 @dataclass(frozen=True)
 class Study:
-    """What a study file says. Its paths are relative to its folder.
+    """Content of a study file. Its paths are relative to its folder.
 
     Attributes:
         path: of the file.
@@ -119,7 +119,7 @@ class Study:
 
     @property
     def folder(self) -> Path:
-        """Where the file stands."""
+        """Folder of the file."""
         return self.path.parent
 
 

@@ -1,4 +1,4 @@
-"""How long the stages of a study take: what was measured, and what is known without."""
+"""Times of the stages of a study: those measured, and what is known without measuring."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SIMULATION = 0.008  # of a simulated experiment with distant, and one with clos
 
 @dataclass(frozen=True)
 class Time:
-    """How long a stage takes, and how that is known.
+    """Time that a stage takes, and how that is known.
 
     Attributes:
         seconds: about; None where nothing was measured.
@@ -51,7 +51,7 @@ class Time:
 def stage_time(
     name: str, study: Study, numbers: StudyNumbers, speeds: Speeds, record: StageRecord | None
 ) -> Time:
-    """How long a stage takes that is not done.
+    """Time that a stage takes that is not done.
 
     Args:
         name: the stage's.
@@ -131,7 +131,7 @@ def _searching(study: Study, numbers: StudyNumbers, speeds: Speeds) -> tuple[flo
 
 
 def workers_of(section: WorkerSettings) -> int:
-    """How many tasks are done at a time; on a Ray cluster one, unless their number is given.
+    """Number of tasks done at a time; on a Ray cluster one, unless their number is given.
 
     Interleaved searches count as one: what they gain depends on the GPU, and on processors it is
     nothing.

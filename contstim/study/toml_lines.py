@@ -55,7 +55,7 @@ def line_of(lines: dict[Key, int], key: Key) -> int | None:
 
 
 def _end_of_value(text: str, position: int) -> int:
-    """Where the line begins that follows a value."""
+    """Position where the line begins that follows a value."""
     depth = 0
     for piece in _PIECE.finditer(text, position):
         if piece[0] in ("[", "{"):

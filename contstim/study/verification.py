@@ -1,4 +1,4 @@
-"""Whether files are still what commands wrote, and were made of what stands there now.
+"""Verification that files are still what commands wrote, made of what stands there now.
 
 Every command writes a record beside its output, and every stage of a study another, with checksums
 of what was read and written. Compared with the files of a folder they tell, without doing anything
@@ -41,7 +41,7 @@ _EACH = 3  # files of which the same is to be said, and that have a row each
 
 
 class FileState(StrEnum):
-    """What records say of a file; what to look at first stands first."""
+    """State of a file by its records; what to look at first stands first."""
 
     EDITED = "edited"
     MISSING = "missing"
@@ -56,7 +56,7 @@ class FileState(StrEnum):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether somebody who relies on the folder has to know."""
+        """True if somebody who relies on the folder has to know."""
         fine = (FileState.HOLDS, FileState.GIVEN, FileState.CHANGING, FileState.UNRECORDED)
         return self not in fine
 
@@ -97,7 +97,7 @@ class FolderCheck:
         return tuple(file for file in self.files if file.state is FileState.UNRECORDED)
 
     def count(self, state: FileState) -> int:
-        """How many files are in a state."""
+        """Number of files in a state."""
         return sum(file.state is state for file in self.files)
 
 
@@ -262,7 +262,7 @@ def _absolute(folder: Path, checksums: Mapping[str, str]) -> dict[Path, str]:
 
 
 class _Chain:
-    """Which file was made of which, and what has changed since."""
+    """Chain of files, each made of others, and what has changed since."""
 
     def __init__(self, folder: Path, makings: Sequence[_Making], now: Mapping[Path, str]) -> None:
         self._folder = folder

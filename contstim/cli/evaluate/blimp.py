@@ -194,7 +194,7 @@ def blimp(
 def _published(
     data: Path, people: Path | None, published: Path | None
 ) -> tuple[PublishedResults, list[Path]]:
-    """What others found, and the files that tell: those named, else those in the folder of data."""
+    """Published results, and their files: those named, else those in the folder of data."""
     from contstim.evaluation.minimal_pairs.published_results import (
         PublishedResults,
         read_human_agreement,

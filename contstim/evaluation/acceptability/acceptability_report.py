@@ -41,7 +41,7 @@ _MOST_ROWS = 30  # of a table in the report
 
 @dataclass(frozen=True)
 class ScoreSources:
-    """Where the scores of an evaluation come from.
+    """Sources of the scores of an evaluation.
 
     Attributes:
         models: what was scored here.
@@ -100,7 +100,7 @@ def write_acceptability(
 def count_sentences_and_pairs(
     evaluation: AcceptabilityEvaluation, sources: ScoreSources
 ) -> dict[str, int]:
-    """How much was evaluated, and what was not."""
+    """Numbers of sentences and pairs that were evaluated, and of those that were not."""
     return {
         "sentences": len(evaluation.judgements.sentences),
         "sentences_without_judgement": int(np.isnan(evaluation.sentence_judgements).sum()),

@@ -55,11 +55,11 @@ class Criterion:
 
     @property
     def name(self) -> str:
-        """How tables call it: `blimp`, or `adc-0.5`."""
+        """Name in tables: `blimp`, or such as `adc-0.5`."""
         return "blimp" if self.delta is None else f"adc-{self.delta:g}"
 
     def met(self, people: FloatArray, model: FloatArray) -> BoolArray:
-        """Which pairs meet it.
+        """Mask of the pairs that meet it.
 
         Args:
             people: deltas of human judgements, broadcast against the models'.

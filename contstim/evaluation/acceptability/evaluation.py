@@ -78,16 +78,16 @@ class AcceptabilityEvaluation:
         return disputed
 
     def met(self, criterion: Criterion) -> BoolArray:
-        """Which pairs meet a criterion, (n_pairs, n_models)."""
+        """Mask of the pairs that meet a criterion, (n_pairs, n_models)."""
         return criterion.met(self.people[:, None], self.deltas)
 
     def excluded_for(self) -> dict[str, int]:
-        """How many pairs are excluded for each reason, in the order in which reasons are asked."""
+        """Number of pairs excluded for each reason, in the order in which reasons are asked."""
         reasons = [excluded.reason for excluded in self.excluded]
         return {why: reasons.count(why) for why in (_DISCARDED, _UNJUDGED, _UNSCORED)}
 
     def pair_columns(self, rows: Sequence[int] | None = None) -> dict[str, list[Any]]:
-        """What pairs are, and what people and experts say of them; all pairs by default."""
+        """Columns about pairs, and the judgements of people and experts; all pairs by default."""
         chosen = list(range(len(self.pairs)) if rows is None else rows)
         text = {judged.id: judged.sentence.text for judged in self.judgements.sentences}
         pairs = [self.pairs[row] for row in chosen]
@@ -114,7 +114,7 @@ class AcceptabilityEvaluation:
         return columns
 
     def to_frame(self) -> DataFrame:
-        """What pairs.csv holds; see `pairs_table`."""
+        """Table of pairs.csv as a data frame; see `pairs_table`."""
         return frame_of(self.pairs_table())
 
     def _differences(self, values: FloatArray) -> FloatArray:

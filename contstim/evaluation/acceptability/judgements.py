@@ -82,7 +82,7 @@ class Judgements:
 
 
 def repeated(values: Iterable[_Value]) -> list[_Value]:
-    """What occurs more than once."""
+    """Values that occur more than once."""
     return [value for value, count in Counter(values).items() if count > 1]
 
 

@@ -37,7 +37,7 @@ _MARKS = frozenset("*?#%()")  # as linguists write them
 
 @dataclass(frozen=True)
 class JudgementColumns:
-    """What the columns of a table of judged sentences, or of its pairs, are called.
+    """Names of the columns of a table of judged sentences, or of its pairs.
 
     Attributes:
         id: identifies a sentence; where there is no such column, the row's number does, if this

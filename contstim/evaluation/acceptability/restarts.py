@@ -1,4 +1,4 @@
-"""How well classifiers that differ in their seeds judge sentences: alone, and by majority."""
+"""Performance of classifiers that differ in their seeds: alone, and by majority."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class JudgedSet:
-    """What each classifier says of a set of labelled sentences.
+    """Probabilities that classifiers give to a set of labelled sentences.
 
     Attributes:
         name: of the set.
@@ -47,7 +47,7 @@ class JudgedSet:
 
     @property
     def labels(self) -> BoolArray:
-        """Which sentences experts accept, (n_sentences,)."""
+        """Mask of the sentences that experts accept, (n_sentences,)."""
         return np.array([sentence.acceptable for sentence in self.sentences], np.bool_)
 
 
@@ -82,7 +82,7 @@ def matthews(labels: BoolArray, predicted: BoolArray) -> float:
 
 
 def majority(probabilities: FloatArray) -> BoolArray:
-    """What most classifiers say, (n_sentences,); where they tie, what they say more surely.
+    """Majority vote of the classifiers, (n_sentences,); where they tie, the surer side wins.
 
     Args:
         probabilities: (n_sentences, n_classifiers) of the label acceptable.

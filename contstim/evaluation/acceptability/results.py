@@ -1,4 +1,4 @@
-"""What an evaluation finds: criteria met, correlations, fits, and pairs that set models apart."""
+"""Results of an evaluation: criteria met, correlations, fits, and pairs that set models apart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CriterionShare:
-    """How many pairs of a group meet a criterion under a model.
+    """Number of pairs of a group that meet a criterion under a model.
 
     Attributes:
         source: the collection; empty where there is one only.
@@ -88,7 +88,7 @@ class Discordant:
 
 @dataclass(frozen=True)
 class DiscordantCount:
-    """How many pairs one side passes and the other fails.
+    """Number of pairs that one side passes and the other fails.
 
     Attributes:
         at: as of `Discordant`.
@@ -108,7 +108,7 @@ class DiscordantCount:
 def criterion_shares(
     evaluation: AcceptabilityEvaluation, by: str = ""
 ) -> tuple[CriterionShare, ...]:
-    """How often each criterion is met.
+    """Shares of pairs that meet each criterion.
 
     Args:
         evaluation: of pairs.
@@ -195,7 +195,7 @@ def discordant_criteria(evaluation: AcceptabilityEvaluation) -> tuple[Discordant
 def count_discordant(
     discordant: Sequence[Discordant], evaluation: AcceptabilityEvaluation
 ) -> tuple[DiscordantCount, ...]:
-    """How many pairs there are of each kind, in the order of the first of each."""
+    """Number of pairs of each kind, in the order of the first of each."""
     # a counter remembers the order in which its keys came
     kinds = [(pair.at, pair.passes, pair.fails) for pair in discordant]
     disputed = Counter(

@@ -174,7 +174,7 @@ def _without_infinite(
 def _left_out(
     sentences: Sequence[Sentence], models: Sequence[str], where: BoolArray, reason: str
 ) -> list[LeftOut]:
-    """What is left out, from a mask (n_sentences, n_models)."""
+    """Sentences left out of scores, with the reason, from a mask (n_sentences, n_models)."""
     return [
         LeftOut(sentences[row].text, models[column], reason) for row, column in np.argwhere(where)
     ]
@@ -248,7 +248,7 @@ def _scores_by_key(
 def _matching_keys(
     path: Path, table: Mapping[str, Sequence[Any]], judgements: Judgements
 ) -> tuple[list[str], list[str]]:
-    """What names each row of a table, and what names each judged sentence in the same way.
+    """Keys of the rows of a table, and keys of the judged sentences that match them.
 
     Raises:
         ScoreError: the table names sentences in no way that the judged sentences share, or an

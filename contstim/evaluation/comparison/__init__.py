@@ -1,4 +1,4 @@
-"""How alike models or scoring rules order sentences, and where they part.
+"""Agreement of models or scoring rules on the order of sentences, and where they part.
 
 In: tables of scores, models, or both. Out: one table of scores, whose comparison `write_comparison`
 leaves in a folder; and contests, from which stimuli are made.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelAgreement:
-    """How alike two models order the same sentences.
+    """Agreement of two models on the order of the same sentences.
 
     Attributes:
         model_1: a model.

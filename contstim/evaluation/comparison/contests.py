@@ -94,7 +94,7 @@ class Contest:
         return cls(searchable, start, words)
 
     def commands(self, vocabulary: Path | None, prompt: str | None = None) -> list[str]:
-        """What to type: every pair of models in both directions."""
+        """Commands to type: every pair of models in both directions."""
         options = {
             m: NamedSpecification(m.name, m.specification or m.name).text for m in self.models
         }
@@ -113,7 +113,7 @@ class Contest:
         ]
 
     def run(self, *, seed: int = 0) -> list[Triplet]:
-        """What these commands find: a triplet for every pair of models.
+        """Triplets that these commands find: one for every pair of models.
 
         Raises:
             ContstimError: see `synthesize`.

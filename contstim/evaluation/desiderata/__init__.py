@@ -1,4 +1,4 @@
-"""What makes a scoring rule good: desiderata that hold of any measure of a sentence's likelihood.
+"""Desiderata of a scoring rule, which hold of any measure of a sentence's likelihood.
 
 In: models, sentences, words and their frequencies. Out: `Desiderata`, which `write_desiderata`
 leaves in a folder.

@@ -47,7 +47,7 @@ class Carrier:
 
     @property
     def position(self) -> int:
-        """Where the gap is, a 0-based word position."""
+        """Word position of the gap, from 0."""
         return Sentence.parse(self.text).words.index(GAP)
 
     def holding(self, word: str) -> Sentence:
@@ -57,7 +57,7 @@ class Carrier:
 
 @dataclass(frozen=True, eq=False)
 class WordScores:
-    """What one model says about words.
+    """Scores of words under one model.
 
     Attributes:
         scores: (n_words, n_carriers), nats.

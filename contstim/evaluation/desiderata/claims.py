@@ -1,4 +1,4 @@
-"""Whether the findings of Kauf & Ivanova (2023) hold of a checkpoint that is here under both rules.
+"""Check of the findings of Kauf & Ivanova (2023) on a checkpoint that is here under both rules.
 
 They find that `pll-original` correlates less with length, word frequency and a causal model than
 `pll-word-l2r`, and that it inflates the scores of words of several tokens.
@@ -25,7 +25,7 @@ _FEWEST = 4
 
 
 class Verdict(StrEnum):
-    """What the numbers say of a finding."""
+    """Verdict of the numbers on a finding."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -82,7 +82,7 @@ def check_claims(desiderata: Desiderata) -> Iterator[RuleClaim]:
 
 
 def _check_mean(name: str, finding: str, original: FloatArray, adapted: FloatArray) -> RuleClaim:
-    """Whether the first of two columns about the same words has the higher mean."""
+    """Check that the first of two columns about the same words has the higher mean."""
     if not len(original):
         return RuleClaim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
     differences = (original - adapted)[_resamples(len(original))].mean(axis=1)  # (samples,)
@@ -94,7 +94,7 @@ def _check_mean(name: str, finding: str, original: FloatArray, adapted: FloatArr
 def _check_correlation(
     name: str, finding: str, columns: Sequence[FloatArray], target: FloatArray
 ) -> RuleClaim:
-    """Whether the first column correlates less with a target than the second."""
+    """Check that the first column correlates less with a target than the second."""
     rows = np.stack([*columns, target])  # (3, n)
     rows = rows[:, np.isfinite(rows).all(axis=0)]
     if rows.shape[1] < _FEWEST or not np.ptp(rows, axis=1).all():

@@ -71,7 +71,7 @@ def write_desiderata(
 
 
 def desiderata_parts(desiderata: Desiderata, claims: Sequence[RuleClaim]) -> Iterator[Part]:
-    """What the page says."""
+    """Parts of the page."""
     carriers = [part for carrier in desiderata.carriers for part in ("; ", code(carrier.text))]
     yield Paragraph(
         (
@@ -159,7 +159,7 @@ def desiderata_parts(desiderata: Desiderata, claims: Sequence[RuleClaim]) -> Ite
 
 
 def _other_tables(desiderata: Desiderata) -> dict[str, dict[str, Any]]:
-    """What the results were computed from."""
+    """Tables from which the results were computed."""
     table, models = desiderata.scores, [model.model for model in desiderata.models]
     sentences = list(map(str, table.sentences or ()))
     tokens = desiderata.tokens.astype(np.int64)  # (n_sentences, n_models)

@@ -33,7 +33,7 @@ _FEWEST = 4
 
 @dataclass(frozen=True)
 class ModelDesiderata:
-    """What one model's scores do.
+    """Results of one model: its correlations, and the effect of splitting words.
 
     Attributes:
         model: its name.
@@ -102,7 +102,7 @@ class Desiderata(ShownAsTable):
         }
 
     def to_frame(self) -> DataFrame:
-        """What desiderata.csv holds; see `table`."""
+        """Table of desiderata.csv as a data frame; see `table`."""
         return frame_of(self.table())
 
 

@@ -25,7 +25,7 @@ def correlation_columns(name: str, correlations: Sequence[Correlation]) -> dict[
 
 @dataclass(frozen=True)
 class Splitting:
-    """What being cut into several tokens does to a word's score.
+    """Effect on a word's score of being cut into several tokens.
 
     Attributes:
         share: of the words that are cut.

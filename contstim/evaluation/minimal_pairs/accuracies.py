@@ -117,7 +117,7 @@ class Accuracies:
         return {name: self.interval(paradigms) for name, paradigms in groups.items()}
 
     def pairs_of(self, paradigms: Sequence[str] | None = None) -> int:
-        """How many pairs of some paradigms were judged, all by default."""
+        """Number of judged pairs of some paradigms, all by default."""
         return int(self.n_pairs[self._rows(paradigms)].sum())
 
     def correlations(self) -> FloatArray:
@@ -138,7 +138,7 @@ class Accuracies:
         return frame_of(columns | {"pairs": self.n_pairs} | accuracies)
 
     def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
-        """Where paradigms stand; all of them for None."""
+        """Rows of paradigms; all of them for None."""
         chosen = self.paradigms if paradigms is None else paradigms
         return [self.paradigms.index(paradigm) for paradigm in chosen]
 

@@ -1,4 +1,4 @@
-"""What an evaluation on minimal pairs finds, with what others found beside."""
+"""Results of an evaluation on minimal pairs, with published results beside."""
 
 from __future__ import annotations
 

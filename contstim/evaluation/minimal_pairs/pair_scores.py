@@ -57,7 +57,7 @@ class PairScores:
 
     @property
     def ties(self) -> BoolArray:
-        """Where both sides have the same score, (n_pairs, n_models); also where both are -inf.
+        """Mask of ties, (n_pairs, n_models): both sides have the same score, or both are -inf.
 
         Scores are the same where they differ by no more than single precision rounds. Sums of the
         same terms in another order do: n-gram models that back off have many such pairs, half of

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Method(StrEnum):
-    """What is compared in a pair (Warstadt et al. 2020, section 4.2)."""
+    """Method of comparing the two sides of a pair (Warstadt et al. 2020, section 4.2)."""
 
     FULL_SENTENCE = "full-sentence"
     """The scores of the two sentences."""
@@ -58,12 +58,12 @@ class MinimalPair:
         return self.good, self.bad
 
     def continuations(self, method: Method) -> tuple[Continuation, Continuation] | None:
-        """What a prefix method compares, good and bad; None where it cannot be used."""
+        """Continuations for a prefix method, good and bad; None where it cannot be used."""
         prefixes = {Method.ONE_PREFIX: self.one_prefix, Method.TWO_PREFIX: self.two_prefix}
         return prefixes.get(method)
 
     def is_degenerate(self, method: Method) -> bool:
-        """Whether both sides of the comparison are the same, so that a model cannot be right."""
+        """True if both sides of the comparison are the same, so that a model cannot be right."""
         if method is Method.FULL_SENTENCE:
             return self.good == self.bad
         both = self.continuations(method)

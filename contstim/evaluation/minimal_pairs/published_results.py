@@ -31,7 +31,7 @@ _NEEDED = (
 
 @dataclass(frozen=True)
 class HumanAgreement:
-    """How often people chose the acceptable sentences of one paradigm.
+    """Agreement of people with the labels of one paradigm: choices of the acceptable sentence.
 
     Attributes:
         individual: mean over items of the share of people who chose the acceptable sentence.
@@ -48,7 +48,7 @@ class HumanAgreement:
 
 @dataclass(frozen=True)
 class PublishedResults:
-    """What others found on the same paradigms.
+    """Published results on the same paradigms.
 
     Attributes:
         people: agreement with the labels, by paradigm.

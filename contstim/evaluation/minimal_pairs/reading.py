@@ -29,7 +29,7 @@ _TWO_PREFIX = ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_wo
 
 @dataclass(frozen=True)
 class Fields:
-    """What a table calls the parts of a pair; BLiMP's names by default.
+    """Names of the fields of a table that hold the parts of a pair; BLiMP's by default.
 
     Attributes:
         good: the acceptable sentence.
@@ -155,7 +155,7 @@ class _Source:
             raise InputError(f"{self.place}, field {words!r}: {error}") from error
 
     def has(self, flag: str, fields: Sequence[str]) -> bool:
-        """Whether a method applies: as its flag says, or where there is none, its fields."""
+        """True if a method applies: as its flag says, or where there is none, its fields."""
         if flag in self.row:
             return str(self.row[flag]).strip().lower() in {"true", "1"}
         return any(field in self.row for field in fields)

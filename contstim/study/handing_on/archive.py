@@ -54,7 +54,7 @@ LARGEST = 500
 
 @dataclass(frozen=True)
 class Archive:
-    """What was written.
+    """Archive that was written.
 
     Attributes:
         out: the zip or folder.
@@ -186,7 +186,7 @@ def _doubts(study: Study) -> list[str]:
 
 
 def _results(study: Study) -> tuple[dict[str, Path], list[str]]:
-    """What the stages wrote, by name in the archive; and a remark on what else lies there."""
+    """Files that the stages wrote, by name in the archive; and a remark on what else lies there."""
     stages = stages_of(study)
     written = {path for stage in stages for path in stage.writes}
     records = {

@@ -34,7 +34,7 @@ _OF_THE_RUN = frozenset(
 
 
 class FileOutcome(StrEnum):
-    """How a result that was made anew compares with the archived one."""
+    """Outcome of comparing a result that was made anew with the archived one."""
 
     SAME = "the same bytes"
     SAME_RESULT = "the same but for dates, times and versions"
@@ -78,7 +78,7 @@ class ArchiveComparison:
 
     @property
     def tables_differ(self) -> bool:
-        """Whether any table or text differs, or was not made."""
+        """True if any table or text differs, or was not made."""
         return any(file.is_table for file in self.differing)
 
     def __str__(self) -> str:

@@ -257,7 +257,7 @@ def _pairs(facts: StudyFacts, cite: Citations) -> Iterator[Part]:
 
 
 def _certificate_text(certificate: dict[str, object], what: str, other: str) -> Paragraph:
-    """What a certificate proves of a selection."""
+    """Paragraph about what a certificate proves of a selection."""
     candidates, status = certificate["candidates"], certificate["status"]
     objective, bound = certificate["objective"], certificate["bound"]
     proof = "proven to be the best" if status == "optimal" else f"of status {status}"
@@ -345,7 +345,7 @@ def _triplets(facts: StudyFacts, cite: Citations) -> Iterator[Part]:
 
 
 def _search_rules(record: dict[str, object]) -> list[Text]:
-    """What a search had to keep, as its record tells."""
+    """Rules that a search had to keep, as its record tells."""
     searches = record.get("restarts")
     rules: list[Text] = [
         f"Recipe {record['recipe']}, seed {record['seed']}; searches of a sentence: {searches}."

@@ -1,4 +1,4 @@
-"""Where a study was made: system, hardware, and the versions to install elsewhere."""
+"""Environment of a study: system, hardware, and the versions to install elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the records, certificates and tables of a study say, read once for all texts about it."""
+"""Facts in the records, certificates and tables of a study, read once for all texts about it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class StudyFacts:
 
     @cached_property
     def conventions(self) -> dict[str, dict[str, Any]]:
-        """How each model scores, by its name: rule, unit, fingerprint and the like."""
+        """Scoring convention of each model, by its name: rule, unit, fingerprint and the like."""
         for path in (SCORES, TRIAL_SCORES, TRIPLETS, VOCABULARY):
             models = self.record(path).get("models", {})
             if models:
@@ -127,24 +127,24 @@ class StudyFacts:
 
     @cached_property
     def groups(self) -> int:
-        """How many groups of participants there are."""
+        """Number of groups of participants."""
         return len({trial.group for trial in self.trials})
 
     def per_group(self, condition: Condition | None = None) -> int:
-        """How many trials, or trials of a condition, a participant sees; the same in all groups."""
+        """Number of trials for a participant, of a condition or all; the same in all groups."""
         return sum(
             trial.group == 1 and condition in (None, trial.condition) for trial in self.trials
         )
 
     @cached_property
     def review(self) -> Review | None:
-        """What reviewers decided; None where the study has no reviews."""
+        """Decisions of reviewers; None where the study has no reviews."""
         files = [path for path in self.files.decisions if path.is_file()]
         return read_reviews(files) if files else None
 
     @cached_property
     def responses(self) -> Sequence[Response]:
-        """What people, or artificial participants, answered."""
+        """Responses of people, or of artificial participants."""
         return responses_of(self.files)
 
     @property
@@ -174,7 +174,7 @@ class StudyFacts:
         return word_frequencies(None if text is None else Path(text), self.natural, self.trials)
 
     def trials_of_pair(self, condition: Condition, first: str, second: str) -> int:
-        """How many trials of a condition set two models against each other."""
+        """Number of trials of a condition that set two models against each other."""
         return sum(
             trial.condition is condition and {trial.model_1, trial.model_2} == {first, second}
             for trial in self.trials
@@ -194,7 +194,7 @@ class StudyFacts:
 
 
 def between(items: Iterable[Pair | Triplet], first: str, second: str) -> int:
-    """How many pairs or triplets set two models against each other."""
+    """Number of pairs or triplets that set two models against each other."""
     return sum({item.model_1, item.model_2} == {first, second} for item in items)
 
 

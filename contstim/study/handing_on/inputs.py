@@ -153,7 +153,7 @@ def _renamed(value: str, moved: Mapping[str, str]) -> str:
 
 
 def _named(path: str) -> str:
-    """Where a path stands in a value: alone, or in the specification of a model."""
+    """Pattern that finds a path in a value: alone, or in the specification of a model."""
     return f"{_BEFORE}{re.escape(path)}{_AFTER}"
 
 

@@ -55,7 +55,7 @@ class HubModel:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an archive holds, and what it does not.
+    """List of what an archive holds, and of what it does not.
 
     Attributes:
         title: of the study.
@@ -163,5 +163,5 @@ TEXTS = (
 
 
 def is_taken(path: Path) -> bool:
-    """Whether an archive has something else of this name."""
+    """True if an archive has something else of this name."""
     return path.parts[0] in (*TEXTS, PSYCH_DS, ARCHIVED_RESULTS)

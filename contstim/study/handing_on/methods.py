@@ -86,7 +86,7 @@ def methods(facts: StudyFacts) -> Report:
 
 
 def _has_texts_or_models(facts: StudyFacts) -> bool:
-    """Whether a study uses texts or models that were there before."""
+    """True if a study uses texts or models that were there before."""
     texts = filter(None, (facts.study.texts.training, facts.study.texts.natural))
     return any(model.training is None for model in facts.study.models) or not all(
         map(embedded_text, texts)
@@ -349,7 +349,7 @@ def _analysis(facts: StudyFacts, cite: Citations) -> Iterator[str]:
 
 
 def planned_analysis(facts: StudyFacts, cite: Citations) -> Iterator[str]:
-    """How responses will be compared with the models, as the study file says.
+    """Sentences on the planned comparison of responses with the models, as the study file says.
 
     Args:
         facts: of the study.

@@ -1,4 +1,4 @@
-"""How models score and how they were trained, in sentences with references."""
+"""Descriptions of models' scoring and training, in sentences with references."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _TRANSFORMS = {
 
 
 def score_text(facts: StudyFacts, model: StudyModel, cite: Citations) -> str:
-    """What a model's score of a sentence is, as a phrase; empty where no scores were made.
+    """Definition of a model's score of a sentence, as a phrase; empty where no scores were made.
 
     Args:
         facts: of the study.
@@ -92,7 +92,7 @@ def score_text(facts: StudyFacts, model: StudyModel, cite: Citations) -> str:
 
 
 def ngrams_text(facts: StudyFacts, cite: Citations) -> str:
-    """How the n-gram models of the study were trained, in a sentence; empty where there are none.
+    """Training of the study's n-gram models, in a sentence; empty where there are none.
 
     Args:
         facts: of the study.
@@ -118,7 +118,7 @@ def ngrams_text(facts: StudyFacts, cite: Citations) -> str:
 
 
 def training_text(model: StudyModel) -> str:
-    """How a network of the study was trained, in a sentence; empty for any other model.
+    """Training of a network of the study, in a sentence; empty for any other model.
 
     The current folder is the study's.
     """

@@ -202,7 +202,7 @@ _ENDS = ("low", "high")  # of rates, by what is assumed of rivals
 
 
 def _power(power: PowerSettings) -> list[str]:
-    """What the simulation of the experiment says of all trials together."""
+    """Results of the simulation of the experiment for all trials together."""
     path = Path(f"{TRIALS}.power-sizes.csv")
     if not path.is_file():
         return []

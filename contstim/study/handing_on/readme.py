@@ -1,4 +1,4 @@
-"""What an archive says of itself to those who unpack it."""
+"""README of an archive, for those who unpack it."""
 
 from __future__ import annotations
 
