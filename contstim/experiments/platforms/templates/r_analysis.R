@@ -189,12 +189,15 @@ if (nrow(fitted) > 0 && !requireNamespace(package, quietly = TRUE)) {
     cat(sprintf("\n%d of %d ratings have no side (column left): no leaning of people towards a side",
                 unsided, nrow(tested)), "is estimated there\n")
   }
+  fit_choices <- function(rows) {
+    lme4::glmer(update(formula, second ~ 0 + .), data = rows, family = binomial,
+                control = lme4::glmerControl(optimizer = "bobyqa"))
+  }
   for (row in seq_len(nrow(fitted))) {
     ours <- fitted[row, ]
     tested$x <- predictor(ours$model)
     model <- try(suppressMessages(suppressWarnings(if (two_answers) {
-      lme4::glmer(as.formula(paste("second ~ 0 + x +", effects)), data = tested,
-                  family = binomial)
+      fit_choices(tested)
     } else {
       ordinal::clmm(formula, data = with_never(tested), weights = weights, link = "probit",
                     threshold = "symmetric2")
@@ -228,9 +231,7 @@ if (nrow(comparison) > 0) {
   best <- comparison$model[1]
   tested$x <- predictor(best)
   if (requireNamespace("lme4", quietly = TRUE) && !two_answers) {
-    choices <- try(suppressMessages(suppressWarnings(lme4::glmer(
-      update(formula, second ~ 0 + .), data = tested, family = binomial,
-      control = lme4::glmerControl(optimizer = "bobyqa")))), silent = TRUE)
+    choices <- try(suppressMessages(suppressWarnings(fit_choices(tested))), silent = TRUE)
     cat("\nchoices on the ratios of ", best, " (lme4::glmer, log odds)\n", sep = "")
     if (inherits(choices, "try-error")) cat(choices) else print(summary(choices)$coefficients)
   }
