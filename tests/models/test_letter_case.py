@@ -145,6 +145,19 @@ def test_unknown_words_are_counted_and_the_case_is_guessed(
     assert right.case == ""
 
 
+def test_a_model_of_both_cases_is_not_taken_for_one_of_small_letters(
+    trained: Path, english: list[Sentence]
+) -> None:
+    """A word that begins no sentence of its text is unknown in capitals, and known in small."""
+    model = load_model(f"kenlm:{trained}/3gram.arpa")
+    known = [sentence for sentence in english if model.knows(sentence.words).all()][:20]
+    inner = (word for sentence in known for word in sentence.words[1:])
+    start = next(word for word in inner if not model.knows([word.capitalize()])[0])
+    found = unknown_words(model, [*known, Sentence((start.capitalize(), *known[0].words[1:]))])
+    assert (found.n_unknown, found.examples) == (1, (start.capitalize(),))
+    assert found.case == ""
+
+
 def test_score_warns_of_a_model_in_small_letters(cased: Path, tmp_path: Path) -> None:
     text = tmp_path / "sentences.txt"
     text.write_text("".join(f"{sentence.text}\n" for sentence in SENTENCES), encoding="utf-8")
