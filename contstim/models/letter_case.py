@@ -178,6 +178,13 @@ class UnknownWords:
             )
         return text
 
+    def tell(self, warn: Callable[[str], None], remark: Callable[[str], None]) -> None:
+        """Say it, if any word is unknown: as a warning where scores say little."""
+        if self.is_loud:
+            warn(self.text)
+        elif self.n_unknown:
+            remark(self.text)
+
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     """Count the words of sentences that a model does not know; sub-word models know all."""

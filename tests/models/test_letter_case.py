@@ -167,3 +167,14 @@ def test_score_warns_of_a_model_in_small_letters(cased: Path, tmp_path: Path) ->
     assert "@lower" in told
     right = run(tmp_path, "score", "--model", f"kenlm:{cased}/lower.2.arpa@lower", *arguments)
     assert "@lower after its file" not in right.stderr
+
+
+def test_searches_warn_of_a_model_in_small_letters(cased: Path, tmp_path: Path) -> None:
+    """Before they refuse sentences whose first word it does not know."""
+    text = "".join(f"{sentence.text}\n" for sentence in SENTENCES)
+    (tmp_path / "natural.txt").write_text(text, encoding="utf-8")
+    models = [part for n in (1, 2) for part in ("--model", f"{n}=kenlm:{cased}/lower.{n}.arpa")]
+    arguments = ("--sentences", "natural.txt", "--per-pair", "1", "--out", "t.csv", "--quiet")
+    told = run(tmp_path, "triplets", *models, *arguments).stderr
+    for n in (1, 2):
+        assert f"lower.{n}.arpa does not know" in told
