@@ -104,17 +104,21 @@ def path_inside(folder: Path | str, name: str) -> Path:
         InputError: the name is empty or absolute, has `..`, a backslash or a null character, or
             there is a link on its way that leads out of the folder.
     """
-    path, text = Path(folder) / name, repr(name)
-    try:
-        plain = not {"..", "\\", "\0"} & {*name, *Path(name).parts}
-        inside = Path(folder).resolve() in path.resolve().parents
-    except (OSError, RuntimeError, ValueError):  # links in a circle, a null character
-        plain = inside = False
-    if not (plain and inside):
+    path, own = Path(folder) / name, Path(folder).absolute()
+    parts = Path(name).parts  # none of "" and "."
+    if not parts or Path(name).is_absolute() or {"..", "\\", "\0"} & {*name, *parts}:
         raise InputError(
-            f"{text} does not name a file within {Path(folder).absolute()}: such a name has no "
-            "'..', backslash or null character, does not begin with '/', and no link on its way "
-            "leads elsewhere. Choose another name, or put the file itself in the place of the link."
+            f"{name!r} does not name a file within {own}: such a name has no '..', backslash or "
+            "null character, and does not begin with '/'. Choose another name."
+        )
+    try:
+        inside = Path(folder).resolve() in path.resolve().parents
+    except (OSError, RuntimeError):  # links in a circle
+        inside = False
+    if not inside:
+        raise InputError(
+            f"{name!r} is a link that leads out of {own}, or stands behind one. Put the file or "
+            "folder itself in the place of the link."
         )
     return path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -89,11 +90,8 @@ def tell_unknown_words(
     """Say which share of the words each model does not know; a large one even if quiet."""
     from contstim.models.letter_case import unknown_words
 
-    for unknown in (unknown_words(model, sentences) for model in models):
-        if unknown.is_loud:
-            warn(unknown.text)
-        elif unknown.text:
-            remark(unknown.text, quiet=quiet)
+    for model in models:
+        unknown_words(model, sentences).tell(warn, partial(remark, quiet=quiet))
 
 
 def show_warning(

@@ -144,8 +144,9 @@ class UnknownWords:
         n_words: how many words the sentences have, repeated ones counted.
         n_unknown: how many of them the model does not know.
         examples: the most frequent of these.
-        case: the key of `LETTER_CASES` under which the model would know more than half of them;
-            empty if there is none.
+        case: the key of `LETTER_CASES` that the model's words have: as the sentences write them it
+            knows few of the words that the case changes, and in it more than half of those that it
+            does not know; empty if there is none.
     """
 
     model: str
@@ -177,6 +178,13 @@ class UnknownWords:
             )
         return text
 
+    def tell(self, warn: Callable[[str], None], remark: Callable[[str], None]) -> None:
+        """Say it, if any word is unknown: as a warning where scores say little."""
+        if self.is_loud:
+            warn(self.text)
+        elif self.n_unknown:
+            remark(self.text)
+
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     """Count the words of sentences that a model does not know; sub-word models know all."""
@@ -191,6 +199,10 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     n_missing = missing.total()
     case = ""
     for name, change in LETTER_CASES.items() if missing else ():
+        # A model with words of both cases knows most of those that the case would change
+        others = [word for word in words if change(word) != word]
+        if 2 * sum(missing[word] for word in others) <= sum(words[word] for word in others):
+            continue
         changed: Counter[str] = Counter()
         for word, n in missing.items():
             changed[change(word)] += n

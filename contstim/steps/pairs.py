@@ -201,10 +201,10 @@ def _remark_admissible(certificate: Certificate, watch: Watcher) -> None:
         f"{a} against {b} {first:,}, {b} against {a} {second:,}" for a, b, first, second in fewest
     )
     which = f"; the {_SHOWN} scarcest pairs of models" if len(fewest) < len(pairs) else ""
-    below = "" if certificate.agreeing else "below the median of the model that rejects them, "
+    below = "" if certificate.agreeing else "below the median of the model that rejects them and "
     watch.remark(
         f"  Of {counted(certificate.n_sentences, 'sentence')} so many are admissible ({below}at or "
-        f"above that of the other{which}): {'; '.join(texts)}."
+        f"above the median of the model that accepts them{which}): {'; '.join(texts)}."
     )
 
 

@@ -144,10 +144,7 @@ def score(
     for warning in contamination_warnings(contaminations):
         watch.warn(warning)
     for scored in scores:
-        if scored.unknown.is_loud:
-            watch.warn(scored.unknown.text)
-        elif scored.unknown.text:
-            watch.remark(scored.unknown.text)
+        scored.unknown.tell(watch.warn, watch.remark)
     watch.remark(
         f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(scores), 'model')}."
     )

@@ -190,6 +190,7 @@ def search_triplets(
                 allotment=allotted,
                 say=say,
                 note=watch.remark,
+                warn=watch.warn,
                 progress=progress,
             )
         conventions = results.conventions

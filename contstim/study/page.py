@@ -396,10 +396,11 @@ def correct_page(study: Study) -> None:
 
     A page that cannot be written stays as it is.
     """
-    states = stage_states(study)
     with chdir(study.folder):
         if _RUNNING not in _meta_of(PAGE) or lock_holder(LOCK) is not None:
             return
+    states = stage_states(study)
+    with chdir(study.folder):
         stages = stages_of(study)
         at = next((s for s in stages if begun_with(s) is not None), None)
         moment = Moment() if at is None else Moment(at, stopped=_KILLED)

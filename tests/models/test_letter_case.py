@@ -145,6 +145,19 @@ def test_unknown_words_are_counted_and_the_case_is_guessed(
     assert right.case == ""
 
 
+def test_a_model_of_both_cases_is_not_taken_for_one_of_small_letters(
+    trained: Path, english: list[Sentence]
+) -> None:
+    """A word that begins no sentence of its text is unknown in capitals, and known in small."""
+    model = load_model(f"kenlm:{trained}/3gram.arpa")
+    known = [sentence for sentence in english if model.knows(sentence.words).all()][:20]
+    inner = (word for sentence in known for word in sentence.words[1:])
+    start = next(word for word in inner if not model.knows([word.capitalize()])[0])
+    found = unknown_words(model, [*known, Sentence((start.capitalize(), *known[0].words[1:]))])
+    assert (found.n_unknown, found.examples) == (1, (start.capitalize(),))
+    assert found.case == ""
+
+
 def test_score_warns_of_a_model_in_small_letters(cased: Path, tmp_path: Path) -> None:
     text = tmp_path / "sentences.txt"
     text.write_text("".join(f"{sentence.text}\n" for sentence in SENTENCES), encoding="utf-8")
@@ -154,3 +167,14 @@ def test_score_warns_of_a_model_in_small_letters(cased: Path, tmp_path: Path) ->
     assert "@lower" in told
     right = run(tmp_path, "score", "--model", f"kenlm:{cased}/lower.2.arpa@lower", *arguments)
     assert "@lower after its file" not in right.stderr
+
+
+def test_searches_warn_of_a_model_in_small_letters(cased: Path, tmp_path: Path) -> None:
+    """Before they refuse sentences whose first word it does not know."""
+    text = "".join(f"{sentence.text}\n" for sentence in SENTENCES)
+    (tmp_path / "natural.txt").write_text(text, encoding="utf-8")
+    models = [part for n in (1, 2) for part in ("--model", f"{n}=kenlm:{cased}/lower.{n}.arpa")]
+    arguments = ("--sentences", "natural.txt", "--per-pair", "1", "--out", "t.csv", "--quiet")
+    told = run(tmp_path, "triplets", *models, *arguments).stderr
+    for n in (1, 2):
+        assert f"lower.{n}.arpa does not know" in told

@@ -13,7 +13,7 @@ from contstim.errors import ContstimError, ModelError
 from contstim.jobs.queue import WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
-from contstim.models.letter_case import unknown_words
+from contstim.models.letter_case import UnknownWords, unknown_words
 from contstim.models.merging import merged
 from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.search.constraints import (
@@ -53,14 +53,14 @@ class ModelProfile:
         words: those that it lets a search use; None where every word will do.
         training_text: the sentences that it was trained on; None where they are not known.
         is_black_box: see `LanguageModel.is_black_box`.
-        unknown: how many words of the natural sentences it does not know, in words; empty for none.
+        unknown: the words of the natural sentences that it does not know; None where nobody asked.
     """
 
     convention: Convention
     words: Vocabulary | None
     training_text: TrainingText | None = None
     is_black_box: bool = False
-    unknown: str = ""
+    unknown: UnknownWords | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class InspectionTask(WorkerTask[SearchContext]):
             context.usable_words(model),
             model.training_text,
             model.is_black_box,
-            unknown_words(model, self.sentences).text,
+            unknown_words(model, self.sentences),
         )
 
 

@@ -57,6 +57,7 @@ def find_triplets(
     allotment: Sequence[AllottedSentence] = (),
     say: Callable[[str], None] = lambda _text: None,
     note: Callable[[str], None] = lambda _text: None,
+    warn: Callable[[str], None] = lambda _text: None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
 ) -> TripletResults:
     """Search for both directions of every natural sentence that is assigned to a pair of models.
@@ -84,7 +85,8 @@ def find_triplets(
             has its own.
         say: told what the user should know.
         note: told, for users who like to read it, how many sentences are needed and can be used,
-            and what is scored.
+            what is scored, and how few words a model does not know.
+        warn: told, before any search, if these are many.
         progress: told how many jobs have come to an end, and how many are wanted.
 
     Raises:
@@ -110,8 +112,8 @@ def find_triplets(
         scheduler.work_off(inspection)
         profiles = {name: inspection.profiles[name] for name in plan.models}
         for profile in profiles.values():
-            if profile.unknown:
-                note(profile.unknown)
+            if profile.unknown is not None:
+                profile.unknown.tell(warn, note)
         judge = plan.judge
         if judge is not None and judge not in profiles:
             # Alone: it may be one of the models under another specification.

@@ -81,9 +81,8 @@ def _draw_trials(
             continue
         places = ranks[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
         axes.plot(*places.T, color=GREY, lw=0.6, zorder=1)
-        majority = np.sign(
-            np.sign(rated - ratings.scale.middle).sum()
-        )  # 1 for sentence_2, 0 for a draw
+        # 1 for sentence_2, 0 for a draw
+        majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
         for place, side in zip(places, (-1, 1), strict=True):
             colour = GREY if majority == 0 else BLUE if majority == side else ORANGE
             marker = "o" if majority == side else "s"

@@ -109,9 +109,8 @@ def _answer(
     # The button counts from the left, the stated rating from sentence_1.
     stated = _whole(where, row, "rating") or UNKNOWN
     trial = by_id.get(trial_id)
-    scale = (
-        trial.scale if trial else Scale.CONFIDENCE
-    )  # an unknown trial is named later, with others
+    # An unknown trial is named later, with others
+    scale = trial.scale if trial else Scale.CONFIDENCE
     rating = stated if left == 1 else scale.mirrored(stated)
     button = _whole(where, row, "response")
     if button is not None:

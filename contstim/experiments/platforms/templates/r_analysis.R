@@ -194,6 +194,10 @@ if (nrow(fitted) > 0 && !requireNamespace(package, quietly = TRUE)) {
     cat(sprintf("\n%d of %d ratings have no side (column left): no leaning of people towards a side",
                 unsided, nrow(tested)), "is estimated there\n")
   }
+  fit_choices <- function(rows) {
+    lme4::glmer(update(formula, second ~ 0 + .), data = rows, family = binomial,
+                control = lme4::glmerControl(optimizer = "bobyqa"))
+  }
   for (row in seq_len(nrow(fitted))) {
     ours <- fitted[row, ]
     tested$x <- predictor(ours$model)
