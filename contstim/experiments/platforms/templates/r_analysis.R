@@ -193,8 +193,8 @@ if (nrow(fitted) > 0 && !requireNamespace(package, quietly = TRUE)) {
     ours <- fitted[row, ]
     tested$x <- predictor(ours$model)
     model <- try(suppressMessages(suppressWarnings(if (two_answers) {
-      lme4::glmer(as.formula(paste("second ~ 0 + x +", effects)), data = tested,
-                  family = binomial)
+      lme4::glmer(update(formula, second ~ 0 + .), data = tested, family = binomial,
+                  control = lme4::glmerControl(optimizer = "bobyqa"))
     } else {
       ordinal::clmm(formula, data = with_never(tested), weights = weights, link = "probit",
                     threshold = "symmetric2")
