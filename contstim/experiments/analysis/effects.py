@@ -50,6 +50,7 @@ TESTS: dict[Units, str] = {
     "participants": "signed-rank test over participants",
     "crossed": "t-test, people and items crossed",
 }
+_SAME_SIGN = 1e-12  # the smallest difference that is told from 0
 _HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "these items"}
 
 
@@ -456,14 +457,22 @@ def _adjusted(
 
 
 def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
-    """The interval of a difference that leaves out 0 where the family's correction does."""
+    """The interval of a difference that leaves out 0 where the family's correction does.
+
+    That of a signed-rank test reaches as far as Clopper and Pearson's limits do, at least.
+    """
     if sampling.intervals == "percentile":
         return test.uncertainty.interval(sampling.level)
     interval = test.uncertainty.interval(1 - alpha)
     if sampling.units == "crossed":
         return interval
-    ends = signed_rank_interval(test.first - test.second, alpha)
-    low, high = np.clip(ends, *test.uncertainty.ends).tolist()
+    low, high = signed_rank_interval(test.first - test.second, alpha)
+    # Where units differ alike, ranks say nothing of what other items may show. The sign of a
+    # difference that the test decides on stays.
+    estimate, unseen = test.uncertainty.estimate, test.uncertainty.unseen(1 - alpha)
+    least, most = _SAME_SIGN if low > 0 else -np.inf, -_SAME_SIGN if high < 0 else np.inf
+    low, high = np.fmin(low, estimate - unseen), np.fmax(high, estimate + unseen)
+    low, high = np.clip((max(low, least), min(high, most)), *test.uncertainty.ends).tolist()
     return replace(interval, low=low, high=high)
 
 

@@ -296,7 +296,8 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
 
     Its ends are Walsh averages, means of two differences or one. It leaves out 0 where the p-value
     of `signed_rank_p_values` is below `alpha`, and only there: how ranks tie is taken from the
-    differences as they are. Infinite where no data of so many pairs could be significant.
+    differences as they are, unless zeros alone keep them from being significant. Infinite where no
+    data of so many pairs could be significant.
 
     Args:
         differences: (n_pairs,); nan ones are left out.
@@ -316,9 +317,13 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
         error = np.sqrt((ranks**2).sum()) / 2
         critical = int(np.ceil(n * (n + 1) / 2 - 2 * float(norm.isf(alpha / 2)) * error)) - 1
     else:
-        p_values = _sign_p_values(doubled[~is_zero].tolist())
-        below = np.flatnonzero(p_values[: (len(p_values) + 1) // 2] < alpha)
-        critical = int(below[-1] + doubled[is_zero].sum() // 2) if len(below) else -1
+        critical = _largest_significant(doubled[~is_zero].tolist(), alpha)
+        critical += int(doubled[is_zero].sum() // 2) if critical >= 0 else 0
+    # Zeros are split between both signs, so that many of them make no data significant; other
+    # shifts leave no zeros.
+    holds_zero = critical < 0 and bool(is_zero.any())
+    if holds_zero:
+        critical = _largest_significant(range(2, 2 * n + 1, 2), alpha)
     if critical < 0:
         return -np.inf, np.inf
     # The doubled sum of negative ranks is that of Walsh averages below 0, once for those equal to
@@ -326,7 +331,14 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     one, other = np.triu_indices(n)
     walsh = np.sort(_rounded((differences[one] + differences[other]) / 2))
     low, high = (_first_beyond(side, critical) for side in (walsh, -walsh[::-1]))
-    return low, -high
+    return (min(low, 0.0), max(-high, 0.0)) if holds_zero else (low, -high)
+
+
+def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
+    """The largest doubled sum of the ranks of one sign that is significant; -1 if none is."""
+    p_values = _sign_p_values(doubled)
+    below = np.flatnonzero(p_values[: (len(p_values) + 1) // 2] < alpha)
+    return int(below[-1]) if len(below) else -1
 
 
 def _first_beyond(walsh: FloatArray, critical: int) -> float:

@@ -121,6 +121,14 @@ class Uncertainty(NamedTuple):
         """
         return self._one_sided(margin - abs(self.estimate))
 
+    def unseen(self, level: float) -> float:
+        """The least distance to which an interval of a difference reaches; see `_limits`."""
+        return self._unseen(level, self._answers(self.scatter.variance, self.scatter.independent))
+
+    def _unseen(self, level: float, answers: float) -> float:
+        share: float = ((1 - level) / 2) ** (1 / answers)
+        return self.span * (1 - share)
+
     def _one_sided(self, distance: float) -> float:
         """Probability of an estimate so far to one side of the truth, or farther; see `_reach`."""
         from scipy.stats import t as student
@@ -157,12 +165,11 @@ class Uncertainty(NamedTuple):
         """
         answers = self._answers(variance, units)
         if not self.is_value:
-            share: float = ((1 - level) / 2) ** (1 / answers)
             scattered: float = t_quantile(level, freedom) * variance**0.5
-            reach = max(scattered, self.span * (1 - share))
+            reach = max(scattered, self._unseen(level, answers))
             return self.estimate - reach, self.estimate + reach
         lowest = self.ends[0]
-        share = (self.estimate - lowest) / self.span
+        share: float = (self.estimate - lowest) / self.span
         # The scatter of the item that is added is known without error
         known = (variance + (self.span / units) ** 2) / variance if variance else np.inf
         curve = t_quantile(level, freedom * known**2) ** 2 / answers

@@ -406,6 +406,28 @@ def test_an_interval_leaves_out_zero_where_its_test_is_significant(
         assert (interval.low <= 0 <= interval.high) == (p_value > 1 - min(level, 0.9999))
 
 
+@pytest.mark.parametrize("units", ["groups", "participants"])
+@pytest.mark.parametrize(("people", "follow"), [(5, 1.0), (2, 0.9)])
+def test_an_interval_of_a_difference_holds_the_difference_with_room_on_both_sides(
+    units: Units, people: int, follow: float
+) -> None:
+    """Also where all groups differ alike, or most of them in nothing, but for one answer."""
+    made = simulate(
+        ("a", "b", "c"), (people,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow
+    )
+    log_probs = made.scores.log_probs.copy()
+    log_probs[:, 1] = log_probs[:, 0]
+    log_probs[[2, 3], 1] = log_probs[[3, 2], 0]  # b parts from a on one trial of all
+    log_probs[:, 2] = 0.0  # c has no preference: right in half of all cases
+    ratings = gather(made.trials, made.responses, replace(made.scores, log_probs=log_probs))
+    result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling(units))
+    for row in result.comparisons:
+        low, high = row.interval.low, row.interval.high
+        assert low < row.difference < high
+        assert high - low > 0.005
+        assert (low <= 0 <= high) != row.significant
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10_000),

@@ -141,6 +141,18 @@ def test_an_interval_of_shifts_leaves_out_zero_where_the_test_is_significant(
         assert (low <= 0 <= high) == (p_value > alpha)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-2, 3), min_size=6, max_size=12), st.sampled_from((0.05, 0.02, 0.005)))
+def test_zeros_do_not_make_an_interval_of_shifts_infinite(steps: list[int], alpha: float) -> None:
+    """By hand: a shift beyond all n differences leaves one sign, with the p-value 2 / 2^n."""
+    differences = np.array(steps) / 8
+    low, high = signed_rank_interval(differences, alpha)
+    if 2 * 0.5 ** len(steps) >= alpha:
+        assert (low, high) == (-np.inf, np.inf)
+    else:
+        assert min(0, differences.min()) <= low <= high <= max(0, differences.max()) + 1e-12
+
+
 @settings(max_examples=300)
 @given(
     st.lists(st.one_of(st.floats(0, 1), st.sampled_from((0.001953125, 0.03125))), max_size=50),
