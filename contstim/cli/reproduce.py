@@ -84,19 +84,17 @@ def adc(
     Example: `contstim reproduce adc --data li-adger --out adc`
     """
     from contstim.cli.evaluate.acceptability import show as show_criteria
-    from contstim.evaluation.acceptability.acceptability_report import (
-        ScoreSources,
-        write_acceptability,
-    )
+    from contstim.evaluation.acceptability_report import acceptability_findings
+    from contstim.evaluation.folder import write_findings
     from contstim.experiments.reproduce.adc import claims, reproduce_adc
 
     reproduction = reproduce_adc(data)
     compared = claims(reproduction)
     title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
-    sources = ScoreSources(tables=reproduction.tables)
-    write_acceptability(reproduction.evaluation, out, sources, title=title)
+    evaluation = reproduction.evaluation
+    write_findings(acceptability_findings(evaluation, title), out, data=evaluation.files)
     _write_claims(compared, out / "claims.csv")
-    show_criteria(reproduction.evaluation, 0, quiet=quiet)
+    show_criteria(evaluation, quiet=quiet)
     _judge(compared, out / "report.html", quiet=quiet)
 
 
