@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
+from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.options import Help
 from contstim.reviews import ItemKind, undecided
