@@ -33,11 +33,10 @@ from contstim.evaluation.minimal_pairs.published_results import (
 from contstim.evaluation.minimal_pairs.reading import read_minimal_pairs
 from contstim.experiments.analysis.controls.features import read_features
 from contstim.experiments.analysis.inference import read_contrasts
-from contstim.experiments.collection.exports import collected_responses
-from contstim.experiments.collection.recorder import Recorder
-from contstim.experiments.collection.study import read_study
-from contstim.experiments.platforms.gorilla.columns import GorillaOptions
-from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.tables import collected_responses
+from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.pcibex import import_pcibex
@@ -269,10 +268,16 @@ def _page(path: Path) -> object:
 
 STUDY = json.dumps(
     {
+        "version": 1,
+        "id": "abc",
         "title": "A study",
+        "minutes": 5,
         "save": {"to": "server"},
         "completion": {"code": "abc"},
-        "groups": {"1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a."}]},
+        "texts": {},
+        "groups": {
+            "1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a.", "stratum": 0}]
+        },
     },
     indent=1,
 ).encode()

@@ -31,7 +31,7 @@ PLATFORMS = {
     "csv": "contstim.experiments.platforms.csv",
     "psych-ds": "contstim.experiments.platforms.psych_ds",
     "r": "contstim.experiments.platforms.r",
-    "collected": "contstim.experiments.collection.platform",
+    "collected": "contstim.experiments.collection.tables",
     "golan2023": "contstim.experiments.reproduce.golan2023_platform",
 }
 """Names and the modules whose `PLATFORM` they are, in the order of the help."""
