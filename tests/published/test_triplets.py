@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contstim.experiments.reproduce.published.stimuli import read_triplets
+from contstim.experiments.reproduce.published.reading import read_triplets
 from contstim.optimization.selection.quantiles import quantile_edges, quantile_groups
 from contstim.optimization.selection.triplet_objective import worst_ranks
 from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair

@@ -62,8 +62,12 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"Cannot read {database}, which is damaged: {error}.") from error
     return tuple(
-        Response(*recorded[:6], math.nan if recorded[6] is None else recorded[6], bool(recorded[7]))
-        for recorded in map(tuple, rows)
+        Response(
+            *(person, group, trial, rating, left, position),
+            math.nan if rt_ms is None else rt_ms,
+            bool(simulated),
+        )
+        for person, group, trial, rating, left, position, rt_ms, simulated in rows
     )
 
 

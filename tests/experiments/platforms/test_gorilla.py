@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
     ],
 )
 def test_templates_that_do_not_fit_are_refused(
-    tmp_path: Path, text: str, options: dict[str, str], message: str
+    tmp_path: Path, text: str, options: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "task.csv"
     path.write_text(text)
