@@ -10,7 +10,7 @@ import typer
 from contstim.cli.options import Model, Quiet, Seed, Words
 from contstim.cli.output import INCOMPLETE, names_for_tables, print_table, remark, terminal
 from contstim.cli.progress import ProgressBars
-from contstim.steps.loading import Loading
+from contstim.models.loading import Loading
 from contstim.steps.triplets import Execution, TripletSettings, search_triplets
 from contstim.wording import counted
 

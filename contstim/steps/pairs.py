@@ -100,7 +100,7 @@ def select_pairs(
         InputError: a file cannot be read or written, or there are too few sentences.
     """
     from contstim.counts import read_pair_counts
-    from contstim.models.contamination import (
+    from contstim.models.training_text import (
         contamination_facts,
         contamination_warnings,
         read_contamination,

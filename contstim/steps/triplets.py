@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from contstim.models.loading import DEFAULT_LOADING
 from contstim.options import Help
 from contstim.steps.constraints import (
     AllowUnknown,
@@ -19,19 +20,18 @@ from contstim.steps.constraints import (
     uncapped_words,
 )
 from contstim.steps.execution import WorkerSettings
-from contstim.steps.loading import DEFAULT_LOADING
 from contstim.steps.watching import SILENT
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.loading import Loading
+    from contstim.models.specifications import Specification
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.results import TripletResults
     from contstim.optimization.jobs.store_changes import AllowedChanges
-    from contstim.steps.loading import Loading
     from contstim.steps.watching import Watcher
 
 
@@ -141,15 +141,16 @@ def search_triplets(
         StoreError: the store cannot be written, or is of another study.
     """
     from contstim.models.base import record_entry
-    from contstim.models.contamination import (
+    from contstim.models.origins import model_origins
+    from contstim.models.specifications import parse_models
+    from contstim.models.training_text import (
         contamination,
         contamination_facts,
         contamination_warnings,
     )
-    from contstim.models.origins import model_origins
-    from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.allotment import read_allotment, specified, write_allotment
     from contstim.optimization.jobs.results import rename_columns, renamed
+    from contstim.optimization.jobs.search_context import SearchContext
     from contstim.optimization.jobs.store_changes import NO_CHANGES
     from contstim.optimization.jobs.triplets import find_triplets
     from contstim.optimization.search.restarts import SINGLE
@@ -166,7 +167,7 @@ def search_triplets(
         table_kind(table)
     named_models = parse_models(models)
     plan, plausible, judges = _plan(named_models, sentences, vocabulary, settings, seed)
-    context = loading.worker_context(plan, execution.models_in_memory)
+    context = SearchContext.of_plan(plan, loading, execution.models_in_memory)
     reviews = read_reviews(review) if review else None
     allotted = () if begin_with is None else specified(read_allotment(begin_with), named_models)
     executor = execution.new_executor()
@@ -255,12 +256,12 @@ def search_triplets(
 
 
 def _plan(
-    models: Sequence[NamedSpecification],
+    models: Sequence[Specification],
     sentences: Path,
     vocabulary: Path | None,
     settings: TripletSettings,
     seed: int,
-) -> tuple[SynthesisPlan, Plausibility | None, list[NamedSpecification]]:
+) -> tuple[SynthesisPlan, Plausibility | None, list[Specification]]:
     """Plan of the searches, the floor of plausibility, and further models that judge."""
     from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.plan import SynthesisPlan
@@ -270,7 +271,7 @@ def _plan(
     from contstim.vocabulary import Vocabulary
 
     uncapped = uncapped_words(settings.uncapped, settings.word_cap)
-    judges: list[NamedSpecification] = []
+    judges: list[Specification] = []
     fluency: tuple[str, float] | None = None
     plausible = None
     if settings.fluency is not None:
@@ -299,7 +300,7 @@ def _plan(
 
 
 def _constraint_facts(
-    plan: SynthesisPlan, results: TripletResults, judges: Sequence[NamedSpecification]
+    plan: SynthesisPlan, results: TripletResults, judges: Sequence[Specification]
 ) -> dict[str, Any]:
     """Constraints on the sentences, for the record: those asked for, and floors in nats."""
     from contstim.models.base import record_entry
