@@ -8,13 +8,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from contstim.optimization.selection.programs import assign
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design import allocation
 from contstim.experiments.design.allocation import Item, allocate
+from contstim.optimization.selection.programs import assign
 
 
 def holds(items: Sequence[Item], groups: Sequence[int], n_groups: int) -> bool:
