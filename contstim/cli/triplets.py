@@ -43,6 +43,13 @@ def triplets(
             "stay. Repeatable."
         ),
     ] = None,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --review: the trials that stood before. No new search begins with a "
+            "sentence that they show, as long as there are others. Repeatable."
+        ),
+    ] = None,
     loading: Loading,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -75,6 +82,7 @@ def triplets(
         trajectories=trajectories,
         evaluations=evaluations,
         review=review or (),
+        earlier=earlier or (),
         loading=loading,
         seed=seed,
         watch=ProgressBars(quiet=quiet),

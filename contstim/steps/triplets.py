@@ -105,6 +105,7 @@ def search_triplets(
     begin_with: Path | None = None,
     changes: AllowedChanges | None = None,
     review: Sequence[Path] = (),
+    earlier: Sequence[Path] = (),
     loading: Loading = DEFAULT_LOADING,
     seed: int = 0,
     watch: Watcher = SILENT,
@@ -128,6 +129,8 @@ def search_triplets(
         begin_with: such a table, by which a new store assigns natural sentences.
         changes: what may differ from the study that the store was made for; by default nothing.
         review: reviews of the triplets in the store: rejected ones are replaced, all others stay.
+        earlier: the tables of trials that stood before: searches begin with no sentence that they
+            show, as long as there are others.
         loading: how models are loaded.
         seed: decides everything that is left to chance.
         watch: told what is done.
@@ -140,6 +143,7 @@ def search_triplets(
         ModelError: a model cannot be loaded, or has no log-probabilities.
         StoreError: the store cannot be written, or is of another study.
     """
+    from contstim.checksums import checksum
     from contstim.models.base import record_entry
     from contstim.models.origins import model_origins
     from contstim.models.specifications import parse_models
@@ -156,7 +160,7 @@ def search_triplets(
     from contstim.optimization.search.restarts import SINGLE
     from contstim.records import write_record
     from contstim.reviews import read_reviews
-    from contstim.stimuli import write_triplets
+    from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
     from contstim.tables import table_kind, write_table
 
@@ -187,6 +191,7 @@ def search_triplets(
                 retry_failed=execution.retry_failed,
                 task_limit=execution.task_timeout,
                 review=reviews,
+                shown=frozenset(s for path in earlier for s in read_stimuli(path)),
                 changes=changes or NO_CHANGES,
                 allotment=allotted,
                 say=say,
@@ -212,6 +217,7 @@ def search_triplets(
             },
             "commits": origins.commits,
             **_constraint_facts(plan, results, judges),
+            **({"earlier": {p.as_posix(): checksum(p) for p in earlier}} if earlier else {}),
         }
         for path, export in (
             (trajectories, TripletStore(opened).trajectories),
