@@ -128,7 +128,7 @@ def write_page(
         "first": next(iter(study.groups)),
     }
     write_text(work / "README.md", readme.substitute(facts))
-    content = json.dumps(study.model_dump(), indent=1, ensure_ascii=False)
+    content = json.dumps(study.content, indent=1, ensure_ascii=False)
     write_text(work / "study.json", content + "\n")
     return study
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -135,7 +135,10 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class PageTrial(BaseModel):
-    """A trial as the page shows it: sentences without end marks, a number for the condition."""
+    """A trial as the page shows it: sentences without end marks, a number for the condition.
+
+    Where it stands for another trial since a review, it has that one's turn and side.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -143,6 +146,7 @@ class PageTrial(BaseModel):
     sentence_1: Text
     sentence_2: Text
     stratum: int
+    instead_of: str = ""
 
 
 class PageStudy(BaseModel):
@@ -177,6 +181,11 @@ class PageStudy(BaseModel):
     ]
 
     @property
+    def content(self) -> dict[str, Any]:
+        """The study as JSON has it, without what few trials say of themselves."""
+        return self.model_dump(exclude_defaults=True)
+
+    @property
     def script(self) -> str:
         """study.js: the same for a page opened from disk, which may not read files.
 
@@ -185,7 +194,7 @@ class PageStudy(BaseModel):
         """
         server = self.save["to"] == SaveTo.SERVER
         shown = self.model_copy(update={"completion": None}) if server else self
-        content = json.dumps(shown.model_dump(), indent=1)
+        content = json.dumps(shown.content, indent=1)
         return f'"use strict";\n\ncontstim.study = {content};\n'
 
 
@@ -209,10 +218,14 @@ def build_study(
                 sentence_1=trial.sentence_1.bare,
                 sentence_2=trial.sentence_2.bare,
                 stratum=_STRATA[trial.condition],
+                instead_of=trial.instead_of,
             )
         )
     # Only what people see decides the identifier: a text may be edited during an experiment.
-    content = {group: [trial.model_dump() for trial in own] for group, own in groups.items()}
+    content = {
+        group: [trial.model_dump(exclude_defaults=True) for trial in own]
+        for group, own in groups.items()
+    }
     # `{minutes}` of the consent text: the longest group at the pace of 2023, and reading.
     pairs = max(map(len, groups.values()))
     save = {"to": str(settings.save)}
