@@ -63,7 +63,6 @@ _DESCRIPTIONS = {
     "kind_2": "Where sentence_2 comes from.",
     "source_id": "The pair or triplet that the trial was made of.",
     "instead_of": "The trial whose turn and side it has, after a review of the stimuli.",
-    "instead_of": "The trial whose turn and side it has, after a review of the stimuli.",
     "participant": "A pseudonym of the participant.",
     "rating": "{}, whatever side each was on. Empty where none was given.",
     "left": "The sentence that was shown left, 1 or 2. Empty where not recorded.",
