@@ -38,7 +38,7 @@ from contstim.experiments.design.power import (
     simulate_power,
 )
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
     MODELS,
     read_natural_scores,
     read_stimulus_scores,

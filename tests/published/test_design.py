@@ -24,14 +24,12 @@ from contstim.experiments.design.population import (
 )
 from contstim.experiments.design.power import simulate_power
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
     MODELS,
-    read_natural_scores,
-    read_stimulus_scores,
-)
-from contstim.experiments.reproduce.published.stimuli import (
     read_natural_pairs,
+    read_natural_scores,
     read_natural_sentences,
+    read_stimulus_scores,
     read_triplets,
 )
 from contstim.reviews import Decision, Review, undecided
