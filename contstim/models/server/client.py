@@ -27,6 +27,7 @@ from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from socket import socket
 
     from contstim.models.server.address import ServerAddress
 
@@ -103,7 +104,7 @@ class Client:
         self._host = (parts.hostname or "", parts.port)
         self._key = key_of(address)
         self._idle: list[HTTPConnection] = []
-        self._busy: set[HTTPConnection] = set()
+        self._busy: set[socket] = set()
         self._lock = Lock()
         # Sockets that nobody closes are reported as leaks when the object is dropped
         finalize(self, _close_all, self._idle)
@@ -152,8 +153,8 @@ class Client:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 with self._lock:
-                    for connection in self._busy:
-                        _hang_up(connection)
+                    for sock in self._busy:
+                        _hang_up(sock)
                 raise
 
     def get(self, url: str) -> Any | None:
@@ -212,7 +213,6 @@ class Client:
         limit = self.address.timeout
         with self._lock:
             connection = self._idle.pop() if self._idle else self._kind(*self._host, timeout=limit)
-            self._busy.add(connection)
         is_new, over = connection.sock is None, Event()
         try:
             response, text = self._answer(connection, url, body, over)
@@ -234,9 +234,6 @@ class Client:
         except BaseException:
             connection.close()
             raise
-        finally:
-            with self._lock:
-                self._busy.discard(connection)
         if response.status != 200:
             raise self._refusal(response.status, text, response.getheader("Retry-After"))
         try:
@@ -257,11 +254,14 @@ class Client:
 
         def expire() -> None:
             over.set()
-            _hang_up(connection)
+            _hang_up(sock)
 
         deadline = monotonic() + self.address.timeout
         if connection.sock is None:
             connection.connect()
+        sock = connection.sock  # which the connection forgets where it is closed after the answer
+        with self._lock:
+            self._busy.add(sock)
         # A socket's own limit is for each piece of an answer, and a server that sends one now and
         # then would keep within it for ever
         alarm = Timer(deadline - monotonic(), expire)
@@ -283,6 +283,8 @@ class Client:
                         )
         finally:
             alarm.cancel()
+            with self._lock:
+                self._busy.discard(sock)
         return response, b"".join(chunks).decode("utf-8", "replace")
 
     def _refusal(
@@ -317,10 +319,10 @@ def _seconds(retry_after: str | None) -> float | None:
     return None
 
 
-def _hang_up(connection: HTTPConnection) -> None:
+def _hang_up(sock: socket) -> None:
     """Have whoever waits for an answer wait no longer."""
-    with suppress(OSError, AttributeError):  # it is not open
-        connection.sock.shutdown(SHUT_RDWR)
+    with suppress(OSError):  # it is not open
+        sock.shutdown(SHUT_RDWR)
 
 
 def _close_all(connections: list[HTTPConnection]) -> None:
