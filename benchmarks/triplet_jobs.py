@@ -30,6 +30,7 @@ from contstim.jobs import (
     worker_pool,
 )
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
+from contstim.models.loading import Loading
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.results import TripletResults
@@ -70,7 +71,7 @@ def materials() -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
 def trips(executor: Executor, folder: Path, repeats: int) -> None:
     """Print the seconds until all workers are ready, and one task's way to a worker and back."""
     start = perf_counter()
-    with worker_pool(executor, WorkerContext("cpu", folder=folder)) as pool:
+    with worker_pool(executor, WorkerContext(Loading(device="cpu"), folder=folder)) as pool:
         for _ in range(executor.size):
             pool.receive()
         ready = perf_counter() - start
@@ -92,7 +93,7 @@ def whole_job(
         if not began:
             began.append(perf_counter())
 
-    context = SearchContext("cpu", vocabulary=study.vocabulary, folder=folder)
+    context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary, folder=folder)
     start = perf_counter()
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
         found = find_triplets(study, store, executor, context, progress=first)

@@ -13,13 +13,7 @@ from contstim.jobs.pool import TaskQueue, worker_pool
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import check_model
-from contstim.models.remote import (
-    ModelCall,
-    ModelFacts,
-    ModelWorkers,
-    RemoteLanguageModel,
-    RemoteScorer,
-)
+from contstim.models.remote import ModelCall, ModelFacts, RemoteLanguageModel, RemoteScorer
 from contstim.models.specifications import parse_models
 
 if TYPE_CHECKING:
@@ -27,14 +21,14 @@ if TYPE_CHECKING:
 
     from contstim.jobs.pool import Executor, Pool
     from contstim.models.base import Scorer
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import Models, Specification
 
 _ATTEMPTS = 3
 
 
 @contextmanager
 def remote_scorers(
-    specifications: Sequence[str],
+    specifications: Models,
     executor: Executor,
     context: WorkerContext,
     *,
@@ -61,7 +55,7 @@ def remote_scorers(
     """
     models = parse_models(specifications)
     for named in models:
-        check_model(named.specification, trust_remote_code=context.trust_remote_code)
+        check_model(named, context.loading)
     names = {named.specification: named.name for named in models}
     if not models:
         yield []
@@ -183,14 +177,14 @@ class ModelTaskQueue(TaskQueue[ModelTask]):
         self._waiting[task.model].clear()
 
 
-class _PoolWorkers(ModelWorkers):
+class _PoolWorkers:
     """The workers of a pool."""
 
     def __init__(self, pool: Pool, names: Mapping[str, str]) -> None:
         self._pool, self._names = pool, names
         self._fingerprints: dict[str, str] = {}  # of models, by their specifications
 
-    def scorers(self, models: Sequence[NamedSpecification]) -> list[Scorer]:
+    def scorers(self, models: Sequence[Specification]) -> list[Scorer]:
         """Have each model loaded once, to know what it is."""
         facts: dict[str, ModelFacts] = {}
         self._work_off(
@@ -202,11 +196,11 @@ class _PoolWorkers(ModelWorkers):
             told = facts[named.specification]
             kind = RemoteLanguageModel if told.is_language_model else RemoteScorer
             self._fingerprints[named.specification] = told.convention.fingerprint
-            scorers.append(kind(named, told, self))
+            scorers.append(kind(named, told, self.answer))
         return scorers
 
     def answer(self, calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
-        """See `ModelWorkers.answer`."""
+        """See `remote.Answer`."""
         self._work_off(
             [ModelTask(call, self._fingerprints[call.model]) for call in calls],
             lambda task, answer: receive(task.call, answer),

@@ -70,13 +70,13 @@ class ProcessExecutor(Executor):
         Raises:
             InputError: a model is to be spread over several GPUs, of which each process has one.
         """
-        if context.device_map is not None:
+        if context.loading.device_map is not None:
             raise InputError(
                 "device_map spreads a model over several GPUs, and each process has one. Take the "
                 "executor local, or ray with gpus_per_worker of 2 or more."
             )
         self._context = context
-        self._gpus = [] if context.device == "cpu" else visible_gpus()
+        self._gpus = [] if context.loading.device == "cpu" else visible_gpus()
         processors = usable_processors()
         self.size = self._wanted or len(self._gpus) or processors
         self._threads = max(1, processors // self.size)

@@ -120,7 +120,7 @@ def analyze_responses(
     from contstim.experiments.analysis.run import analyze
     from contstim.experiments.responses import CatchRule, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
-    from contstim.models.contamination import (
+    from contstim.models.training_text import (
         contamination_facts,
         contamination_warnings,
         read_contamination,

@@ -13,6 +13,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.jobs.pool import Died, Executor, Pool, Ready, worker_pool
 from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
+from contstim.models.loading import Loading
 from tests.jobs.toy_tasks import Die, Nap, Refuse, Remember, Repeat, Sleep, Stop, Stumble
 
 SILENCE = 3
@@ -32,7 +33,7 @@ class ExecutorContract:
     def started(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
         """A pool for all tests of the class, each of which leaves all workers idle."""
         executor, folder = cls.make(cls.size), tmp_path_factory.mktemp("workers")
-        with worker_pool(executor, WorkerContext(device="cpu", folder=folder)) as pool:
+        with worker_pool(executor, WorkerContext(Loading(device="cpu"), folder=folder)) as pool:
             ready = [cls.next(pool, Ready)[0] for _ in range(cls.size)]
             assert sorted(ready) == [*range(cls.size)]
             yield pool
@@ -111,7 +112,7 @@ class SeparateWorkersContract(ExecutorContract):
         assert self.ask(started, Remember()).result == 1
 
     def test_closing_ends_busy_workers_too(self) -> None:
-        with worker_pool(self.make(1), WorkerContext(device="cpu")) as pool:
+        with worker_pool(self.make(1), WorkerContext(Loading(device="cpu"))) as pool:
             _, ready = self.next(pool, Ready)
             pool.executor.send(0, Sleep())
         assert vanishes(process_of(ready))

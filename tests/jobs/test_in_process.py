@@ -36,7 +36,7 @@ class TestInterleaved(ExecutorContract):
     @pytest.fixture
     def fresh(self, tmp_path: Path) -> Iterator[Pool]:
         """A pool that may come to an end."""
-        with worker_pool(InterleavedExecutor(3), WorkerContext("cpu", folder=tmp_path)) as pool:
+        with worker_pool(InterleavedExecutor(3), WorkerContext(folder=tmp_path)) as pool:
             for _ in range(3):
                 self.next(pool, Ready)
             yield pool

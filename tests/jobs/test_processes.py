@@ -11,6 +11,7 @@ from contstim.errors import InputError
 from contstim.jobs.pool import Executor, worker_pool
 from contstim.jobs.processes import ProcessExecutor, usable_processors, visible_gpus
 from contstim.jobs.worker_context import Reply, WorkerContext
+from contstim.models.loading import Loading
 from tests.jobs.contract import SILENCE, SeparateWorkersContract
 from tests.jobs.toy_tasks import Compute, Environment
 
@@ -69,7 +70,7 @@ def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_model_is_not_spread_over_the_one_gpu_of_a_process() -> None:
     with (
         pytest.raises(InputError, match="device_map spreads a model over several GPUs"),
-        worker_pool(ProcessExecutor(2), WorkerContext(device_map="auto")),
+        worker_pool(ProcessExecutor(2), WorkerContext(Loading(device_map="auto"))),
     ):
         pass
 
