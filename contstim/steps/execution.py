@@ -12,7 +12,7 @@ from contstim.options import Help
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from contstim.jobs.executors import Executor
+    from contstim.jobs import Executor
     from contstim.models.base import Scorer
     from contstim.models.loading import Loading
     from contstim.models.specifications import Models
@@ -57,7 +57,7 @@ class WorkerSettings:
         Raises:
             InputError: a setting is for another executor.
         """
-        from contstim.jobs.executors import (
+        from contstim.jobs import (
             InterleavedExecutor,
             LocalExecutor,
             ProcessExecutor,
