@@ -19,12 +19,13 @@ from time import perf_counter, process_time
 import numpy as np
 
 from contstim.experiments.design.building import build_design
-from contstim.experiments.reproduce.published.stimuli import (
+from contstim.experiments.reproduce.published.reading import (
     read_natural_pairs,
     read_natural_sentences,
     read_triplets,
 )
-from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair
+from contstim.optimization.selection.question import TripletQuestion
+from contstim.optimization.selection.triplet_rules import by_model_pair
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet

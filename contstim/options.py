@@ -12,9 +12,13 @@ Type and default are those of the field; a field without a default must be given
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, get_args, get_type_hints
 
+from contstim.errors import InputError
 from contstim.scale import Scale
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @dataclass(frozen=True)
@@ -44,3 +48,20 @@ AnswerScale = Annotated[
         "confidence, 1 to 6, or choice, 1 and 2."
     ),
 ]
+
+
+def check_ranges(settings: DataclassInstance) -> None:
+    """Refuse numbers that the `Help` of their field does not allow.
+
+    Raises:
+        InputError: names the field and what it may be.
+    """
+    for name, hint in get_type_hints(type(settings), include_extras=True).items():
+        value = getattr(settings, name)
+        for note in get_args(hint)[1:]:
+            if not isinstance(note, Help) or value is None:
+                continue
+            if note.at_least is not None and not value >= note.at_least:
+                raise InputError(f"{name} must be {note.at_least:g} or more, not {value}.")
+            if note.at_most is not None and not value <= note.at_most:
+                raise InputError(f"{name} must be {note.at_most:g} at most, not {value}.")

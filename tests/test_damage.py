@@ -32,23 +32,21 @@ from contstim.evaluation.minimal_pairs import (
     read_published_accuracies,
 )
 from contstim.experiments.analysis.controls.features import read_features
-from contstim.experiments.analysis.inference import read_contrasts
-from contstim.experiments.collection.exports import collected_responses
-from contstim.experiments.collection.recorder import Recorder
-from contstim.experiments.collection.study import read_study
-from contstim.experiments.platforms.gorilla.columns import GorillaOptions
-from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.analysis.families import read_contrasts
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.tables import collected_responses
+from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
 from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
-from contstim.experiments.reproduce.published.pickles import load_plain
+from contstim.experiments.reproduce.published.reading import load_plain
 from contstim.experiments.responses import read_responses
 from contstim.frequencies import read_frequencies
 from contstim.models.training.cola import read_annotations
-from contstim.optimization.selection.certificate import Certificate
-from contstim.optimization.selection.natural import select_natural
+from contstim.optimization.selection.certificate import NaturalCertificate
 from contstim.reviews import read_reviews
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -65,7 +63,7 @@ from contstim.store import Store, TripletStore
 from contstim.tables import read_table, write_table
 from contstim.vocabulary import Vocabulary, read_repeatable
 from tests.damages import DAMAGES, json_lines
-from tests.optimization.selection.tables import random_table
+from tests.optimization.selection.tables import choose, random_table
 
 TRIALS = [
     Trial(
@@ -254,7 +252,7 @@ def _value(cell: str) -> object:
 def _certificate() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.json"
-        select_natural(random_table(), per_pair=1).certificate.save(path)
+        choose(random_table(), per_pair=1).certificate.save(path)
         return path.read_bytes()
 
 
@@ -269,10 +267,16 @@ def _page(path: Path) -> object:
 
 STUDY = json.dumps(
     {
+        "version": 1,
+        "id": "abc",
         "title": "A study",
+        "minutes": 5,
         "save": {"to": "server"},
         "completion": {"code": "abc"},
-        "groups": {"1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a."}]},
+        "texts": {},
+        "groups": {
+            "1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a.", "stratum": 0}]
+        },
     },
     indent=1,
 ).encode()
@@ -503,7 +507,7 @@ READERS = {
         harmless={"numbers for all texts": "an identifier may be a number"},
     ),
     "paradigms": Reader("p.toml", "toml", PARADIGMS.encode(), read_paradigms),
-    "a certificate": Reader("c.json", "json", _certificate, Certificate.load),
+    "a certificate": Reader("c.json", "json", _certificate, NaturalCertificate.load),
     "options for Gorilla": Reader(
         "o.toml",
         "toml",

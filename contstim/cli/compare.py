@@ -11,7 +11,7 @@ from contstim.cli.options import Folder, Models, Quiet, Seed, StoreInFolder
 from contstim.cli.output import print_summary, remark, tell_unknown_words
 from contstim.cli.progress import scoring_progress
 from contstim.errors import ContstimError, InputError
-from contstim.steps.loading import Loading
+from contstim.models.loading import Loading
 from contstim.wording import counted
 
 
@@ -61,13 +61,14 @@ def compare(
         select_command,
     )
     from contstim.evaluation.folder import write_findings
+    from contstim.models.catalog import load_scorers
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store
 
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
     tables = read_tables(scores or ())
-    models = loading.scorers(model)
+    models = load_scorers(model or (), loading)
     texts = read_stimuli(sentences) if sentences else None
     # Without sentences of its own, a comparison is of those that the tables hold.
     sizes = [len(table.log_probs) for table in tables.values()]

@@ -80,6 +80,7 @@ def controls(
     from contstim.frequencies import read_frequencies
     from contstim.models.base import conventions
     from contstim.models.catalog import load_scorers
+    from contstim.models.loading import Loading
     from contstim.models.origins import model_origins
     from contstim.records import write_record
     from contstim.scores import ScoreTable
@@ -99,7 +100,8 @@ def controls(
         measured["zipf"] = mean_zipfs(sentences, read_frequencies(text))
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
     # Tokens are counted by tokenizers alone, so the networks' weights stay where they are.
-    models = load_scorers(model or [], trust_remote_code=trust_remote_code, weights=False)
+    loading = Loading(trust_remote_code=trust_remote_code).without_weights
+    models = load_scorers(model or [], loading)
     counts |= count_tokens(models, sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)

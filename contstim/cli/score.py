@@ -10,8 +10,8 @@ import typer
 from contstim.cli.options import Model, Quiet, Sentences, StoreBesideTable
 from contstim.cli.output import remark
 from contstim.cli.progress import ProgressBars
+from contstim.models.loading import Loading
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 
 
 def score(

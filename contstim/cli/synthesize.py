@@ -20,6 +20,7 @@ from contstim.cli.output import (
     terminal,
 )
 from contstim.errors import InputError
+from contstim.models.loading import Loading
 from contstim.steps.constraints import (
     AllowUnknown,
     Fluency,
@@ -28,7 +29,6 @@ from contstim.steps.constraints import (
     WordSettings,
     read_fluency,
 )
-from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def synthesize(
     """
     from contstim.files import write_text
     from contstim.models.base import conventions
+    from contstim.models.catalog import load_models
     from contstim.models.origins import model_origins
     from contstim.optimization.search.json_facts import json_facts
     from contstim.optimization.search.recipes import recipe_named
@@ -111,7 +112,7 @@ def synthesize(
     budget = None
     if restarts is not None or seconds is not None:
         budget = SearchBudget(restarts, seconds)
-    models = loading.language_models([*accept, *reject, *judges])
+    models = load_models([*accept, *reject, *judges], loading)
     tell_unknown_words(models, [natural], quiet=quiet)
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {

@@ -10,7 +10,7 @@ import typer
 from contstim.cli.options import Model, Quiet, Seed, Words
 from contstim.cli.output import INCOMPLETE, names_for_tables, print_table, remark, terminal
 from contstim.cli.progress import ProgressBars
-from contstim.steps.loading import Loading
+from contstim.models.loading import Loading
 from contstim.steps.triplets import Execution, TripletSettings, search_triplets
 from contstim.wording import counted
 
@@ -41,6 +41,13 @@ def triplets(
         typer.Option(
             help="A review of the triplets in the store: rejected ones are replaced, all others "
             "stay. Repeatable."
+        ),
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --review: the trials that stood before. No new search begins with a "
+            "sentence that they show, as long as there are others. Repeatable."
         ),
     ] = None,
     loading: Loading,
@@ -75,6 +82,7 @@ def triplets(
         trajectories=trajectories,
         evaluations=evaluations,
         review=review or (),
+        earlier=earlier or (),
         loading=loading,
         seed=seed,
         watch=ProgressBars(quiet=quiet),

@@ -15,10 +15,11 @@ from contstim.errors import InputError, ScoreError, VocabularyError
 from contstim.evaluation.folder import Findings, page_table, panels
 from contstim.evaluation.scores import score_readable
 from contstim.models.base import require_language_model
-from contstim.models.specifications import NamedSpecification
+from contstim.models.specifications import with_name
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.selection.demand import Demand, usable_rows
+from contstim.optimization.selection.question import NaturalQuestion
+from contstim.optimization.selection.strata import strata
 from contstim.reporting.canvas import BLUE, GREY, widest
 from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.names import short_names
@@ -242,8 +243,8 @@ def select_command(folder: Path, table: ScoreTable) -> str:
         folder: that the comparison writes into.
         table: the scores.
     """
-    (stratum,) = Demand(table.models, 1, {}).strata(table, same_length=False)
-    least = int(stratum.admissible(usable_rows(table, None, frozenset())).min())
+    (stratum,) = strata(table, NaturalQuestion())
+    least = int(stratum.admissible().min())
     # A sentence that some models reject and the others accept is shared by as many (reject, accept)
     # as these numbers multiplied, M²/4 at most
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
@@ -292,7 +293,7 @@ def contest_commands(
     extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
     extra += ["--prompt", prompt] if prompt else []
     extra += ["--sentence", start.text]
-    named = [NamedSpecification(m.name, m.specification or m.name).text for m in models]
+    named = [with_name(m.name, m.specification or m.name) for m in models]
     return [
         shlex.join(["contstim", "synthesize", "--accept", accept, "--reject", reject, *extra])
         # in both directions: each model once accepts and once rejects

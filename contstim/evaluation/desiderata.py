@@ -141,11 +141,11 @@ def with_reference(models: Sequence[str], reference: str | None) -> tuple[list[s
 
     A model that is evaluated and the reference as well is loaded once.
     """
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import parse_model
 
     if reference is None:
         return [*models], None
-    for place, named in enumerate(map(NamedSpecification.parse, models)):
+    for place, named in enumerate(map(parse_model, models)):
         if reference in (named.name, named.specification, named.text):
             return [*models], place
     return [*models, reference], len(models)

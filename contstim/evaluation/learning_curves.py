@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.accuracies import Accuracies
     from contstim.evaluation.settings import MinimalPairSettings
     from contstim.models.base import LanguageModel
-    from contstim.models.checkpoints import Device
+    from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
     from contstim.sentence import Sentence
 

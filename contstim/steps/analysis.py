@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
+from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.options import Help
 from contstim.steps.watching import SILENT
 
@@ -114,13 +114,13 @@ def analyze_responses(
         InputError: a file cannot be read or written, or the tables do not fit together.
     """
     from contstim.experiments.analysis.effects import Sampling
-    from contstim.experiments.analysis.inference import read_contrasts
+    from contstim.experiments.analysis.families import read_contrasts
     from contstim.experiments.analysis.outputs.drawings import require_rivals
     from contstim.experiments.analysis.outputs.folder import write_analysis
     from contstim.experiments.analysis.run import analyze
     from contstim.experiments.responses import CatchRule, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
-    from contstim.models.contamination import (
+    from contstim.models.training_text import (
         contamination_facts,
         contamination_warnings,
         read_contamination,

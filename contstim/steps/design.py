@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
+from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.options import Help
 from contstim.reviews import ItemKind, undecided
@@ -163,7 +163,7 @@ def make_design(
     from contstim.experiments.design.summary import draw_summary, summarise, summary_report
     from contstim.files import write_text
     from contstim.records import write_record
-    from contstim.steps.earlier import Earlier, in_place
+    from contstim.steps.earlier import Earlier, trials_in_place
     from contstim.stimuli import Trial, read_pairs, read_stimuli, read_triplets, write_trials
 
     if sentences is None and (settings.random_per_group or settings.catch_per_group):
@@ -191,12 +191,7 @@ def make_design(
         scale=settings.scale,
     )
     before_trials = stood.of_kind(Trial)
-    rows = in_place(
-        before_trials,
-        design.trials,
-        lambda trial: (trial.trial_id, trial.group),
-        lambda trial: (trial.group, trial.condition, trial.model_1, trial.model_2, trial.kind_2),
-    )
+    rows = trials_in_place(before_trials, design.trials)
     design = replace(design, trials=tuple(rows))
     changes = _changes(before_trials, rows)
     frequencies = word_frequencies(settings.text, natural, design.trials)
@@ -300,7 +295,7 @@ def simulate_power(
 
 
 def _read_log_probs(scores: Path) -> ScoreTable:
-    from contstim.models.recorded import require_log_probabilities
+    from contstim.models.scoring import require_log_probabilities
     from contstim.scores import ScoreTable
 
     table = ScoreTable.read(scores)

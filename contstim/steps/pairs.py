@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.optimization.selection.certificate import (
-        Certificate,
+        NaturalCertificate,
         NaturalSelection,
         SelectionCertificate,
     )
@@ -100,12 +100,13 @@ def select_pairs(
         InputError: a file cannot be read or written, or there are too few sentences.
     """
     from contstim.counts import read_pair_counts
-    from contstim.models.contamination import (
+    from contstim.models.training_text import (
         contamination_facts,
         contamination_warnings,
         read_contamination,
     )
     from contstim.optimization.selection.natural import select_natural
+    from contstim.optimization.selection.question import NaturalQuestion
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.steps.earlier import Earlier, in_place
@@ -115,10 +116,16 @@ def select_pairs(
 
     if settings.repeatable is not None and not settings.no_repeats:
         raise InputError("--repeatable names the exceptions of --no-repeats: give both.")
-    # None turns the rule off; an empty set would exempt no word.
-    exempt = REPEATABLE_ENGLISH if settings.no_repeats else None
-    if settings.repeatable is not None:
-        exempt = read_repeatable(settings.repeatable)
+    exempt = settings.repeatable
+    counts = {} if settings.counts is None else read_pair_counts(settings.counts)
+    question = NaturalQuestion(
+        per_pair=settings.per_pair,
+        no_repeats=settings.no_repeats,
+        same_length=settings.same_length,
+        agreeing=settings.agreeing,
+        counts=tuple((*pair, count) for pair, count in counts.items()),
+        repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
+    )
     table = ScoreTable.read(scores)
     stood = Earlier.read(review, earlier)
 
@@ -131,12 +138,8 @@ def select_pairs(
 
     selection = select_natural(
         table,
-        per_pair=settings.per_pair,
-        repeatable=exempt,
-        counts=None if settings.counts is None else read_pair_counts(settings.counts),
+        question,
         excluded=[sentence for path in settings.exclude for sentence in read_stimuli(path)],
-        same_length=settings.same_length,
-        agreeing=settings.agreeing,
         review=stood.review(holds),
     )
     certificate = selection.certificate
@@ -192,16 +195,19 @@ def select_pairs(
     return selection
 
 
-def _remark_admissible(certificate: Certificate, watch: Watcher) -> None:
+def _remark_admissible(certificate: NaturalCertificate, watch: Watcher) -> None:
     """Say how many sentences pairs of models may use: of many pairs, those that have fewest."""
     admissible = {(reject, accept): n for reject, accept, n in certificate.admissible}
-    pairs = [(a, b, admissible[a, b], admissible[b, a]) for a, b, _ in certificate.counts]
+    pairs = [
+        (a, b, admissible[a, b], admissible[b, a]) for a, b in combinations(certificate.models, 2)
+    ]
     fewest = sorted(pairs, key=lambda pair: min(pair[2:]))[:_SHOWN]
     texts = (
         f"{a} against {b} {first:,}, {b} against {a} {second:,}" for a, b, first, second in fewest
     )
     which = f"; the {_SHOWN} scarcest pairs of models" if len(fewest) < len(pairs) else ""
-    below = "" if certificate.agreeing else "below the median of the model that rejects them and "
+    agreeing = certificate.question.agreeing
+    below = "" if agreeing else "below the median of the model that rejects them and "
     watch.remark(
         f"  Of {counted(certificate.n_sentences, 'sentence')} so many are admissible ({below}at or "
         f"above the median of the model that accepts them{which}): {'; '.join(texts)}."

@@ -11,7 +11,7 @@ from contstim.experiments.platforms.registry import platform_named
 from contstim.experiments.responses import origin_of, write_responses
 from contstim.experiments.responses.alignment import keep_one
 from contstim.experiments.responses.table import scale_of
-from contstim.models.recorded import require_log_probabilities
+from contstim.models.scoring import require_log_probabilities
 from contstim.records import write_record
 from contstim.scale import Scale
 from contstim.scores import ScoreTable

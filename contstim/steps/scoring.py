@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from contstim.errors import InputError
-from contstim.models.contamination import contamination_facts, contamination_warnings
+from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.masked.rules import RULES
 from contstim.models.origins import model_origins
-from contstim.models.score_in_turn import (
+from contstim.models.scoring import (
+    Wanted,
     bounds_table,
-    model_scores,
     score_in_turn,
     score_table,
+    score_together,
     standard_error_table,
     term_table,
 )
-from contstim.models.scoring import score_sentences
-from contstim.models.specifications import parse_models, parse_specification
+from contstim.models.specifications import parse_models
+from contstim.models.training_text import contamination_facts, contamination_warnings
 from contstim.records import write_record
 from contstim.steps.execution import LOCAL_SCORING
-from contstim.steps.loading import DEFAULT_LOADING
 from contstim.steps.watching import SILENT
 from contstim.stimuli import read_stimuli
 from contstim.store import Store
@@ -32,10 +32,10 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
-    from contstim.models.score_in_turn import ModelScores
+    from contstim.models.loading import Loading
+    from contstim.models.scoring import ModelScores
+    from contstim.models.specifications import Specification
     from contstim.steps.execution import ScoringExecution
-    from contstim.steps.loading import Loading
     from contstim.steps.watching import Watcher
 
 
@@ -82,9 +82,16 @@ def score(
         raise InputError(
             "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
         )
+    specifications = parse_models(models)
     if bounds is not None:
-        _require_mixture(models, per_word=per_word)
+        _require_mixture(specifications, per_word=per_word)
     stimuli = read_stimuli(sentences)
+    wanted = Wanted(
+        terms=per_word,
+        completed_words=boundary_correction,
+        standard_errors=standard_errors is not None,
+        lower_bounds=bounds is not None,
+    )
     with (
         # Words are not kept between runs, so that they need no store.
         nullcontext() if per_word else Store(store or out.parent / "contstim.sqlite") as database,
@@ -93,42 +100,18 @@ def score(
         if execution.is_local:
             # One model in memory at a time
             scores = score_in_turn(
-                models,
-                stimuli,
-                store=database,
-                by_token=per_word,
-                completed_words=boundary_correction,
-                standard_errors=standard_errors is not None,
-                lower_bounds=bounds is not None,
-                progress=progress,
-                **loading.keywords,
+                specifications, stimuli, wanted, loading=loading, store=database, progress=progress
             )
         else:
-            with execution.scorers(models, loading, watch.remark) as scorers:
-                sums: Sequence[FloatArray | None] = [None] * len(scorers)
-                if not per_word:
-                    # All models at once, so that no worker waits for another
-                    table = score_sentences(scorers, stimuli, store=database, progress=progress)
-                    sums = list(table.log_probs.T)
-                scores = [
-                    model_scores(
-                        scorer,
-                        stimuli,
-                        log_probs=column,
-                        by_token=per_word,
-                        completed_words=boundary_correction,
-                        standard_errors=standard_errors is not None,
-                        lower_bounds=bounds is not None,
-                        progress=progress,
-                    )
-                    for scorer, column in zip(scorers, sums, strict=True)
-                ]
+            with execution.scorers(specifications, loading, watch.remark) as scorers:
+                scores = score_together(scorers, stimuli, wanted, store=database, progress=progress)
     # Every table gets a record of how each model scored, without which numbers mean nothing.
     conventions = {scored.name: scored.convention for scored in scores}
-    origins = model_origins(model.specification for model in parse_models(models))
+    origins = model_origins(specifications)
     inputs, commits = [sentences, *origins.files], origins.commits
     if per_word:
-        write_table(out, term_table(scores, stimuli, by_word=by == "word"))
+        terms = {scored.name: scored.terms for scored in scores if scored.terms is not None}
+        write_table(out, term_table(terms, stimuli, by_word=by == "word"))
     else:
         score_table(scores, stimuli).write(out)
     if standard_errors is not None:
@@ -151,12 +134,11 @@ def score(
     return scores
 
 
-def _require_mixture(models: Sequence[str], *, per_word: bool) -> None:
+def _require_mixture(models: Sequence[Specification], *, per_word: bool) -> None:
     """Refuse a table of bounds that would be empty."""
     if per_word:
         raise InputError("--bounds is for scores of sentences: give it without --per-word.")
-    parsed = [parse_specification(model.specification) for model in parse_models(models)]
-    if not any(p.rule in RULES and RULES[p.rule].mixture and not p.transform for p in parsed):
+    if not any(m.rule in RULES and RULES[m.rule].mixture and not m.transform for m in models):
         rules = " or ".join(rule.name for rule in RULES.values() if rule.mixture)
         raise InputError(
             f"--bounds is for masked models under the rule {rules}, whose lower bound is the mean "

@@ -88,7 +88,7 @@ def choose_triplets(
         InputError: a file cannot be read or written, or no set of triplets fulfils the settings.
     """
     from contstim.counts import read_pair_counts, read_token_counts
-    from contstim.optimization.selection.triplet_question import TripletQuestion
+    from contstim.optimization.selection.question import TripletQuestion
     from contstim.optimization.selection.triplets import select_triplets
     from contstim.records import write_record
     from contstim.reviews import ItemKind
@@ -98,15 +98,17 @@ def choose_triplets(
     tokens, counts = settings.tokens, settings.counts
     if (settings.token_balance is None) != (tokens is None):
         raise InputError("--tokens are the numbers that --token-balance is about: give both.")
+    needed = {} if counts is None else read_pair_counts(counts)
     question = TripletQuestion(
         per_pair=settings.per_pair,
         objective=settings.objective,
-        quantiles=settings.quantiles or None,
+        quantiles=settings.quantiles,
         natural_once=settings.natural_once,
         word_cap=settings.word_cap,
         uncapped=uncapped_words(settings.uncapped, settings.word_cap),
         token_balance=settings.token_balance,
-        counts={} if counts is None else read_pair_counts(counts),
+        seconds=settings.seconds,
+        counts=tuple((*pair, n) for pair, n in needed.items()),
         edges=_edges(earlier, settings),
     )
     candidates = read_triplets(triplets)
@@ -129,7 +131,6 @@ def choose_triplets(
         distinct,
         question,
         tokens=None if tokens is None else read_token_counts(tokens),
-        seconds=settings.seconds,
         review=stood.review(holds),
     )
     certificate = selection.certificate
@@ -162,16 +163,16 @@ def choose_triplets(
 
 def _edges(
     earlier: Sequence[Path], settings: SelectionSettings
-) -> dict[tuple[str, str, str], tuple[float, ...]]:
+) -> tuple[tuple[str, str, str, tuple[float, ...]], ...]:
     """The edges of quantile groups as they were, in certificates beside earlier tables."""
     from contstim.documents import read_json_object
     from contstim.optimization.selection.certificate import TripletCertificate
 
-    edges: dict[tuple[str, str, str], tuple[float, ...]] = {}
+    edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
     for path in earlier:
         beside = Path(f"{path}.certificate.json")
-        if beside.is_file() and "objective_name" in read_json_object(beside):
+        if beside.is_file() and "price_bound" in read_json_object(beside):
             certificate = TripletCertificate.load(beside)
-            if certificate.quantiles == (settings.quantiles or None):
-                edges |= {(one, two, model): each for one, two, model, each in certificate.edges}
+            if certificate.question.quantiles == settings.quantiles:
+                edges += certificate.edges
     return edges

@@ -19,7 +19,7 @@ from contstim.records import record_path, write_record
 from contstim.steps.watching import SILENT
 
 if TYPE_CHECKING:
-    from contstim.models.checkpoints import Device
+    from contstim.models.loading import Device
     from contstim.models.ngram.estimate import Estimate
     from contstim.models.training.record import Training
     from contstim.steps.watching import Watcher

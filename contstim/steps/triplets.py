@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from contstim.models.loading import DEFAULT_LOADING
 from contstim.options import Help
 from contstim.steps.constraints import (
     AllowUnknown,
@@ -19,19 +20,18 @@ from contstim.steps.constraints import (
     uncapped_words,
 )
 from contstim.steps.execution import WorkerSettings
-from contstim.steps.loading import DEFAULT_LOADING
 from contstim.steps.watching import SILENT
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.loading import Loading
+    from contstim.models.specifications import Specification
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.results import TripletResults
     from contstim.optimization.jobs.store_changes import AllowedChanges
-    from contstim.steps.loading import Loading
     from contstim.steps.watching import Watcher
 
 
@@ -105,6 +105,7 @@ def search_triplets(
     begin_with: Path | None = None,
     changes: AllowedChanges | None = None,
     review: Sequence[Path] = (),
+    earlier: Sequence[Path] = (),
     loading: Loading = DEFAULT_LOADING,
     seed: int = 0,
     watch: Watcher = SILENT,
@@ -128,6 +129,8 @@ def search_triplets(
         begin_with: such a table, by which a new store assigns natural sentences.
         changes: what may differ from the study that the store was made for; by default nothing.
         review: reviews of the triplets in the store: rejected ones are replaced, all others stay.
+        earlier: the tables of trials that stood before: searches begin with no sentence that they
+            show, as long as there are others.
         loading: how models are loaded.
         seed: decides everything that is left to chance.
         watch: told what is done.
@@ -140,22 +143,24 @@ def search_triplets(
         ModelError: a model cannot be loaded, or has no log-probabilities.
         StoreError: the store cannot be written, or is of another study.
     """
+    from contstim.checksums import checksum
     from contstim.models.base import record_entry
-    from contstim.models.contamination import (
+    from contstim.models.origins import model_origins
+    from contstim.models.specifications import parse_models
+    from contstim.models.training_text import (
         contamination,
         contamination_facts,
         contamination_warnings,
     )
-    from contstim.models.origins import model_origins
-    from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.allotment import read_allotment, specified, write_allotment
     from contstim.optimization.jobs.results import rename_columns, renamed
+    from contstim.optimization.jobs.search_context import SearchContext
     from contstim.optimization.jobs.store_changes import NO_CHANGES
     from contstim.optimization.jobs.triplets import find_triplets
     from contstim.optimization.search.restarts import SINGLE
     from contstim.records import write_record
     from contstim.reviews import read_reviews
-    from contstim.stimuli import write_triplets
+    from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
     from contstim.tables import table_kind, write_table
 
@@ -166,7 +171,7 @@ def search_triplets(
         table_kind(table)
     named_models = parse_models(models)
     plan, plausible, judges = _plan(named_models, sentences, vocabulary, settings, seed)
-    context = loading.worker_context(plan, execution.models_in_memory)
+    context = SearchContext.of_plan(plan, loading, execution.models_in_memory)
     reviews = read_reviews(review) if review else None
     allotted = () if begin_with is None else specified(read_allotment(begin_with), named_models)
     executor = execution.new_executor()
@@ -186,6 +191,7 @@ def search_triplets(
                 retry_failed=execution.retry_failed,
                 task_limit=execution.task_timeout,
                 review=reviews,
+                shown=frozenset(s for path in earlier for s in read_stimuli(path)),
                 changes=changes or NO_CHANGES,
                 allotment=allotted,
                 say=say,
@@ -211,6 +217,7 @@ def search_triplets(
             },
             "commits": origins.commits,
             **_constraint_facts(plan, results, judges),
+            **({"earlier": {p.as_posix(): checksum(p) for p in earlier}} if earlier else {}),
         }
         for path, export in (
             (trajectories, TripletStore(opened).trajectories),
@@ -255,12 +262,12 @@ def search_triplets(
 
 
 def _plan(
-    models: Sequence[NamedSpecification],
+    models: Sequence[Specification],
     sentences: Path,
     vocabulary: Path | None,
     settings: TripletSettings,
     seed: int,
-) -> tuple[SynthesisPlan, Plausibility | None, list[NamedSpecification]]:
+) -> tuple[SynthesisPlan, Plausibility | None, list[Specification]]:
     """Plan of the searches, the floor of plausibility, and further models that judge."""
     from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.plan import SynthesisPlan
@@ -270,7 +277,7 @@ def _plan(
     from contstim.vocabulary import Vocabulary
 
     uncapped = uncapped_words(settings.uncapped, settings.word_cap)
-    judges: list[NamedSpecification] = []
+    judges: list[Specification] = []
     fluency: tuple[str, float] | None = None
     plausible = None
     if settings.fluency is not None:
@@ -299,7 +306,7 @@ def _plan(
 
 
 def _constraint_facts(
-    plan: SynthesisPlan, results: TripletResults, judges: Sequence[NamedSpecification]
+    plan: SynthesisPlan, results: TripletResults, judges: Sequence[Specification]
 ) -> dict[str, Any]:
     """Constraints on the sentences, for the record: those asked for, and floors in nats."""
     from contstim.models.base import record_entry

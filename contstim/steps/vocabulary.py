@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
-from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
+from contstim.experiments.reproduce.published.reading import read_vocabulary
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
+from contstim.models.loading import Loading
 from contstim.models.origins import model_origins
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
 from contstim.records import write_record
@@ -83,7 +84,8 @@ def make_vocabulary(
         words = read_vocabulary(published)
     offered = words
     # Tokenizers and lists of words say which words a model knows; no network is needed.
-    scorers = load_scorers(models, trust_remote_code=trust_remote_code, weights=False)
+    loading = Loading(trust_remote_code=trust_remote_code).without_weights
+    scorers = load_scorers(models, loading)
     dropped: tuple[str, ...] = ()
     if scorers:
         words, dropped = shared_vocabulary(

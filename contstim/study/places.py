@@ -13,7 +13,7 @@ from contstim.checksums import checksum
 from contstim.files import is_file, path_inside
 from contstim.models.ngram.counts import counts_path
 from contstim.models.origins import model_origins
-from contstim.models.specifications import NamedSpecification
+from contstim.models.specifications import Specification, parse_model
 from contstim.models.training_text import training_text_of, training_text_path
 from contstim.steps.constraints import read_fluency, read_plausible
 from contstim.steps.design import DesignSettings, PowerSettings
@@ -224,9 +224,9 @@ def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path
 
 def judges_of(settings: TripletSettings) -> tuple[str, ...]:
     """The specification of the model that judges sentences of a search; none where none does."""
-    judges: list[NamedSpecification] = []
+    judges: list[Specification] = []
     if settings.fluency is not None:
-        judges += [NamedSpecification.parse(text) for text in read_fluency(settings.fluency)[0]]
+        judges += [parse_model(text) for text in read_fluency(settings.fluency)[0]]
     if settings.plausible is not None:
         judges += present(read_plausible(settings.plausible)[1])
     return tuple(judge.specification for judge in judges)

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ContstimError
-from contstim.experiments.analysis.inference import (
+from contstim.experiments.analysis.families import (
     THESE_ITEMS,
+    crossed_instead,
+    detectability,
     every_contrast,
-    reach,
     read_contrasts,
 )
-from contstim.experiments.design.discoveries import crossed_instead
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
-from contstim.optimization.selection.demand import Stratum
+from contstim.optimization.selection.question import NaturalQuestion
+from contstim.optimization.selection.strata import strata
 from contstim.scores import ScoreTable
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import PowerSettings
@@ -291,8 +292,9 @@ def _admissible(
             return ()
         log_probs = np.array([[scored[s] for scored in of_models] for s in common])
         share = supply.available / len(common)
-    whole = Stratum(0, np.arange(len(log_probs)), log_probs, {}, agreeing=pairs.agreeing)
-    numbers = whole.admissible(np.ones(len(log_probs), dtype=np.bool_)) * share
+    table = ScoreTable(None, tuple(names), log_probs)
+    (whole,) = strata(table, NaturalQuestion(agreeing=pairs.agreeing))
+    numbers = whole.admissible() * share
     sources = permutations(names, 2)
     return tuple((*pair, round(n)) for pair, n in zip(sources, numbers.tolist(), strict=True))
 
@@ -406,7 +408,7 @@ def _tests(study: Study) -> tuple[str, list[str]]:
             f"{counted(len(contrasts), 'test')} compare participants: how many are needed says "
             f"`contstim design --power`, or a section [power]. {THESE_ITEMS}"
         ), cautions
-    family = reach([counts.groups] * len(contrasts), settings.fdr, settings.correction)
+    family = detectability([counts.groups] * len(contrasts), settings.fdr, settings.correction)
     if settings.units == "crossed" or (settings.units == "auto" and family.needed is None):
         why = "" if settings.units == "crossed" else f" {crossed_instead(counts.groups)}"
         return (

@@ -447,9 +447,8 @@ class _Rehearsal:
         from contstim.models.catalog import free_memory, load_scorer
 
         began = perf_counter()
-        scorer = load_scorer(
-            self._moved(model.specification), name=model.name, **self.study.loading.keywords
-        )
+        specification = self._moved(model.specification)
+        scorer = load_scorer(specification, self.study.loading, name=model.name)
         load = perf_counter() - began
         reasons = scorer.unscorable(naturals)
         usable = [s for s, reason in zip(naturals, reasons, strict=True) if reason is None]
@@ -478,7 +477,9 @@ class _Rehearsal:
         plan = self._try("[triplets]", self._plan, section, tuple(naturals), vocabulary)
         if plan is None:
             return
-        context = self.study.loading.worker_context(plan, section.models_in_memory)
+        from contstim.optimization.jobs.search_context import SearchContext
+
+        context = SearchContext.of_plan(plan, self.study.loading, section.models_in_memory)
         places = {m.name: self._moved(m.specification) for m in self.study.models}
         deadline = perf_counter() + max(_OF_PAIR * len(self.pairs) * self._scale, 1.0)
         for pair in self.pairs:

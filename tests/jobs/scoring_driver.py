@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from contstim.models.base import Scorer
+from contstim.models.loading import Loading
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 from contstim.steps.scoring import score
 from contstim.steps.watching import Watcher
 

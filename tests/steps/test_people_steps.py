@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych.settings import PageSettings
-from contstim.experiments.reproduce.golan2023_platform import Golan2023Reading
+from contstim.experiments.platforms.jspsych.study import PageSettings
+from contstim.experiments.reproduce.golan2023_data import Golan2023Reading
 from contstim.experiments.responses import read_responses
 from contstim.scores import ScoreTable
 from contstim.steps.export import export_trials

@@ -20,9 +20,9 @@ from urllib.parse import unquote
 import pytest
 
 from contstim.errors import InputError
+from contstim.models.loading import Loading
 from contstim.records import record_path
 from contstim.reporting.report import Report
-from contstim.steps.loading import Loading
 from contstim.steps.watching import Watcher
 from contstim.study.page import PAGE, correct_page, study_page
 from contstim.study.page_experiment import analysis_part

@@ -13,8 +13,8 @@ from contstim.cli.output import print_summary, remark, remark_folder, tell_unkno
 from contstim.cli.progress import scoring_progress
 from contstim.errors import InputError
 from contstim.evaluation.settings import AcceptabilitySettings
+from contstim.models.loading import Loading
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

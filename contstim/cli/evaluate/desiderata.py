@@ -12,8 +12,8 @@ from contstim.cli.options import Folder, Model, Quiet, Sentences, StoreInFolder
 from contstim.cli.output import print_summary, remark, tell_unknown_words
 from contstim.cli.progress import scoring_progress
 from contstim.evaluation.settings import DesiderataSettings
+from contstim.models.loading import Loading
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 
