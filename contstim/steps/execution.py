@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from contstim.errors import InputError
-from contstim.options import Help
+from contstim.options import Aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from contstim.jobs.executors import Executor
     from contstim.models.base import Scorer
+    from contstim.reporter import Reporter
     from contstim.steps.loading import Loading
 
 
@@ -21,33 +23,35 @@ if TYPE_CHECKING:
 class WorkerSettings:
     """Options of running work: the executor and its number of processes."""
 
+    PANEL: ClassVar[str] = "Where the work is done"
+
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
-        Help(
+        Aside(
             "Work in this process, one search after the other (local) or several in turns that "
             "share one GPU's batches (interleaved); in several processes, or on a Ray cluster."
         ),
     ] = "local"
     workers: Annotated[
         int | None,
-        Help(
+        Aside(
             "How many processes; by default one for each GPU, else one for each processor. With "
             "interleaved: how many searches at a time; by default 8."
         ),
     ] = None
     task_timeout: Annotated[
         float | None,
-        Help(
+        Aside(
             "Seconds that one search, or 200 sentences, may take, loading the models included; "
             "then the worker is replaced. By default there is no limit.",
             at_least=1,
         ),
     ] = None
     gpus_per_worker: Annotated[
-        float | None, Help("With ray: the share of a GPU for each worker.")
+        float | None, Aside("With ray: the share of a GPU for each worker.")
     ] = None
     ray_address: Annotated[
-        str | None, Help("With ray: the cluster, auto for this machine's own.")
+        str | None, Aside("With ray: the cluster, auto for this machine's own.")
     ] = None
 
     def new_executor(self) -> Executor:
@@ -87,15 +91,15 @@ class ScoringExecution(WorkerSettings):
     # Batches of sentences are full anyway, so that nothing is gained by sharing them
     executor: Annotated[
         Literal["local", "processes", "ray"],
-        Help("Work in this process, in several, or on a Ray cluster."),
+        Aside("Work in this process, in several, or on a Ray cluster."),
     ] = "local"
     workers: Annotated[
         int | None,
-        Help("How many processes; by default one for each GPU, else one for each processor."),
+        Aside("How many processes; by default one for each GPU, else one for each processor."),
     ] = None
     models_in_memory: Annotated[
         int,
-        Help("With processes and ray: how many models each worker keeps loaded.", at_least=1),
+        Aside("With processes and ray: how many models each worker keeps loaded.", at_least=1),
     ] = 1
 
     @property
@@ -153,3 +157,28 @@ class ScoringExecution(WorkerSettings):
 
 
 LOCAL_SCORING = ScoringExecution()
+
+
+def scoring_progress(
+    reporter: Reporter, n_sentences: int, *, together: bool = False
+) -> Callable[[Scorer, int], None]:
+    """Progress of scoring: a bar for each model, or one for all that are scored at the same time.
+
+    Args:
+        reporter: told it.
+        n_sentences: distinct sentences for each model.
+        together: whether models are scored at the same time.
+
+    Returns:
+        A function to be told each model and how many sentences more have their score.
+    """
+    done: Counter[str] = Counter()
+    names: set[str] = set()  # of the models that have begun
+
+    def advance(model: Scorer, more: int) -> None:
+        names.add(model.name)
+        label = "scores" if together else model.name
+        done[label] += more
+        reporter.progress(label, done[label], n_sentences * (len(names) if together else 1))
+
+    return advance

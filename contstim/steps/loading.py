@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from contstim.options import Help
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Loading:
     """Options of loading models."""
+
+    PANEL: ClassVar[str] = "Loading of models"
 
     prompt: Annotated[
         str | None, Help("What causal transformers read before a sentence; it never counts.")

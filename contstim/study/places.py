@@ -222,16 +222,6 @@ def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path
     return path
 
 
-def judges_of(settings: TripletSettings) -> tuple[str, ...]:
-    """The specification of the model that judges sentences of a search; none where none does."""
-    judges: list[NamedSpecification] = []
-    if settings.fluency is not None:
-        judges += [NamedSpecification.parse(text) for text in read_fluency(settings.fluency)[0]]
-    if settings.plausible is not None:
-        judges += present(read_plausible(settings.plausible)[1])
-    return tuple(judge.specification for judge in judges)
-
-
 def options_of(settings: Any) -> dict[str, Any]:
     """All that settings decide about a result; not where it is computed."""
     return {name: value for name, value in asdict(settings).items() if name not in _PLACES_OF_WORK}
