@@ -302,6 +302,7 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
             begin_with=_known_allotment(natural, files),
             changes=changes,
             review=decisions,
+            earlier=earlier(files, TRIALS),
             loading=loading,
             seed=seed,
             watch=watch,

@@ -47,7 +47,6 @@ def test_only_what_showed_a_rejected_item_changes(
     rounds_of_reviews(study, rounds)
 
 
-@pytest.mark.xfail(strict=True, reason="Searches do not know which sentences trials show.")
 def test_a_replacement_is_searched_from_a_sentence_that_no_trial_shows(study: Path) -> None:
     """Of four triplets three are chosen: the fourth, or the new one, must do."""
     rounds_of_reviews(study, [("selected", 0), ("selected", 0)])

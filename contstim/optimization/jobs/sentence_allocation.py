@@ -36,6 +36,7 @@ class SentenceAllocator:
         seed: decides the order of the pool.
         standing: the sentences that each pair has, by their places; none has any where it is empty.
         reserved: sentences that no pair may get.
+        shown: sentences that pairs get only where there is no other.
 
     Attributes:
         pool: all sentences, in their order.
@@ -53,12 +54,14 @@ class SentenceAllocator:
         seed: int,
         standing: Sequence[Mapping[int, Sentence]] = (),
         reserved: Collection[Sentence] = frozenset(),
+        shown: Collection[Sentence] = frozenset(),
     ) -> None:
-        def random_key(sentence: Sentence) -> str:
+        def order(sentence: Sentence) -> tuple[bool, str]:
             # By hash and not by shuffling: more sentences leave the order of the others as it is.
-            return hashlib.sha256(f"{seed}\x1f{sentence.text}".encode()).hexdigest()
+            drawn = hashlib.sha256(f"{seed}\x1f{sentence.text}".encode()).hexdigest()
+            return sentence in shown, drawn
 
-        self.pool = sorted(dict.fromkeys(sentences), key=random_key)
+        self.pool = sorted(dict.fromkeys(sentences), key=order)
         self.assigned: tuple[list[Sentence], ...] = tuple([] for _ in usable)
         self._usable = usable
         self._next = [0] * len(usable)  # where in the pool each pair goes on to look

@@ -28,7 +28,7 @@ from contstim.stimuli import Triplet
 from contstim.store.triplets import Job, JobState, Outcome, StoreEdit, TripletStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from contstim.jobs.executors.base import Executor
@@ -53,6 +53,7 @@ def find_triplets(
     task_limit: float | None = None,
     floors: Floors | None = None,
     review: Review | None = None,
+    shown: Collection[Sentence] = frozenset(),
     changes: AllowedChanges = NO_CHANGES,
     allotment: Sequence[AllottedSentence] = (),
     say: Callable[[str], None] = lambda _text: None,
@@ -78,6 +79,7 @@ def find_triplets(
         floors: of plausibility; None to compute them from the plan's sentences.
         review: what reviewers decided about the triplets of the database. Those that are rejected
             are replaced by searches from the next natural sentences; all others stay.
+        shown: sentences that trials show, from which no search begins as long as there are others.
         changes: what may differ from the study that the store was made for; see `store_changes`
             for what is done again.
         allotment: the natural sentences that the pairs of a new store begin with, models by their
@@ -148,6 +150,7 @@ def find_triplets(
             seed=plan.seed,
             standing=[standing[pair] for pair in plan.pairs],
             reserved={Sentence.parse(s) for texts in elsewhere.values() for s in texts.values()},
+            shown=shown,
         )
         note(allocator.supply(plan.per_pair, plan.pairs))
         allocator.assign(plan.per_pair, plan.pairs)

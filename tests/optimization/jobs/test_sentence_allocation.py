@@ -47,6 +47,21 @@ def test_sentences_are_disjoint_usable_by_their_pairs_and_nothing_usable_is_left
             assert not any(can_use(s) for s in allocator.pool if s not in taken)
 
 
+@given(shown=st.sets(st.sampled_from(SENTENCES)), rounds=st.integers(1, 12))
+def test_sentences_that_trials_show_are_drawn_where_there_is_no_other(
+    shown: set[Sentence], rounds: int
+) -> None:
+    usable = [everyone, even, everyone]
+    allocator = SentenceAllocator(SENTENCES, usable, seed=0, shown=shown)
+    drawn = [
+        (pair, sentence) for _ in range(rounds) for pair, _, sentence in allocator.assign_round()
+    ]
+    for turn, (pair, sentence) in enumerate(drawn):
+        earlier = {each for _, each in drawn[:turn]}
+        others = {s for s in SENTENCES if usable[pair](s)} - earlier - shown
+        assert sentence not in shown or not others
+
+
 @given(short=st.integers(1, 6), more=st.integers(0, 6), seed=st.integers(0, 5))
 def test_more_rounds_begin_like_fewer(short: int, more: int, seed: int) -> None:
     allocations = []
