@@ -96,7 +96,7 @@ class Record:
         cls,
         path: Path,
         *,
-        inputs: Iterable[Path | str | None],
+        inputs: Mapping[str, str],
         outputs: Iterable[Path | str],
         facts: Mapping[str, Any],
         **about: Any,
@@ -105,8 +105,7 @@ class Record:
 
         Args:
             path: of the record.
-            inputs: files and folders that were read; None, the standard input (`-`), devices and
-                what is gone by now have no checksum and are left out.
+            inputs: checksums of files and folders that were read, from before.
             outputs: files and folders that were written.
             facts: `to_edit` names files of a folder that are there to be edited, and do not count
                 in its checksum.
@@ -125,7 +124,7 @@ class Record:
         ]
         return cls(
             path=path,
-            inputs=checksums((p for p in inputs if p is not None and str(p) != "-"), folder),
+            inputs=dict(inputs),
             outputs=checksums(outputs, folder, facts.get("to_edit", ())),
             files=checksums(inside, folder),
             facts=dict(facts),
@@ -185,7 +184,8 @@ def write_record(
 
     Args:
         output: the file, or the stem of several. Beside a device nothing is written.
-        inputs: files and folders that were read.
+        inputs: files and folders that were read; None, the standard input (`-`), devices and what
+            is gone by now have no checksum and are left out.
         outputs: further files that were written with it, such as a certificate; None where the
             output goes on changing, as a database does, and has no checksum.
         facts: what the record says further.
@@ -196,7 +196,8 @@ def write_record(
     path = record_path(output)
     if not is_device(output):
         written = () if outputs is None else (output, *outputs)
-        Record.of(path, inputs=inputs, outputs=written, facts=facts).write()
+        read = checksums((p for p in inputs if p is not None and str(p) != "-"), path.parent)
+        Record.of(path, inputs=read, outputs=written, facts=facts).write()
     return path
 
 

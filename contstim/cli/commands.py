@@ -87,7 +87,9 @@ class CommandGroup(TyperGroup):
         if isinstance(target, str):
             return Deferred(cmd_name, _page(target), lambda: _command(_found(target), cmd_name))
         if isinstance(target, typer.Typer):
-            return typer.main.get_command(target)
+            command = typer.main.get_command(target)
+            command.name = cmd_name
+            return command
         step = target and target()
         return step and Deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))
 

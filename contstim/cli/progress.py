@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from contstim.cli.output import remark, terminal, warn
 from contstim.reporter import Reporter
+from contstim.wording import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -44,15 +45,6 @@ class _Work:
     @property
     def amount(self) -> str:
         return f"{self.done:,.0f}" + (f" of {self.total:,.0f}" if self.total is not None else "")
-
-
-def duration(seconds: float) -> str:
-    """Time as one says it, such as `40 s`, `12 min` or `3.5 h`."""
-    for least, size, unit in ((172_800, 86_400, "days"), (5_400, 3_600, "h"), (99.5, 60, "min")):
-        if seconds >= least:
-            number = seconds / size
-            return f"{number:.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
-    return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
 
 
 class ProgressBars(Reporter):

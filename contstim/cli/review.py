@@ -13,7 +13,6 @@ from contstim.errors import WorkerError
 from contstim.steps.review import WriteReviewPage, flagged
 from contstim.wording import counted
 
-
 _SERVE = Annotated[
     bool,
     typer.Option("--serve", help="Serve the page and save each decision in review.csv beside it."),

@@ -24,6 +24,11 @@ class ExportTrials(Step["Exported"], name="export"):
     out: Annotated[Path, Writes("The folder to write, or the file that the platform takes.")]
     settings: Any
 
+    def further_reads(self) -> list[Path]:
+        """Texts in the folder that the user may have edited."""
+        texts = (self.out / name for name in self.exporter.to_edit)
+        return [text for text in texts if text.is_file()]
+
     def work(self, reporter: Reporter) -> Outcome[Exported]:
         """Write the folder, or the file."""
         exported = self.exporter.export(read_trials(self.trials), self.out, self.settings)

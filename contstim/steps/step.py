@@ -63,7 +63,6 @@ class Outcome(Generic[Value]):
         value: what `run` returns.
         facts: seed, conventions, counts: what the step found out.
         complete: False where not all that was wanted could be found.
-        reads: further files that were read, which the fields do not name.
         writes: further files that were written.
         private: whether the record is for its owner alone, because it holds a secret.
     """
@@ -71,7 +70,6 @@ class Outcome(Generic[Value]):
     value: Value
     facts: Mapping[str, Any]
     complete: bool = True
-    reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
     private: bool = False
 
@@ -279,30 +277,34 @@ def perform(step: Step[Value], reporter: Reporter) -> tuple[Value, bool]:
     Returns:
         The result, and whether all that was wanted was found.
     """
-    from contstim.records import Record
+    from contstim.records import Record, checksums, path_from
 
-    heard = _Warnings(reporter)
+    heard, path = _Warnings(reporter), step.record_path()
+    # Of what is read now, and not of what stands there when the work is done
+    inputs = {} if path is None else checksums(step.reads(), path.parent)
     started = perf_counter()
     with reporter:
         outcome = step.work(heard)
-    path = step.record_path()
-    if path is None:
-        return outcome.value, outcome.complete
-    record = Record.of(
-        path,
-        step=step.name,
-        step_version=step.version,
-        options=step.options(),
-        # After the work, which may fetch models from the hub
-        commits=step.commits(),
-        inputs=(*step.reads(), *outcome.reads),
-        outputs=(*step.writes(), *outcome.writes),
-        seconds=round(perf_counter() - started, 2),
-        warnings=heard.texts,
-        complete=outcome.complete,
-        facts=outcome.facts,
-    )
-    record.write(private=outcome.private)
+    if path is not None:
+        # Texts for the user to edit are there now, and models that were fetched from the hub
+        new = [
+            each
+            for each in step.reads()
+            if path_from(path.parent.resolve(), each.resolve()) not in inputs
+        ]
+        Record.of(
+            path,
+            step=step.name,
+            step_version=step.version,
+            options=step.options(),
+            commits=step.commits(),
+            inputs=inputs | checksums(new, path.parent),
+            outputs=(*step.writes(), *outcome.writes),
+            seconds=round(perf_counter() - started, 2),
+            warnings=heard.texts,
+            complete=outcome.complete,
+            facts=outcome.facts,
+        ).write(private=outcome.private)
     return outcome.value, outcome.complete
 
 

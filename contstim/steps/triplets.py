@@ -139,6 +139,13 @@ class SearchTriplets(
             "stay. Repeatable."
         ),
     ] = ()
+    earlier: Annotated[
+        tuple[Path, ...],
+        Aside(
+            "With --review: the trials that stood before. No new search begins with a "
+            "sentence that they show, as long as there are others. Repeatable."
+        ),
+    ] = ()
     loading: Loading = DEFAULT_LOADING
     seed: Seed = 0
     # Of studies, whose file is what counts
@@ -156,6 +163,7 @@ class SearchTriplets(
 
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
+        from contstim.checksums import checksum
         from contstim.models.base import record_entry
         from contstim.models.contamination import (
             contamination,
@@ -169,12 +177,13 @@ class SearchTriplets(
         from contstim.optimization.jobs.triplets import find_triplets
         from contstim.optimization.search.restarts import SINGLE
         from contstim.reviews import read_reviews
-        from contstim.stimuli import write_triplets
+        from contstim.stimuli import read_stimuli, write_triplets
         from contstim.store import Store, TripletStore
         from contstim.tables import table_kind, write_table
 
         # Names that no table can have are refused now, not after hours of searching.
         settings = self.settings
+        earlier = {path.as_posix(): checksum(path) for path in self.earlier}
         for table in (self.out, self.trajectories, self.evaluations, self.allotment):
             if table is not None:
                 table_kind(table)
@@ -204,6 +213,7 @@ class SearchTriplets(
                 retry_failed=self.execution.retry_failed,
                 task_limit=self.execution.task_timeout,
                 review=reviews,
+                shown=frozenset(s for path in self.earlier for s in read_stimuli(path)),
                 changes=self.changes or NO_CHANGES,
                 allotment=allotted,
                 say=reporter.say,
@@ -224,6 +234,7 @@ class SearchTriplets(
                     for named in named_models
                 },
                 **_constraint_facts(plan, results, judges),
+                **({"earlier": earlier} if earlier else {}),
             }
             for path, export in (
                 (self.trajectories, TripletStore(opened).trajectories),
