@@ -248,6 +248,12 @@ class Trial:
     kind_2: Kind
     source_id: str  # the pair's or triplet's identifier; empty where there is none
     scale: Scale = Scale.CONFIDENCE  # a column of trials that ask for choices only
+    instead_of: str = ""  # the trial whose turn and side it has since a review; a column then only
+
+    @property
+    def turn(self) -> tuple[str, str]:
+        """The key that trials are sorted by before their orders and sides are drawn."""
+        return self.instead_of or self.trial_id, self.trial_id
 
 
 _KINDS = {
@@ -404,8 +410,11 @@ def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
     """The columns of trials.csv; see `Trial`."""
     columns = columns_of(Trial, trials)
-    scale = columns.pop("scale")
-    return columns | ({"scale": scale} if Scale.CHOICE in scale else {})
+    if Scale.CHOICE not in columns["scale"]:
+        del columns["scale"]
+    if not any(columns["instead_of"]):
+        del columns["instead_of"]
+    return columns
 
 
 def read_trials(path: Path | str) -> tuple[Trial, ...]:

@@ -183,7 +183,7 @@ class MakeDesign(Step["Design"], name="design"):
         from contstim.experiments.design.building import build_design
         from contstim.experiments.design.summary import draw_summary, summarise, summary_report
         from contstim.files import write_text
-        from contstim.steps.earlier import EarlierStimuli, in_place
+        from contstim.steps.earlier import EarlierStimuli, trials_in_place
         from contstim.stimuli import Trial, read_pairs, read_stimuli, read_triplets, write_trials
 
         if self.sentences is None and (
@@ -213,18 +213,7 @@ class MakeDesign(Step["Design"], name="design"):
             scale=self.settings.scale,
         )
         before_trials = stood.of_kind(Trial)
-        rows = in_place(
-            before_trials,
-            design.trials,
-            lambda trial: (trial.trial_id, trial.group),
-            lambda trial: (
-                trial.group,
-                trial.condition,
-                trial.model_1,
-                trial.model_2,
-                trial.kind_2,
-            ),
-        )
+        rows = trials_in_place(before_trials, design.trials)
         design = replace(design, trials=tuple(rows))
         changes = _changes(before_trials, rows)
         frequencies = word_frequencies(self.settings.text, natural, design.trials)

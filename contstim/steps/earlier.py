@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -78,6 +78,7 @@ def in_place(
     now: Sequence[_Item],
     name: Callable[[_Item], Hashable],
     kind: Callable[[_Item], Hashable],
+    placed: Callable[[_Item, _Item], _Item] = lambda now, _before: now,
 ) -> list[_Item]:
     """Stimuli in the rows in which they stood, and new ones in the rows of what is gone.
 
@@ -86,6 +87,7 @@ def in_place(
         now: all stimuli of the new table.
         name: by which a stimulus is known again.
         kind: a new stimulus stands in the row of one of its kind; the rest is appended.
+        placed: the stimulus of a row, given the one that stood there.
     """
     by_name = {name(stimulus): stimulus for stimulus in now}
     stood = {name(stimulus) for stimulus in before}
@@ -96,9 +98,25 @@ def in_place(
     rows: list[_Item] = []
     for stimulus in before:
         if name(stimulus) in by_name:
-            rows.append(by_name[name(stimulus)])
+            rows.append(placed(by_name[name(stimulus)], stimulus))
         elif waiting := new[kind(stimulus)]:
-            rows.append(waiting.popleft())
+            rows.append(placed(waiting.popleft(), stimulus))
     for waiting in new.values():
         rows += waiting
     return rows
+
+
+def trials_in_place(before: Sequence[Trial], now: Sequence[Trial]) -> list[Trial]:
+    """Trials in their rows, see `in_place`, with the turns and sides of those that stood there."""
+
+    def placed(trial: Trial, stood: Trial) -> Trial:
+        gone = "" if trial.trial_id == stood.trial_id else stood.trial_id
+        return replace(trial, instead_of=stood.instead_of or gone)
+
+    return in_place(
+        before,
+        now,
+        lambda trial: (trial.trial_id, trial.group),
+        lambda trial: (trial.group, trial.condition, trial.model_1, trial.model_2, trial.kind_2),
+        placed,
+    )

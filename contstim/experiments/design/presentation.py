@@ -39,6 +39,7 @@ def presentation(
     number is odd). Participants 1 and 2, 3 and 4, … of a group see the same sides mirrored, so that
     over both every sentence stands left once. The order is drawn for each participant. All depends
     on the trials' identifiers, the seed and the two numbers alone, not on the order of the table.
+    After a review a new trial has the turn and the side of the one that it stands for.
 
     Args:
         trials: a design's, of all groups.
@@ -49,7 +50,7 @@ def presentation(
     Raises:
         InputError: the group has no trials, or a number is below 1.
     """
-    seen = sorted((t for t in trials if t.group == group), key=lambda trial: trial.trial_id)
+    seen = sorted((t for t in trials if t.group == group), key=lambda trial: trial.turn)
     if not seen or participant < 1:
         raise InputError(
             f"There is no participant {participant} of group {group}: participants count from 1, "

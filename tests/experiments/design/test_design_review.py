@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import Design, build_design
-from contstim.experiments.design.presentation import presentation
 from contstim.experiments.design.verification import verify_review
 from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
@@ -212,22 +210,3 @@ def test_sentences_of_rejected_pairs_are_not_drawn_as_fillers() -> None:
     after = design([pair.trial_id], natural=given, review=review)
     words = {s.words for t in after.trials for s in (t.sentence_1, t.sentence_2)}
     assert pair.sentence_1.words not in words
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="Orders and sides are drawn over sorted identifiers, which a new one shifts.",
-)
-def test_what_stays_is_presented_as_before() -> None:
-    """Witness: position and side of each trial that stays, for every person of its group."""
-    random = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
-    after = design(seed=2, review=reviewed(BEFORE.trials, {random.trial_id}))
-    for group, participant in product((1, 2, 3), range(1, 7)):
-        shown = [
-            {
-                (each.trial.trial_id, each.position, each.left)
-                for each in presentation(trials, group=group, participant=participant, seed=0)
-            }
-            for trials in (BEFORE.trials, after.trials)
-        ]
-        assert len(shown[0] - shown[1]) == (group == random.group)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.experiments.responses.experiment import make_trials
 
 PAIRS = 3  # of each of two groups
 TRIALS = [trial for trial in make_trials(2, catch=1) if int(trial.trial_id[-1]) < PAIRS]
+TRIALS[0] = replace(TRIALS[0], instead_of="z")  # since a review
 
 Export = Callable[..., Path]
 Collect = Callable[[Path], FakeServer]

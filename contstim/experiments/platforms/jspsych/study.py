@@ -54,6 +54,7 @@ def build_study(
                 "sentence_1": trial.sentence_1.bare,
                 "sentence_2": trial.sentence_2.bare,
                 "stratum": _STRATA[trial.condition],
+                **({"instead_of": trial.instead_of} if trial.instead_of else {}),
             }
         )
     # Only what people see decides the identifier: a text may be edited during an experiment.

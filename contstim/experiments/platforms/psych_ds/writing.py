@@ -48,6 +48,7 @@ _PLAIN: dict[str, str] = {
     "sentence_1": "The sentence that the lower half of ratings prefers.",
     "sentence_2": "The sentence that the upper half of ratings prefers.",
     "source_id": "The pair or triplet that the trial was made of.",
+    "instead_of": "The trial whose turn and side it has, after a review of the stimuli.",
     "participant": "A pseudonym of the participant.",
     "sentence": "A sentence, to which the scores of a row belong.",
 }

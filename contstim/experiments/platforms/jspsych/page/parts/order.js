@@ -2,10 +2,10 @@
 
 // Order and sides follow from a participant's seed alone:
 // 1. numbers come from mulberry32, started with the seed (modulo 2^32);
-// 2. trials are sorted by trial_id; in each stratum (a condition of the design, numbered), sides
+// 2. trials are sorted by trial_id, or that of the one they stand for since a review; in each stratum (a condition of the design, numbered), sides
 //    alternate, starting with a side that is drawn, and are then shuffled, so that sentence_1
 //    stands left in half of the trials of each condition;
-// 3. all trials, again sorted by trial_id, are shuffled into the order of presentation.
+// 3. all trials, again so sorted, are shuffled into the order of presentation.
 
 contstim.randomNumbers = (seed) => {
   let state = seed >>> 0;
@@ -29,7 +29,8 @@ contstim.shuffled = (list, random) => {
 /** The trials as one participant sees them: each with `left` (1 or 2) and `position` (from 1). */
 contstim.presentation = (trials, seed) => {
   const random = contstim.randomNumbers(seed);
-  const sorted = [...trials].sort((one, two) => (one.trial_id < two.trial_id ? -1 : 1));
+  const turn = (trial) => trial.instead_of ?? trial.trial_id;
+  const sorted = [...trials].sort((one, two) => (turn(one) < turn(two) ? -1 : 1));
   const left = Object.create(null); // a trial_id may be any text, also __proto__
   for (const stratum of [...new Set(sorted.map((trial) => trial.stratum))].sort((a, b) => a - b)) {
     const members = sorted.filter((trial) => trial.stratum === stratum);
