@@ -114,10 +114,10 @@ class Record:
         Raises:
             InputError: a file cannot be read.
         """
-        folder, outputs = path.parent, list(map(Path, outputs))
+        folder, written = path.parent, [Path(each) for each in outputs]
         inside = [
             each / name
-            for each in outputs
+            for each in written
             if each.is_dir()
             for name in files_of(each)
             if name not in facts.get("to_edit", ())
@@ -125,7 +125,7 @@ class Record:
         return cls(
             path=path,
             inputs=dict(inputs),
-            outputs=checksums(outputs, folder, facts.get("to_edit", ())),
+            outputs=checksums(written, folder, facts.get("to_edit", ())),
             files=checksums(inside, folder),
             facts=dict(facts),
             **provenance(),

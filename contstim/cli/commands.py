@@ -94,7 +94,9 @@ class CommandGroup(TyperGroup):
         return step and Deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))
 
 
-def group(summary: str, targets: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> Any:
+def group(
+    summary: str, targets: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+) -> typer.Typer:
     """A group of commands; that word alone lists them.
 
     Args:

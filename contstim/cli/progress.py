@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from threading import Event, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from contstim.cli.output import remark, terminal, warn
 from contstim.reporter import Reporter
 from contstim.wording import duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from rich.progress import Progress, TaskID
+
+    from contstim.models.base import Scorer
+    from contstim.sentence import Sentence
 
 _SECONDS_PER_LINE = 60.0
 
@@ -123,7 +129,7 @@ class ProgressBars(Reporter):
                 transient=True,
             )
             self._bars.start()
-        texts = {"amount": work.amount, "note": work.note, "left": work.left}
+        texts: dict[str, Any] = {"amount": work.amount, "note": work.note, "left": work.left}
         if what not in self._tasks:
             self._tasks[what] = self._bars.add_task(what, total=work.total, **texts)
         self._bars.update(self._tasks[what], completed=work.done, total=work.total, **texts)
@@ -135,3 +141,29 @@ class ProgressBars(Reporter):
                     minutes = f"{(perf_counter() - work.started) / 60:,.0f} min"
                     texts = (what, work.amount, work.note, minutes, work.left)
                     print(", ".join(filter(None, texts)), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def scoring_progress(
+    n_sentences: int, *, quiet: bool, together: bool = False
+) -> Iterator[Callable[[Scorer, int], None]]:
+    """Progress of scoring outside steps; see `contstim.steps.execution.scoring_progress`."""
+    from contstim.steps.execution import scoring_progress as advance
+
+    with ProgressBars(quiet=quiet) as reporter:
+        yield advance(reporter, n_sentences, together=together)
+
+
+@contextmanager
+def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
+    """Progress of training outside steps."""
+    from contstim.steps.training import tell_training
+
+    with ProgressBars(quiet=quiet) as reporter:
+        yield lambda now, name="training": tell_training(reporter, name, now)
+
+
+def reading_progress(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
+    """Progress of reading outside steps."""
+    with ProgressBars(quiet=quiet) as reporter:
+        yield from reporter.reading("sentences", sentences)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from contstim.experiments.platforms.platform import Exporter
 from contstim.experiments.platforms.registry import platform_named
 from contstim.options import Reads, Writes
 from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.stimuli import read_trials
 
 if TYPE_CHECKING:
-    from contstim.experiments.platforms.platform import Exported, Exporter, Platform
+    from contstim.experiments.platforms.platform import Exported, Platform
     from contstim.reporter import Reporter
 
 

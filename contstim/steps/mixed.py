@@ -107,7 +107,7 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
     responses: Responses
     scores: TrialScores
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    options: MixedOptions = MixedOptions()
+    settings: MixedOptions = MixedOptions()
     scale: AnswerScale = None
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
@@ -121,12 +121,12 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
         from contstim.tables import write_table
         from contstim.wording import counted
 
-        settings, conditions = self.options.settings, self.options.conditions
+        settings, conditions = self.settings.settings, self.settings.conditions
         design = read_trials(self.trials)
         catch = (
             DEFAULT_RULE
-            if self.options.min_catch is None
-            else CatchRule(number=self.options.min_catch)
+            if self.settings.min_catch is None
+            else CatchRule(number=self.settings.min_catch)
         )
         # The same people as in `analyze`: those who finished and passed their catch trials.
         admission = admit(
@@ -137,7 +137,7 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
             ratings,
             settings,
             conditions=conditions,
-            together=self.options.together,
+            together=self.settings.together,
             progress=partial(reporter.progress, "fitting"),
         )
         for name, table in analysis.tables().items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
+from contstim.experiments.platforms.platform import Reader
 from contstim.experiments.platforms.registry import platform_named
 from contstim.experiments.responses import origin_of, write_responses
 from contstim.experiments.responses.alignment import keep_one
@@ -24,7 +25,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.experiments.platforms.platform import Platform, Reader
+    from contstim.experiments.platforms.platform import Platform
     from contstim.experiments.responses import Response
     from contstim.experiments.responses.alignment import Imported
     from contstim.reporter import Reporter
@@ -171,7 +172,7 @@ class SimulateResponses(
         participants = self.settings.in_all(len(people.groups))
         progress = partial(reporter.progress, "participants")
         responses = (
-            simulate_responses(people, participants, progress=progress)
+            simulate_responses(people, participants)
             if answer is None
             else answer(people, progress=progress)
         )

@@ -148,7 +148,9 @@ class FindSentences(Step[NaturalSentences], name="sentences"):
             # Behind the cheap rules: tagging takes longest
             rules.append(HasFiniteVerb(nltk_tagger()))
 
-        read = reporter.reading("sentences", read_sentences(self.text, prose=self.settings.prose))
+        read: Iterable[Sentence] = reporter.reading(
+            "sentences", read_sentences(self.text, prose=self.settings.prose)
+        )
         # A sentence is left out for the first rule that it breaks, so that reasons add up.
         left_out: Counter[str] = Counter()
         if not self.settings.every_line:

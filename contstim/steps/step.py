@@ -134,7 +134,7 @@ class Step(Generic[Value]):
     def __post_init__(self) -> None:
         """Check every field."""
         for group, own in _by_group(type(self)).items():
-            holder = getattr(self, group) if group else self
+            holder: Any = getattr(self, group) if group else self
             changed = {
                 each.name: value
                 for each in own
@@ -309,7 +309,7 @@ def perform(step: Step[Value], reporter: Reporter) -> tuple[Value, bool]:
 
 
 @cache
-def fields_of(kind: type[Any]) -> tuple[Field, ...]:
+def fields_of(kind: Any) -> tuple[Field, ...]:
     """The fields of a step or of a dataclass of settings that say something of themselves."""
     found: list[Field] = []
     hints = get_type_hints(kind, include_extras=True)

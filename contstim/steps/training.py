@@ -6,7 +6,7 @@ import warnings
 from functools import partial
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.corpus import read_sentences
 from contstim.models.training.settings import (
@@ -18,15 +18,18 @@ from contstim.models.training.settings import (
     TransformerSettings,
 )
 from contstim.options import Help, Writes
-from contstim.records import Record
+from contstim.records import Record, record_path
 from contstim.steps.fields import Prose, Text
 from contstim.steps.step import Outcome, Step, variant
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from contstim.models.ngram.estimate import Estimate
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
 
 Precision = Annotated[
     TrainingPrecision, Help("What the network computes in; auto: bfloat16 on a GPU that has it.")
@@ -66,7 +69,7 @@ class TrainNgram(Step["Estimate"], name="train ngram"):
         sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
         reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
         # What the training itself recorded, for those who call it from Python
-        record = Record.read(self.record_path())
+        record = Record.read(record_path(self.out))
         return Outcome(trained, {} if record is None else record.facts)
 
 
@@ -93,16 +96,7 @@ class TrainNetwork(
         read = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
         # Asked before the training, which leaves the same file when it is new
         already = (self.out / "training.json").is_file()
-        train = _recurrent if isinstance(self.network, RecurrentSettings) else _transformer
-        done = train()(
-            list(read),
-            self.out,
-            self.network,
-            self.training,
-            device=self.device,
-            precision=self.precision,
-            on_progress=partial(tell_training, reporter, "training"),
-        )
+        done = self._train(list(read), partial(tell_training, reporter, "training"))
         if already:
             reporter.say(f"{done.out} was trained before with this text and these settings.")
         family = self.network.kind if isinstance(self.network, RecurrentSettings) else "hf"
@@ -113,20 +107,22 @@ class TrainNetwork(
         )
         return Outcome(done, {"kind": self.network.kind})
 
+    def _train(
+        self, sentences: list[Sentence], on_progress: Callable[[Progress], None]
+    ) -> Training:
+        given: dict[str, Any] = {
+            "device": self.device,
+            "precision": self.precision,
+            "on_progress": on_progress,
+        }
+        # Imported here: transformers take seconds that a recurrent network need not wait
+        if isinstance(self.network, RecurrentSettings):
+            from contstim.models.training.recurrent import train_recurrent
 
-# Imported when they are needed: transformers take seconds that a recurrent network need not wait
+            return train_recurrent(sentences, self.out, self.network, self.training, **given)
+        from contstim.models.training.transformers import train_transformer
 
-
-def _recurrent():  # type: ignore[no-untyped-def]
-    from contstim.models.training.recurrent import train_recurrent
-
-    return train_recurrent
-
-
-def _transformer():  # type: ignore[no-untyped-def]
-    from contstim.models.training.transformers import train_transformer
-
-    return train_transformer
+        return train_transformer(sentences, self.out, self.network, self.training, **given)
 
 
 def tell_training(reporter: Reporter, name: str, now: Progress) -> None:

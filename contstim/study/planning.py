@@ -37,7 +37,7 @@ from contstim.study.places import SCORES, StudyFiles
 from contstim.study.sections import ResponsesSection
 from contstim.study.stages import stages_of
 from contstim.study.status import stage_states
-from contstim.study.times import Time, measured_speeds, stage_time, words_under_cap
+from contstim.study.times import ScoringSpeed, Time, measured_speeds, stage_time, words_under_cap
 from contstim.tables import columns_of, frame_of
 from contstim.wording import counted
 
@@ -149,7 +149,8 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         stages = stages_of(study)
         numbers, supply = numbers_of(study), _supply(study)
         undone = [row.stage for row in states if row.state != "done"]
-        speeds, cautions = {}, []
+        speeds: dict[str, ScoringSpeed] = {}
+        cautions: list[str] = []
         if measure and {"scores", "trial-scores"} & {*undone}:
             speeds, cautions = measured_speeds(study, reporter)
         plans = []

@@ -91,7 +91,7 @@ def _some_sentences(study: Study) -> list[Sentence]:
         return list(read_stimuli(files.natural))[:_SENTENCES]
     section = files.section("sentences", SentencesSection) or SentencesSection()
     words = int(section.words) if section.words.isdecimal() else None
-    return list(generate(_SENTENCES, words=words))
+    return list(generate(_SENTENCES, words=words, seed=0))
 
 
 def _speed(study: Study, specification: str, sentences: list[Sentence]) -> ScoringSpeed:
