@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from threading import Event, Thread
 from time import perf_counter
@@ -30,7 +30,7 @@ class _Work:
     """A piece of work: how far it is, and how far it was when this process began with it."""
 
     done_before: float
-    started: float = field(default_factory=perf_counter)
+    started: float
     done: float = 0.0
     total: float | None = None
     note: str = ""
@@ -50,7 +50,11 @@ class _Work:
 
     @property
     def amount(self) -> str:
-        return f"{self.done:,.0f}" + (f" of {self.total:,.0f}" if self.total is not None else "")
+        if not self.total:
+            return f"{self.done:,.0f}"
+        return f"{self.done:,.0f} of {self.total:,.0f} ({self.done / self.total:.0%})".replace(
+            "%", " %"
+        )
 
 
 class ProgressBars(Reporter):
@@ -105,7 +109,7 @@ class ProgressBars(Reporter):
         """Move the bar of a piece of work; see `Reporter.progress`."""
         if self.quiet:
             return
-        work = self._works.setdefault(what, _Work(done))
+        work = self._works.setdefault(what, _Work(done, perf_counter()))
         work.done, work.total, work.note = done, total, note
         if self._draws:
             self._draw(what, work)

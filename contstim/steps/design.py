@@ -390,6 +390,6 @@ def _warn_of_other_numbers(
         reporter.warn(
             f"the reviewed trials are of {before[0]} groups with {n_random} random and {n_catch} "
             f"catch trials each, these of {now[0]} with {now[1]} and {now[2]}. "
-            f"To leave the design as it was: --groups {before[0]} --random-per-group {n_random} "
-            f"--catch-per-group {n_catch}."
+            f"To leave the design as it was: `groups` {before[0]}, `random_per_group` {n_random}, "
+            f"`catch_per_group` {n_catch}."
         )

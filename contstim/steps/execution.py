@@ -72,15 +72,15 @@ class WorkerSettings:
             gpus, address = self.gpus_per_worker, self.ray_address
             return RayExecutor(self.workers, gpus_per_worker=gpus, address=address)
         if self.gpus_per_worker is not None or self.ray_address is not None:
-            raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
+            raise InputError("`gpus_per_worker` and `ray_address` are for the `executor` ray.")
         if self.executor == "processes":
             return ProcessExecutor(self.workers)
         if self.executor == "interleaved":
             return InterleavedExecutor(self.workers)
         if self.workers not in (None, 1):
-            raise InputError("--executor local has one worker; use another for more.")
+            raise InputError("The `executor` local has one worker; use another for more.")
         if self.task_timeout is not None:
-            raise InputError("--task-timeout is for other executors than local.")
+            raise InputError("`task_timeout` is for another `executor` than local.")
         return LocalExecutor()
 
 
@@ -113,7 +113,7 @@ class ScoringExecution(WorkerSettings):
             return False
         self.new_executor()
         if self.models_in_memory != 1:
-            raise InputError("--models-in-memory is for --executor processes and ray.")
+            raise InputError("`models_in_memory` is for the `executor` processes or ray.")
         return True
 
     @contextmanager

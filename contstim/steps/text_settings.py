@@ -79,14 +79,14 @@ class VocabularySettings:
         if self.every_word:
             # Whatever else was given would change nothing
             if self.word_choice != VocabularySettings(every_word=True).word_choice:
-                raise InputError("--every-word leaves no word out: give it without other choices.")
+                raise InputError("`every_word` leaves no word out: give it without other choices.")
             return None
         band = (-float("inf"), float("inf"))
         if self.zipf is not None:
             ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", self.zipf)
             if ends is None:
                 raise InputError(
-                    f"--zipf is {self.zipf!r}; expected the lowest and the highest, such as 3.5-7."
+                    f"`zipf` is {self.zipf!r}; expected the lowest and the highest, such as 3.5-7."
                 )
             band = (float(ends[1]), float(ends[2]))
         lists = {
@@ -134,7 +134,7 @@ class SentenceSettings:
         length = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", self.words)
         if length is None:
             raise InputError(
-                f"--words is {self.words!r}; expected a number or two, such as 8 or 7-9."
+                f"`words` is {self.words!r}; expected a number or two, such as 8 or 7-9."
             )
         return int(length[1]), int(length[2]) if length[2] else None
 

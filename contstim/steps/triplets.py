@@ -154,8 +154,9 @@ class SearchTriplets(
 
     def further_reads(self) -> list[Path]:
         """Files of words, and natural sentences assigned before."""
-        begin_with = [] if self.begin_with is None else [self.begin_with]
-        return [*self.settings.files, *begin_with]
+        # What the step itself wrote before is not what it is made of
+        begin_with = {self.begin_with} - {self.allotment, None}
+        return [*self.settings.files, *filter(None, begin_with)]
 
     def specifications(self) -> tuple[str, ...]:
         """The models, and those that judge sentences."""
