@@ -24,6 +24,7 @@ from time import perf_counter
 import numpy as np
 
 from contstim.optimization.selection.natural import select_natural
+from contstim.optimization.selection.question import NaturalQuestion
 from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -80,16 +81,16 @@ def compare(title: str, table: ScoreTable, per_pair: int) -> None:
     n_sentences, n_models = table.log_probs.shape
     print(f"{title}: {n_sentences:,} sentences × {n_models} models, {per_pair} per model pair")
     started = perf_counter()
-    certificate = select_natural(table, per_pair=per_pair).certificate
+    certificate = select_natural(table, NaturalQuestion(per_pair=per_pair)).certificate
     exact_seconds = perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
-    print(f"  objective {certificate.objective:.10f} ({certificate.objective_numerator:,} / 2N)")
+    print(f"  objective {certificate.objective:.10f} ({certificate.strata[0][2]:,} / 2N)")
     print(f"  bound     {certificate.bound:.10f} ({certificate.status})")
     print(f"  {exact_seconds:.2f} s with verification, peak memory so far {peak:.2f} GiB")
     started = perf_counter()
     total = greedy(table, per_pair)
     greedy_seconds = perf_counter() - started
-    worse = total / certificate.objective_numerator
+    worse = total / certificate.strata[0][2]
     print(f"  greedy    {total / (2 * n_sentences):.10f}, {worse:.4f} times the optimum")
     print(
         f"  greedy {greedy_seconds:.2f} s; exact/greedy time {exact_seconds / greedy_seconds:.2f}"
@@ -109,7 +110,7 @@ def with_texts(table: ScoreTable, words: Sequence[int]) -> ScoreTable:
 
 def after_a_review(table: ScoreTable, per_pair: int) -> None:
     named = with_texts(table, [8])
-    before = select_natural(named, per_pair=per_pair)
+    before = select_natural(named, NaturalQuestion(per_pair=per_pair))
     items = undecided(before.pairs, "benchmark")
     review = Review(
         tuple(
@@ -118,7 +119,9 @@ def after_a_review(table: ScoreTable, per_pair: int) -> None:
         )
     )
     started = perf_counter()
-    certificate = select_natural(named, per_pair=per_pair, review=review).certificate
+    certificate = select_natural(
+        named, NaturalQuestion(per_pair=per_pair), review=review
+    ).certificate
     seconds = perf_counter() - started
     dearer = certificate.objective / before.certificate.objective
     print(
@@ -136,16 +139,17 @@ def of_one_length(table: ScoreTable, per_pair: int) -> None:
     named = replace(
         with_texts(table, lengths.tolist()), log_probs=table.log_probs + longer[:, None]
     )
-    plain = select_natural(named, per_pair=per_pair)
+    plain = select_natural(named, NaturalQuestion(per_pair=per_pair))
     unequal = sum(
         len(p.sentence_1) != len(p.sentence_2)
         for p in plain.pairs
         if p.sentence_1 is not None and p.sentence_2 is not None
     )
     started = perf_counter()
-    certificate = select_natural(named, per_pair=per_pair, same_length=True).certificate
-    seconds = perf_counter() - started
-    shares = [sum(n for w, _, _, n in certificate.length_counts if w == each) for each in lengths]
+    same = select_natural(named, NaturalQuestion(per_pair=per_pair, same_length=True))
+    certificate, seconds = same.certificate, perf_counter() - started
+    words = [len(pair.sentence_1) for pair in same.pairs if pair.sentence_1 is not None]
+    shares = [words.count(each) for each in lengths]
     print(
         f"  one length {certificate.objective:.10f}, bound {certificate.bound:.10f}, pairs of "
         f"7, 8, 9 words {shares}; {seconds:.2f} s (without: {plain.certificate.seconds:.2f} s, and "

@@ -24,7 +24,8 @@ from contstim.experiments.reproduce.published.stimuli import (
     read_natural_sentences,
     read_triplets,
 )
-from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair
+from contstim.optimization.selection.question import TripletQuestion
+from contstim.optimization.selection.triplet_rules import by_model_pair
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet

@@ -62,10 +62,9 @@ if TYPE_CHECKING:
     from contstim.optimization.search.symmetric import synthesize_pair
     from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
     from contstim.optimization.selection.natural import select_natural
-    from contstim.optimization.selection.natural_verification import verify_natural
-    from contstim.optimization.selection.triplet_question import TripletQuestion
-    from contstim.optimization.selection.triplet_verification import verify_triplets
+    from contstim.optimization.selection.question import NaturalQuestion, TripletQuestion
     from contstim.optimization.selection.triplets import select_triplets
+    from contstim.optimization.selection.verification import verify_natural, verify_triplets
     from contstim.reporting.review import review_page
     from contstim.reviews import read_reviews
     from contstim.scale import Scale
@@ -128,10 +127,11 @@ _HOMES = {
     "synthesize_pair": "contstim.optimization.search.symmetric",
     "RECIPES": "contstim.optimization.search.recipes",
     "select_natural": "contstim.optimization.selection.natural",
-    "verify_natural": "contstim.optimization.selection.natural_verification",
+    "verify_natural": "contstim.optimization.selection.verification",
     "select_triplets": "contstim.optimization.selection.triplets",
-    "TripletQuestion": "contstim.optimization.selection.triplet_question",
-    "verify_triplets": "contstim.optimization.selection.triplet_verification",
+    "NaturalQuestion": "contstim.optimization.selection.question",
+    "TripletQuestion": "contstim.optimization.selection.question",
+    "verify_triplets": "contstim.optimization.selection.verification",
     "fetch_published": "contstim.experiments.reproduce.published.fetch",
     "Pair": "contstim.stimuli",
     "Triplet": "contstim.stimuli",
@@ -218,6 +218,7 @@ __all__ = [
     "MakeVocabulary",
     "MixedSettings",
     "ModelError",
+    "NaturalQuestion",
     "Pair",
     "ProgressBars",
     "RecurrentSettings",

@@ -12,11 +12,13 @@ the field; a field without a default must be given, and one without a note is no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
+from contstim.errors import InputError
 from contstim.scale import Scale
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
@@ -51,12 +53,17 @@ class Help:
             return schema
         from pydantic_core.core_schema import no_info_after_validator_function
 
-        return no_info_after_validator_function(self._in_range, schema)
+        return no_info_after_validator_function(self.in_range, schema)
 
-    def _in_range(self, value: Any) -> Any:
-        if value is not None and self.at_least is not None and value < self.at_least:
+    def in_range(self, value: Any) -> Any:
+        """The value.
+
+        Raises:
+            ValueError: it is out of range.
+        """
+        if value is not None and self.at_least is not None and not value >= self.at_least:
             raise ValueError(f"must be {self.at_least:g} or more, not {value!r}.")
-        if value is not None and self.at_most is not None and value > self.at_most:
+        if value is not None and self.at_most is not None and not value <= self.at_most:
             raise ValueError(f"must be {self.at_most:g} at most, not {value!r}.")
         return value
 
@@ -120,3 +127,18 @@ AnswerScale = Annotated[
         "confidence, 1 to 6, or choice, 1 and 2."
     ),
 ]
+
+
+def check_ranges(settings: DataclassInstance) -> None:
+    """Refuse numbers that the `Help` of their field does not allow.
+
+    Raises:
+        InputError: names the field and what it may be.
+    """
+    for name, hint in get_type_hints(type(settings), include_extras=True).items():
+        for note in get_args(hint)[1:]:
+            if isinstance(note, Help):
+                try:
+                    note.in_range(getattr(settings, name))
+                except ValueError as error:
+                    raise InputError(f"{name} {error}") from None

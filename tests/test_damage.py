@@ -47,8 +47,7 @@ from contstim.experiments.reproduce.published.pickles import load_plain
 from contstim.experiments.responses import read_responses
 from contstim.frequencies import read_frequencies
 from contstim.models.training.cola import read_annotations
-from contstim.optimization.selection.certificate import Certificate
-from contstim.optimization.selection.natural import select_natural
+from contstim.optimization.selection.certificate import NaturalCertificate
 from contstim.reviews import read_reviews
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -65,7 +64,7 @@ from contstim.store import Store, TripletStore
 from contstim.tables import read_table, write_table
 from contstim.vocabulary import Vocabulary, read_repeatable
 from tests.damages import DAMAGES, json_lines
-from tests.optimization.selection.tables import random_table
+from tests.optimization.selection.tables import choose, random_table
 
 TRIALS = [
     Trial(
@@ -254,7 +253,7 @@ def _value(cell: str) -> object:
 def _certificate() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.json"
-        select_natural(random_table(), per_pair=1).certificate.save(path)
+        choose(random_table(), per_pair=1).certificate.save(path)
         return path.read_bytes()
 
 
@@ -503,7 +502,7 @@ READERS = {
         harmless={"numbers for all texts": "an identifier may be a number"},
     ),
     "paradigms": Reader("p.toml", "toml", PARADIGMS.encode(), read_paradigms),
-    "a certificate": Reader("c.json", "json", _certificate, Certificate.load),
+    "a certificate": Reader("c.json", "json", _certificate, NaturalCertificate.load),
     "options for Gorilla": Reader(
         "o.toml",
         "toml",

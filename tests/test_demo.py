@@ -11,8 +11,8 @@ from contstim.demo.run import Demo, Scale, run_demo
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
 from contstim.models.ngram.estimate import DiscountWarning
-from contstim.optimization.selection.certificate import Certificate, NaturalSelection
-from contstim.optimization.selection.natural_verification import verify_natural
+from contstim.optimization.selection.certificate import NaturalCertificate, NaturalSelection
+from contstim.optimization.selection.verification import verify_natural
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_triplets
 
@@ -53,10 +53,10 @@ def test_pairs_of_all_models_pass_the_independent_verifier(found: Demo, out: Pat
     scores = ScoreTable.read(out / "scores.csv")
     assert scores.models == NAMES
     selection = NaturalSelection(
-        read_pairs(out / "pairs.csv"), Certificate.load(out / "pairs.csv.certificate.json")
+        read_pairs(out / "pairs.csv"), NaturalCertificate.load(out / "pairs.csv.certificate.json")
     )
     assert len(found.pairs) == len(selection.pairs) == 15
-    verify_natural(scores, selection, per_pair=1)
+    verify_natural(scores, selection)
     record = json.loads((out / "scores.csv.meta.json").read_text())
     assert {facts["unit"] for facts in record["models"].values()} == {"nats"}
     page = (out / "report.html").read_text(encoding="utf-8")

@@ -32,6 +32,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "LanguageModel",
         "MixedSettings",
         "ModelError",
+        "NaturalQuestion",
         "Pair",
         "ProgressBars",
         "RecurrentSettings",

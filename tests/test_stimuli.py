@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.optimization.selection.natural import select_natural
 from contstim.sentence import Sentence
 from contstim.stimuli import (
     Condition,
@@ -23,12 +22,12 @@ from contstim.stimuli import (
     write_triplets,
 )
 from contstim.tables import columns_of, write_table
-from tests.optimization.selection.tables import random_table
+from tests.optimization.selection.tables import choose, random_table
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_pairs_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
-    pairs = select_natural(random_table(), per_pair=4).pairs
+    pairs = choose(random_table(), per_pair=4).pairs
     write_pairs(tmp_path / f"pairs{suffix}", pairs)
     assert read_pairs(tmp_path / f"pairs{suffix}") == pairs
 
@@ -44,7 +43,7 @@ def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
 
 def test_malformed_pairs_are_named(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
-    write_pairs(path, select_natural(random_table(), per_pair=1).pairs)
+    write_pairs(path, choose(random_table(), per_pair=1).pairs)
     header, first, *rest = path.read_text().splitlines()
     path.write_text("\n".join([header.replace("row_2", "line_2"), first, *rest]))
     with pytest.raises(InputError, match="not a table of pairs: it lacks row_2"):
@@ -57,7 +56,7 @@ def test_malformed_pairs_are_named(tmp_path: Path) -> None:
 
 def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path) -> None:
     table = replace(random_table(), sentences=None)
-    pairs = select_natural(table, per_pair=1).pairs
+    pairs = choose(table, per_pair=1).pairs
     path = tmp_path / "pairs.csv"
     write_pairs(path, pairs)
     assert pairs[0].sentence_1 is None
@@ -68,7 +67,7 @@ def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path
 
 
 def test_selections_become_tables_of_pandas() -> None:
-    selection = select_natural(random_table(), per_pair=2)
+    selection = choose(random_table(), per_pair=2)
     frame = selection.to_frame()
     assert frame.columns.tolist() == [field.name for field in fields(selection.pairs[0])]
     assert frame["sentence_2"].tolist() == [str(pair.sentence_2) for pair in selection.pairs]
@@ -221,7 +220,7 @@ def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
     write_triplets(tmp_path / "t.csv", [TRIPLET, TRIPLET])
     with pytest.raises(InputError, match="the triplet_id 't-1' in rows 0 and 1"):
         read_triplets(tmp_path / "t.csv")
-    pair = select_natural(random_table(), per_pair=1).pairs[0]
+    pair = choose(random_table(), per_pair=1).pairs[0]
     write_pairs(tmp_path / "p.csv", [pair, pair])
     with pytest.raises(InputError, match=r"the trial_id '.*' in rows 0 and 1"):
         read_pairs(tmp_path / "p.csv")

@@ -22,6 +22,7 @@ from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.natural import select_natural
+from contstim.optimization.selection.question import NaturalQuestion
 from contstim.records import record_path, write_record
 from contstim.reporting.stimuli_page import stimuli_report
 from contstim.stimuli import read_triplets, write_pairs, write_triplets
@@ -172,7 +173,7 @@ def run_demo(
         to_score = list(filter_sentences(natural, [InVocabulary(vocabulary)]))
         scores = score_sentences([*models.values()], to_score, store=store)
     scores.write(out / "scores.csv")
-    selection = select_natural(scores, per_pair=scale.per_pair)
+    selection = select_natural(scores, NaturalQuestion(per_pair=scale.per_pair))
     write_pairs(out / "pairs.csv", selection.pairs)
     certificate = out / "pairs.csv.certificate.json"
     selection.certificate.save(certificate)

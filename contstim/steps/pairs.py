@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.options import Help, Reads, Writes
+from contstim.optimization.selection.question import NaturalQuestion, NaturalRules
+from contstim.options import Reads, Writes
 from contstim.reviews import ItemKind
 from contstim.steps.fields import Earlier, Reviews
 from contstim.steps.step import Outcome, Step
+from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.optimization.selection.certificate import (
-        Certificate,
+        NaturalCertificate,
         NaturalSelection,
         SelectionCertificate,
     )
@@ -25,51 +27,52 @@ if TYPE_CHECKING:
 
 _SHOWN = 10  # pairs of models of which the command says how many sentences they may use
 
-PairCounts = Annotated[
+GivenCounts = Annotated[
     Path | None,
-    Help("A table model_1, model_2, per_pair, for model pairs that need another number."),
+    Reads("A table model_1, model_2, per_pair, for model pairs that need another number."),
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairSettings:
+class PairSettings(NaturalRules):
     """Options of selecting natural sentence pairs."""
 
-    per_pair: Annotated[int, Help("Sentence pairs for each pair of models.")] = 10
-    no_repeats: Annotated[
-        bool, Help("Leave out sentences in which a word repeats.", flag="--no-repeats")
-    ] = False
     repeatable: Annotated[
         Path | None,
-        Help(
+        Reads(
             "With --no-repeats: words that may repeat, one a line, or a vocabulary file with "
             "a list [repeatable]; by default English articles and prepositions."
         ),
     ] = None
-    counts: PairCounts = None
+    counts: GivenCounts = None
     exclude: Annotated[
         tuple[Path, ...],
-        Help(
+        Reads(
             "Leave out these sentences: a text, or a table of stimuli such as the pairs of an "
             "earlier study; repeatable."
         ),
     ] = ()
-    same_length: Annotated[
-        bool,
-        Help(
-            "Give both sentences of a pair the same number of words, with ranks among "
-            "sentences of that length; each length gets its share of every model pair's pairs.",
-            flag="--same-length",
-        ),
-    ] = False
-    agreeing: Annotated[
-        bool,
-        Help(
-            "Allow pairs of which both models prefer the same sentence, as in the 2023 study: a "
-            "sentence need not rank below the median of the model that rejects it.",
-            flag="--agreeing",
-        ),
-    ] = False
+
+    def question(self) -> NaturalQuestion:
+        """The same with files read.
+
+        Raises:
+            InputError: a file cannot be read, or names exceptions of a rule that is not asked for.
+        """
+        from contstim.counts import read_pair_counts
+
+        if self.repeatable is not None and not self.no_repeats:
+            raise InputError("`repeatable` names the exceptions of `no_repeats`: give both.")
+        counts = {} if self.counts is None else read_pair_counts(self.counts)
+        exempt = self.repeatable
+        return NaturalQuestion(
+            per_pair=self.per_pair,
+            no_repeats=self.no_repeats,
+            same_length=self.same_length,
+            agreeing=self.agreeing,
+            counts=tuple((*pair, count) for pair, count in counts.items()),
+            repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
+        )
 
 
 class SelectPairs(Step["NaturalSelection"], name="select natural"):
@@ -94,7 +97,6 @@ class SelectPairs(Step["NaturalSelection"], name="select natural"):
 
     def work(self, reporter: Reporter) -> Outcome[NaturalSelection]:
         """Select the pairs, and write them with a certificate."""
-        from contstim.counts import read_pair_counts
         from contstim.models.contamination import (
             contamination_facts,
             contamination_warnings,
@@ -105,15 +107,9 @@ class SelectPairs(Step["NaturalSelection"], name="select natural"):
         from contstim.steps.earlier import EarlierStimuli, in_place
         from contstim.stimuli import Condition, Pair, read_stimuli, write_pairs
         from contstim.tables import listed
-        from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
         settings = self.settings
-        if settings.repeatable is not None and not settings.no_repeats:
-            raise InputError("`repeatable` names the exceptions of `no_repeats`: give both.")
-        # None turns the rule off; an empty set would exempt no word.
-        exempt = REPEATABLE_ENGLISH if settings.no_repeats else None
-        if settings.repeatable is not None:
-            exempt = read_repeatable(settings.repeatable)
+        question = settings.question()
         table = ScoreTable.read(self.scores)
         stood = EarlierStimuli.read(self.review, self.earlier)
 
@@ -128,12 +124,8 @@ class SelectPairs(Step["NaturalSelection"], name="select natural"):
 
         selection = select_natural(
             table,
-            per_pair=settings.per_pair,
-            repeatable=exempt,
-            counts=None if settings.counts is None else read_pair_counts(settings.counts),
+            question,
             excluded=[sentence for path in settings.exclude for sentence in read_stimuli(path)],
-            same_length=settings.same_length,
-            agreeing=settings.agreeing,
             review=stood.review(holds),
         )
         certificate = selection.certificate
@@ -183,16 +175,19 @@ class SelectPairs(Step["NaturalSelection"], name="select natural"):
         return Outcome(selection, facts)
 
 
-def _remark_admissible(certificate: Certificate, reporter: Reporter) -> None:
+def _remark_admissible(certificate: NaturalCertificate, reporter: Reporter) -> None:
     """Say how many sentences pairs of models may use: of many pairs, those that have fewest."""
     admissible = {(reject, accept): n for reject, accept, n in certificate.admissible}
-    pairs = [(a, b, admissible[a, b], admissible[b, a]) for a, b, _ in certificate.counts]
+    pairs = [
+        (a, b, admissible[a, b], admissible[b, a]) for a, b in combinations(certificate.models, 2)
+    ]
     fewest = sorted(pairs, key=lambda pair: min(pair[2:]))[:_SHOWN]
     texts = (
         f"{a} against {b} {first:,}, {b} against {a} {second:,}" for a, b, first, second in fewest
     )
     which = f"; the {_SHOWN} scarcest pairs of models" if len(fewest) < len(pairs) else ""
-    below = "" if certificate.agreeing else "below the median of the model that rejects them and "
+    agreeing = certificate.question.agreeing
+    below = "" if agreeing else "below the median of the model that rejects them and "
     reporter.say(
         f"  Of {counted(certificate.n_sentences, 'sentence')} so many are admissible ({below}at or "
         f"above the median of the model that accepts them{which}): {'; '.join(texts)}."

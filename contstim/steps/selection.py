@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.options import Help, Reads, Writes
+from contstim.optimization.selection.question import TripletQuestion, TripletRules
+from contstim.options import Reads, Writes
 from contstim.steps.constraints import Uncapped, uncapped_words
 from contstim.steps.fields import Earlier, Reviews
-from contstim.steps.pairs import PairCounts, remark_stayed
+from contstim.steps.pairs import GivenCounts, remark_stayed
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import Condition
 from contstim.wording import counted
@@ -24,40 +25,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectionSettings:
+class SelectionSettings(TripletRules):
     """Options of selecting triplets."""
 
-    per_pair: Annotated[int, Help("Triplets for each pair of models.")] = 10
-    counts: PairCounts = None
-    objective: Annotated[
-        Literal["controversiality", "worst-rank"],
-        Help("Greatest sum of Eq. 4, or least sum of worst ranks."),
-    ] = "controversiality"
-    quantiles: Annotated[
-        int,
-        Help(
-            "Spread natural sentences evenly over this many quantiles of either model's "
-            "probability; 0: no matter which."
-        ),
-    ] = 10
-    natural_once: Annotated[
-        bool, Help("No natural sentence serves two model pairs.", flag="--natural-once")
-    ] = False
-    word_cap: Annotated[int | None, Help("How often one word may stand in the whole set.")] = None
+    counts: GivenCounts = None
     uncapped: Uncapped = None
-    token_balance: Annotated[
-        float | None,
-        Help(
-            "By how many tokens, on average, the sentences that a model rejects may be longer "
-            "or shorter than those it accepts; needs --tokens."
-        ),
+    tokens: Annotated[
+        Path | None, Reads("With --token-balance: what `score --per-word` wrote.")
     ] = None
-    tokens: Annotated[Path | None, Help("With --token-balance: what `score --per-word` wrote.")] = (
-        None
-    )
-    seconds: Annotated[
-        float, Help("How long a search may take; the rest is in the bound.", at_least=0.0)
-    ] = 60.0
+
+    def question(self, earlier: Sequence[Path]) -> TripletQuestion:
+        """The same with files read, and quantiles as certificates beside earlier tables have them.
+
+        Raises:
+            InputError: a file cannot be read, or one of two settings that need each other lacks.
+        """
+        from contstim.counts import read_pair_counts
+
+        if (self.token_balance is None) != (self.tokens is None):
+            raise InputError("`tokens` are the numbers that `token_balance` is about: give both.")
+        needed = {} if self.counts is None else read_pair_counts(self.counts)
+        return TripletQuestion(
+            **{each.name: getattr(self, each.name) for each in fields(TripletRules)},
+            uncapped=uncapped_words(self.uncapped, self.word_cap),
+            counts=tuple((*pair, number) for pair, number in needed.items()),
+            edges=_edges(earlier, self),
+        )
 
 
 class SelectTriplets(Step["TripletSelection"], name="select triplets"):
@@ -88,28 +81,14 @@ class SelectTriplets(Step["TripletSelection"], name="select triplets"):
 
     def work(self, reporter: Reporter) -> Outcome[TripletSelection]:
         """Select the triplets, and write them with a certificate."""
-        from contstim.counts import read_pair_counts, read_token_counts
-        from contstim.optimization.selection.triplet_question import TripletQuestion
+        from contstim.counts import read_token_counts
         from contstim.optimization.selection.triplets import select_triplets
         from contstim.reviews import ItemKind
         from contstim.steps.earlier import EarlierStimuli, in_place
         from contstim.stimuli import Triplet, read_triplets, write_triplets
 
         settings = self.settings
-        tokens, counts = settings.tokens, settings.counts
-        if (settings.token_balance is None) != (tokens is None):
-            raise InputError("`tokens` are the numbers that `token_balance` is about: give both.")
-        question = TripletQuestion(
-            per_pair=settings.per_pair,
-            objective=settings.objective,
-            quantiles=settings.quantiles or None,
-            natural_once=settings.natural_once,
-            word_cap=settings.word_cap,
-            uncapped=uncapped_words(settings.uncapped, settings.word_cap),
-            token_balance=settings.token_balance,
-            counts={} if counts is None else read_pair_counts(counts),
-            edges=_edges(self.earlier, settings),
-        )
+        question = settings.question(self.earlier)
         candidates = read_triplets(self.triplets)
         # Left out here and not refused: searches that found nothing belong to any study
         distinct = [triplet for triplet in candidates if triplet.distinct]
@@ -132,8 +111,7 @@ class SelectTriplets(Step["TripletSelection"], name="select triplets"):
         selection = select_triplets(
             distinct,
             question,
-            tokens=None if tokens is None else read_token_counts(tokens),
-            seconds=settings.seconds,
+            tokens=None if settings.tokens is None else read_token_counts(settings.tokens),
             review=stood.review(holds),
         )
         certificate = selection.certificate
@@ -156,16 +134,16 @@ class SelectTriplets(Step["TripletSelection"], name="select triplets"):
 
 def _edges(
     earlier: Sequence[Path], settings: SelectionSettings
-) -> dict[tuple[str, str, str], tuple[float, ...]]:
+) -> tuple[tuple[str, str, str, tuple[float, ...]], ...]:
     """The edges of quantile groups as they were, in certificates beside earlier tables."""
     from contstim.documents import read_json_object
     from contstim.optimization.selection.certificate import TripletCertificate
 
-    edges: dict[tuple[str, str, str], tuple[float, ...]] = {}
+    edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
     for path in earlier:
         beside = Path(f"{path}.certificate.json")
-        if beside.is_file() and "objective_name" in read_json_object(beside):
+        if beside.is_file() and "price_bound" in read_json_object(beside):
             certificate = TripletCertificate.load(beside)
-            if certificate.quantiles == (settings.quantiles or None):
-                edges |= {(one, two, model): each for one, two, model, each in certificate.edges}
+            if certificate.question.quantiles == settings.quantiles:
+                edges += certificate.edges
     return edges

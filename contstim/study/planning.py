@@ -23,7 +23,8 @@ from contstim.experiments.analysis.inference import (
 )
 from contstim.experiments.design.discoveries import crossed_instead
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
-from contstim.optimization.selection.demand import Stratum
+from contstim.optimization.selection.question import NaturalQuestion
+from contstim.optimization.selection.strata import strata
 from contstim.reporter import SILENT
 from contstim.scores import ScoreTable
 from contstim.steps.analysis import AnalysisSettings
@@ -247,8 +248,9 @@ def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
     if not {*names} <= {*scores.models}:
         return ()
     log_probs = np.stack([scores.column(name) for name in names], axis=1)
-    whole = Stratum(0, np.arange(len(log_probs)), log_probs, {}, agreeing=pairs.agreeing)
-    numbers = whole.admissible(np.ones(len(log_probs), dtype=np.bool_))
+    table = ScoreTable(None, tuple(names), log_probs)
+    (whole,) = strata(table, NaturalQuestion(agreeing=pairs.agreeing))
+    numbers = whole.admissible()
     sources = permutations(names, 2)
     return tuple((*pair, n) for pair, n in zip(sources, numbers.tolist(), strict=True))
 

@@ -15,14 +15,13 @@ import numpy as np
 import pytest
 
 from contstim.cli import main
-from contstim.optimization.selection.natural import select_natural
 from contstim.reviews import Decision, Stimulus, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import read_pairs, read_trials, read_triplets, write_pairs, write_triplets
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
-from tests.optimization.selection.tables import random_table
+from tests.optimization.selection.tables import choose, random_table
 
 DESIGN = "design --pairs pairs.csv --triplets triplets.csv --sentences natural.txt --groups 4"
 SMALL = "--random-per-group 2 --catch-per-group 1"
@@ -107,7 +106,7 @@ def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
     (folder / "n.csv").write_text("model_1,model_2,per_pair\nmodel-0,model-1,4\n")
     counted = first.replace("first", "third").split()
     succeed(folder, *counted, "--counts", "n.csv")
-    expected = select_natural(random_table(), per_pair=2, counts={("model-0", "model-1"): 4})
+    expected = choose(random_table(), per_pair=2, counts=(("model-0", "model-1", 4),))
     assert read_pairs(folder / "third.csv") == expected.pairs
 
 
@@ -236,14 +235,14 @@ BAD = {
         ("select triplets --triplets text.csv --out x.csv", "is not a table of triplets: it lacks"),
         (f"{SELECT} --per-pair 3", "cannot be spread evenly over 10 deciles"),
         (f"{SELECT} --per-pair 10", r"decile 2 of p\(n\|ngram\) for ngram-rnn \(1\)"),
-        (f"{SELECT} --per-pair 0 --quantiles 0", "ask for 1 or more"),
+        (f"{SELECT} --per-pair 0 --quantiles 0", "No model pair needs any"),
         (f"{SELECT} --per-pair 5 --quantiles 0", r"triplets for ngram-rnn \(1\)"),
         (f"{SELECT} --per-pair 4 --quantiles 0 --word-cap 1", "word 'made'"),
         (f"{SELECT} --per-pair 4 --quantiles 0 --token-balance 1", "give both"),
         (f"{SELECT} --uncapped natural.txt", "give both"),
         (f"{SELECT} --counts many.csv", "'many' under per_pair is not a whole number"),
         (f"{SELECT} --counts none.csv --per-pair 2 --quantiles 0", "ngram, elmo"),
-        (f"{SELECT} --quantiles -2", "1 or more quantile groups, not -2"),
+        (f"{SELECT} --quantiles -2", "quantiles must be 0 or more, not -2"),
         (
             f"{SELECT} --per-pair 2 --quantiles 0 --token-balance 1 --tokens few-tokens.csv",
             "which is not given",

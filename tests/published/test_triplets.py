@@ -11,9 +11,13 @@ import pandas as pd
 import pytest
 
 from contstim.experiments.reproduce.published.stimuli import read_triplets
-from contstim.optimization.selection.quantiles import quantile_edges, quantile_groups
-from contstim.optimization.selection.triplet_objective import worst_ranks
-from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair
+from contstim.optimization.selection.question import TripletQuestion
+from contstim.optimization.selection.triplet_rules import (
+    by_model_pair,
+    quantile_edges,
+    quantile_groups,
+    worst_ranks,
+)
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.reviews import Decision, Review, undecided
 from contstim.stimuli import Triplet

@@ -14,7 +14,8 @@ from contstim.models.base import require_language_model
 from contstim.models.specifications import NamedSpecification
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.selection.demand import Demand, usable_rows
+from contstim.optimization.selection.question import NaturalQuestion
+from contstim.optimization.selection.strata import strata
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 
@@ -39,8 +40,8 @@ def select_command(folder: Path, table: ScoreTable) -> str:
         folder: that the comparison writes into.
         table: the scores.
     """
-    (stratum,) = Demand(table.models, 1, {}).strata(table, same_length=False)
-    least = int(stratum.admissible(usable_rows(table, None, frozenset())).min())
+    (stratum,) = strata(table, NaturalQuestion())
+    least = int(stratum.admissible().min())
     # A sentence that some models reject and the others accept is shared by as many (reject, accept)
     # as these numbers multiplied, M²/4 at most
     surely = least // (len(table.models) ** 2 // 4)

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.optimization.selection.solver import (
-    ASSIGNMENT,
-    SOLVER,
-    assign,
-    solver_version,
-    transportation,
-)
+from contstim.optimization.selection.flow import SOLVER, solver_version, transportation
+from contstim.optimization.selection.programs import ASSIGNMENT, assign
 from contstim.wording import counted
 
 if TYPE_CHECKING:

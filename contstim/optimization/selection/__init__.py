@@ -1,13 +1,11 @@
 """Choose a set of natural pairs or triplets, exactly, with a certificate.
 
-natural                natural pairs (2023, Eqs. 5-6); demand: how many each pair of models needs
-triplets               triplets; triplet_question: what the set must be;
-                       triplet_objective: what it is worth
-reviewed               what a review says of what stood before
-quantiles              deciles and other quantile groups
-solver                 the one place that calls solvers; programs: linear programs with a bound
-duals                  prices that prove a natural selection optimal
-certificate            what a selection hands over
-natural_verification   checks of finished selections: every constraint, and the bound
-triplet_verification   of what was chosen
+question       how many stimuli, of what worth, under which rules
+natural        natural pairs (2023, Eqs. 5-6); strata: sentences ranked among each other
+triplets       triplets; triplet_rules: what the set must keep, and what it is worth
+reviewed       what a review says of what stood before
+flow           min-cost flow, and prices that prove a natural selection optimal
+programs       programs in whole numbers with a bound, and groups of items
+certificate    what a selection hands over
+verification   checks of finished selections: every rule, and the bound
 """

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations, permutations
 from math import floor
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.errors import InfeasibleError, InputError
-from contstim.optimization.selection.certificate import Certificate, NaturalSelection
-from contstim.optimization.selection.demand import Demand, usable_rows
-from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
-from contstim.optimization.selection.natural_verification import verify_natural
+from contstim.errors import InfeasibleError
+from contstim.optimization.selection.certificate import NaturalCertificate, NaturalSelection
+from contstim.optimization.selection.flow import (
+    NEVER,
+    SOLVER,
+    dual_prices,
+    solver_version,
+    transportation,
+)
 from contstim.optimization.selection.programs import LinearRule, best_choice
+from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.reviewed import reviewed_pairs, unfree_words
-from contstim.optimization.selection.solver import SOLVER, solver_version, transportation
-from contstim.stimuli import Pair, content_id
+from contstim.optimization.selection.strata import rank_sum, strata
+from contstim.optimization.selection.verification import verify_natural
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from contstim.arrays import BoolArray, IntArray
-    from contstim.optimization.selection.demand import StandingPair, Stratum
-    from contstim.reviews import Review, ReviewedItem
+    from contstim.optimization.selection.strata import Stratum
+    from contstim.reviews import Review
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
+    from contstim.stimuli import Pair
 
 _SECONDS = 60.0  # to find which reviewed pairs stay where not all can
 _ROUNDING = 1e-6  # of the solver's whole numbers
@@ -44,16 +50,12 @@ TIE_RULE = (
 
 def select_natural(
     table: ScoreTable,
+    question: NaturalQuestion | None = None,
     *,
-    per_pair: int,
-    repeatable: frozenset[str] | None = None,
-    counts: Mapping[tuple[str, str], int] | None = None,
     excluded: Collection[Sentence] = (),
-    same_length: bool = False,
-    agreeing: bool = False,
     review: Review | None = None,
 ) -> NaturalSelection:
-    """Choose the most controversial natural pairs, `per_pair` for every model pair.
+    """Choose the most controversial natural pairs for every model pair.
 
     Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m1) < 0.5 <= r(s1|m2)
     and r(s2|m2) < 0.5 <= r(s2|m1) and no sentence is used twice; r is the fractional rank among all
@@ -61,15 +63,12 @@ def select_natural(
     inside a model pair does not change that sum; they are matched so that the summed difference in
     length (characters, without end marks) is smallest.
 
-    This is a transportation problem: every ordered pair (reject, accept) is a source that needs
-    `per_pair` sentences, every sentence serves once. With D the total demand, a source never needs
-    more than its D cheapest admissible sentences: were it served by another, the remaining D - 1
-    units would leave one of these free, and no dearer. So a min-cost flow over few sentences is
-    exact for all, and the certificate proves it over all of them.
-
-    With the same length asked for, each number of words is such a problem of its own: ranks are
-    among the sentences of that length, and so many pairs of every model pair are made of them as is
-    their share of the table.
+    This is a transportation problem: every ordered pair (reject, accept) is a source that needs so
+    many sentences, every sentence serves once. With D the total demand, a source never needs more
+    than its D cheapest admissible sentences: were it served by another, the remaining D - 1 units
+    would leave one of these free, and no dearer. So a min-cost flow over few sentences is exact for
+    all, and the certificate proves it over all of them. With the same length asked for, each number
+    of words is such a problem of its own.
 
     After a review, all pairs that were not rejected stay as they are, as far as the question still
     allows them: they share no sentence. The rest is the best choice among the sentences left. Where
@@ -77,82 +76,57 @@ def select_natural(
 
     Args:
         table: scores of all sentences; without texts, lengths are unknown and row numbers decide.
-        per_pair: pairs for each unordered model pair, at least 1.
-        repeatable: where given, sentences in which any other word repeats (compared in lower case)
-            are not chosen, though they keep their ranks.
-        counts: model pairs, in the order of the table's columns, that need another number than
-            `per_pair`; 0 leaves one out.
+            Of sentences that look alike to people, whatever their end marks, only the first row
+            can be chosen.
+        question: what to choose; by default ten pairs for each model pair.
         excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
-        same_length: whether both sentences of a pair have the same number of words.
-        agreeing: whether r(s1|m1) and r(s2|m2) may be 0.5 or more, as in the 2023 study: both
-            models may then prefer the same sentence.
         review: of an earlier selection; both sentences of a rejected pair are chosen no more, and
             keep their ranks. Where fewer pairs are asked for than stood, the best of them stay.
 
-    Sentences that look alike to people, whatever their end marks, count once: only the first row
-    can be chosen.
-
     Raises:
-        InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
-            a rule about words or sentences or a review without texts, or a review of something
-            else.
+        InputError: fewer than two models, counts for a pair that is not there, a rule about words
+            or sentences or a review without texts, or a review of something else.
         InfeasibleError: too few sentences; names the model pairs that fail, and how many pairs can
             be had.
         VerificationError: the result failed its check (`verify_natural`).
     """
     started = perf_counter()
-    question = Demand(table.models, per_pair, counts or {}, agreeing)
-    banned = frozenset(sentence.words for sentence in excluded)
-    _check_texts(table, repeatable, banned, review)
-    usable = usable_rows(table, repeatable, banned)
+    question = question or NaturalQuestion()
     reviewed = {} if review is None else reviewed_pairs(review, table)
-    rejected = frozenset() if review is None else review.rejected
-    # Neither what stays, here or in other trials, nor what was rejected can be chosen anew.
+    rejected = frozenset[str]() if review is None else review.rejected
 
-    def answer(question: Demand, *, shared: bool = True, fewest: bool = False) -> list[_Part]:
+    def answer(question: NaturalQuestion, *, shared: bool, fewest: bool = False) -> list[_Part]:
         taken = frozenset() if review is None else unfree_words(review, shared=shared)
-        best = _part_of_fewest_changes if fewest else _best_part
+        solve = _fewest_changes if fewest else _best
         return [
-            best(table, question.models, stratum, usable, reviewed, rejected, taken)
-            for stratum in question.strata(table, same_length=same_length)
+            solve(stratum, stratum.standing(reviewed, rejected), taken)
+            for stratum in strata(table, question, excluded)
         ]
 
     parts = answer(question, shared=False)
     shared = review is not None and _lacks(parts)
     if shared:
-        parts = answer(question)
+        parts = answer(question, shared=True)
     if shared and _lacks(parts):
-        parts = answer(question, fewest=True)
+        parts = answer(question, shared=True, fewest=True)
     if _lacks(parts):
-        raise _infeasible(question, parts, answer)
+        raise _infeasible(question, parts, lambda fewer: _lacks(answer(fewer, shared=True)))
     # Pairs stand in the order of the models, then of rows, whatever their stratum.
-    order = {model_pair: number for number, model_pair in enumerate(question.of_pair)}
+    order = {models: number for number, models in enumerate(combinations(table.models, 2))}
     pairs = sorted(
-        (pair for part in parts for pair in _pairs(table, part)),
+        (pair for part in parts for pair in part.pairs),
         key=lambda pair: (order[pair.model_1, pair.model_2], pair.row_1),
     )
     certificate = replace(
-        _certify(question, parts, usable, same_length=same_length),
-        repeatable=None if repeatable is None else tuple(sorted(repeatable)),
-        excluded=len(banned),
+        _certify(table, question, parts),
+        excluded=len({sentence.words for sentence in excluded}),
         reviewed=len(reviewed),
         rejected=len(rejected & reviewed.keys()),
         shared=shared,
     )
     selection = NaturalSelection(tuple(pairs), certificate)
-    verify_natural(
-        table,
-        selection,
-        per_pair=per_pair,
-        repeatable=repeatable,
-        counts=counts,
-        excluded=excluded,
-        same_length=same_length,
-        agreeing=agreeing,
-        review=review,
-    )
-    certificate = replace(selection.certificate, seconds=perf_counter() - started)
-    return replace(selection, certificate=certificate)
+    verify_natural(table, selection, excluded=excluded, review=review)
+    return replace(selection, certificate=replace(certificate, seconds=perf_counter() - started))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,170 +136,129 @@ class _Part:
     Attributes:
         stratum: which sentences, and how many pairs of them.
         standing: reviewed pairs that stay.
-        demand: (n_sources,) sentences that each source needs beside those that stay.
-        admissible: (n_sources,) sentences that it may use, as far as they were looked at.
-        shortfall: (n_sources,) sentences that it lacks; the rest is of use where it lacks none.
-        chosen: the places of the sentences of each source, in turn.
-        prices: (n_sources,).
-        objective: doubled ranks of all pairs, those that stay among them.
-        bound: what the prices prove of it.
+        free: (n,) sentences that may be chosen beside them.
+        needs: (n_sources,) sentences that each source needs beside those that stay.
+        reachable: (n_sources,) sentences that it may use, as far as they were looked at.
+        shortfall: (n_sources,) sentences that it lacks.
+        lacked: (n_sources,) sentences that it lacks where all that may do stay.
         kept_bound: no more reviewed pairs can stay.
-        lacked: (n_sources,) sentences that each source lacks where all that may do stay.
+        chosen: the indices of the sentences of each source, in turn; where one lacks any, none.
+        prices: (n_sources,), likewise.
     """
 
     stratum: Stratum
-    standing: list[StandingPair]
-    demand: IntArray
-    admissible: IntArray
+    standing: list[Pair]
+    free: BoolArray
+    needs: IntArray
+    reachable: IntArray
     shortfall: IntArray
-    chosen: list[IntArray]
-    prices: IntArray
-    objective: int
-    bound: int
-    kept_bound: int
     lacked: IntArray
+    kept_bound: int
+    chosen: Sequence[IntArray] = ()
+    prices: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs that stay, by their names, and the new ones, matched."""
+        table, rows = self.stratum.table, self.stratum.rows
+        of_source = dict(zip(permutations(table.models, 2), self.chosen, strict=True))
+        new = []
+        for models in combinations(table.models, 2):
+            # Sentence 1 is rejected by model 1, so it is of the source (model 1, model 2).
+            sides = (rows[of_source[source]].tolist() for source in (models, models[::-1]))
+            matches = match_by_length(table.sentences, *sides)
+            new += [self.stratum.pair(models, rows) for rows in matches]
+        return [*self.standing, *new]
+
+    @property
+    def objective(self) -> int:
+        """Doubled ranks of all pairs."""
+        return sum(map(self.stratum.cost, self.pairs))
+
+    @property
+    def bound(self) -> int:
+        """Doubled ranks that no other pairs fall below, as prices prove."""
+        return self.stratum.bound(self.prices, self.needs, self.free, self.standing)
 
 
-def _part_of_fewest_changes(
-    table: ScoreTable,
-    models: tuple[str, ...],
-    stratum: Stratum,
-    usable: BoolArray,
-    reviewed: Mapping[str, ReviewedItem],
-    rejected: frozenset[str],
-    taken: frozenset[tuple[str, ...]],
+def _best(stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ...]]) -> _Part:
+    """Pairs of a stratum that stay, and the best choice of the rest.
+
+    Args:
+        stratum: what to choose from.
+        standing: pairs that stay.
+        taken: words of sentences that may not be chosen.
+    """
+    # Neither what stays nor what looks like it is free
+    sides = (s for pair in standing for s in (pair.sentence_1, pair.sentence_2))
+    free = stratum.without(taken | {s.words for s in sides if s is not None})
+    needs = stratum.needs(standing)
+    # One sentence more than the total demand: so each source's cheapest idle one is among them.
+    arcs = _cheapest_arcs(stratum, free, int(needs.sum()) + 1)
+    plan = transportation(needs, *arcs)
+    part = _Part(
+        stratum,
+        standing,
+        free,
+        needs,
+        reachable=np.bincount(arcs.source, minlength=len(needs)),
+        shortfall=plan.shortfall,
+        lacked=plan.shortfall,
+        kept_bound=len(standing),
+    )
+    if plan.shortfall.any():
+        return part
+    # Arcs are sorted by source, and `plan.chosen` ascends: the indices of each source, in turn.
+    chosen = np.split(arcs.sentence[plan.chosen], np.cumsum(needs)[:-1])
+    return replace(part, chosen=chosen, prices=_prices(stratum, arcs, plan.chosen, needs))
+
+
+def _fewest_changes(
+    stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ...]]
 ) -> _Part:
     """The same where not all reviewed pairs can stay: as many as can, by a whole-number program."""
-    given = (table, models, stratum, usable, reviewed, rejected, taken)
-    every = _best_part(*given)
-    if not every.shortfall.any() or not every.standing:
+    every = _best(stratum, standing, taken)
+    if not every.shortfall.any() or not standing:
         return every
-    free = usable[stratum.rows]
-    free &= ~np.array([s.words in taken for s in _sentences_of(table, stratum)])
-    counts = {frozenset(models): count for models, count in stratum.counts.items()}
-    sources = [frozenset(source) for source in permutations(models, 2)]
-    needs = [counts[source] for source in sources]
-    arcs = _cheapest_arcs(stratum, free, sum(needs) + 1)
+    needs = stratum.needs(())
+    arcs = _cheapest_arcs(stratum, stratum.without(taken), int(needs.sum()) + 1)
     # Candidates are the reviewed pairs, then the arcs
-    n = len(every.standing)
-    uses: dict[int, list[int]] = defaultdict(list)  # place → candidates
-    for k, pair in enumerate(every.standing):
-        for place in (pair.place_1, pair.place_2):
-            uses[place].append(k)
-    for k, place in enumerate(arcs.row.tolist(), start=n):
-        uses[place].append(k)
-    rules = [LinearRule(f"place {p}", who, [1] * len(who), 0, 1) for p, who in uses.items()]
-    for number, (source, need) in enumerate(zip(sources, needs, strict=True)):
-        stay = [k for k, p in enumerate(every.standing) if {p.model_1, p.model_2} == source]
+    n = len(standing)
+    uses: dict[int, list[int]] = defaultdict(list)  # row → candidates
+    for k, pair in enumerate(standing):
+        for row in (pair.row_1, pair.row_2):
+            uses[row].append(k)
+    for k, row in enumerate(stratum.rows[arcs.sentence].tolist(), start=n):
+        uses[row].append(k)
+    rules = [LinearRule(f"row {row}", who, [1] * len(who), 0, 1) for row, who in uses.items()]
+    for number, models in enumerate(permutations(stratum.table.models, 2)):
+        stay = [k for k, p in enumerate(standing) if {p.model_1, p.model_2} == {*models}]
         members = [*stay, *(n + np.flatnonzero(arcs.source == number)).tolist()]
+        need = int(needs[number])
         rules.append(LinearRule(f"source {number}", members, [1] * len(members), need, need))
-    costs = np.repeat([-1.0, 0.0], [n, len(arcs.row)])
-    choice = best_choice(costs, rules, seconds=_SECONDS)
+    choice = best_choice(np.repeat([-1.0, 0.0], [n, len(arcs.source)]), rules, seconds=_SECONDS)
     if choice.chosen is None:
         return every
-    kept = [pair for pair, stays in zip(every.standing, choice.chosen[:n], strict=True) if stays]
-    part = _best_part(*given, standing=kept)
+    kept = [pair for pair, stays in zip(standing, choice.chosen[:n], strict=True) if stays]
+    part = _best(stratum, kept, taken)
     return replace(part, kept_bound=floor(_ROUNDING - choice.bound), lacked=every.shortfall)
 
 
-def _sentences_of(table: ScoreTable, stratum: Stratum) -> list[Sentence]:
-    return [] if table.sentences is None else [table.sentences[r] for r in stratum.rows.tolist()]
+class _Arcs(NamedTuple):
+    """Arcs from sources to the sentences that they may use, (n_arcs,) each, sorted by source."""
+
+    source: IntArray  # number of (reject, accept) among the models' permutations
+    sentence: IntArray  # its index in the stratum
+    cost: IntArray  # its doubled rank under the reject model
 
 
-def _best_part(
-    table: ScoreTable,
-    models: tuple[str, ...],
-    stratum: Stratum,
-    usable: BoolArray,
-    reviewed: Mapping[str, ReviewedItem],
-    rejected: frozenset[str],
-    taken: frozenset[tuple[str, ...]],
-    *,
-    standing: list[StandingPair] | None = None,
-) -> _Part:
-    """Pairs of a stratum that stay, by default all that can, and the best choice of the rest."""
-    if standing is None:
-        standing = stratum.best_standing(table, usable, reviewed, rejected)
-    free = usable[stratum.rows]
-    if reviewed and table.sentences is not None:
-        # Sentences that stay and those that look like them, and those of rejected items
-        taken |= {s.words for pair in standing for s in reviewed[pair.item_id].sentences}
-        free &= ~np.array([s.words in taken for s in _sentences_of(table, stratum)])
-    # Sources are the ordered pairs (reject, accept) in the order of `permutations`.
-    stay = Counter(frozenset((pair.model_1, pair.model_2)) for pair in standing)
-    counts = {frozenset(models): count for models, count in stratum.counts.items()}
-    sources = [frozenset(source) for source in permutations(models, 2)]
-    demand = np.array([counts[source] - stay[source] for source in sources])
-    # One sentence more than the total demand: so each source's cheapest idle one is among them.
-    arcs = _cheapest_arcs(stratum, free, int(demand.sum()) + 1)
-    plan = transportation(demand, arcs.source, arcs.row, arcs.cost)
-    admissible = np.bincount(arcs.source, minlength=len(demand))
-    if plan.shortfall.any():
-        none: list[IntArray] = []
-        lacks = plan.shortfall
-        return _Part(stratum, standing, demand, admissible, lacks, none, demand, 0, 0, 0, lacks)
-    prices = _prices(stratum, arcs, plan.chosen, demand)
-    fixed = sum(pair.cost for pair in standing)
-    # What the sources pay less what the sentences earn: the dual objective (duals.py).
-    earned = sentence_prices(stratum.doubled, prices, stratum.below)[free].sum()
-    paid = int(demand @ prices) - int(earned)
-    return _Part(
-        stratum,
-        standing,
-        demand,
-        admissible,
-        plan.shortfall,
-        # Arcs are sorted by source, and `chosen` ascends: the places of each source, in turn.
-        np.split(arcs.row[plan.chosen], np.cumsum(demand)[:-1]),
-        prices,
-        fixed + int(arcs.cost[plan.chosen].sum()),
-        fixed + paid,
-        len(standing),
-        plan.shortfall,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Arcs:
-    """Arcs from sources to the sentences that they may use, with costs; sorted by source."""
-
-    source: IntArray  # (n_arcs,) place of (reject, accept) among the models' permutations
-    row: IntArray  # (n_arcs,) place in the stratum
-    cost: IntArray  # (n_arcs,) doubled rank under the reject model
-
-
-def _check_texts(
-    table: ScoreTable,
-    repeatable: frozenset[str] | None,
-    banned: frozenset[tuple[str, ...]],
-    review: Review | None,
-) -> None:
-    if table.sentences is not None:
-        return
-    if banned:
-        raise InputError(
-            "Sentences can only be left out of a table that has their texts, and this one has "
-            "scores only: add the column 'sentence' or leave the rule out."
-        )
-    if repeatable is not None:
-        raise InputError(
-            "The word-repetition rule needs the sentences' texts, and this table has scores only: "
-            "add the column 'sentence' or leave the rule out."
-        )
-    if review is not None:
-        raise InputError(
-            "A review names pairs by their sentences, and this table has scores only: add the "
-            "column 'sentence'."
-        )
-
-
-def _cheapest_arcs(stratum: Stratum, usable: BoolArray, count: int) -> _Arcs:
-    """The `count` cheapest admissible sentences of each source, or all there are."""
+def _cheapest_arcs(stratum: Stratum, free: BoolArray, count: int) -> _Arcs:
+    """Arcs of each source to its `count` cheapest admissible sentences, or to all there are."""
     doubled = stratum.doubled
-    # Usable rows by rank, one order for each reject model.
+    # Free sentences by rank, one order for each reject model.
     orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
-    orders = [order[usable[order]] for order in orders]
-    rows, costs = [], []  # of each source
+    orders = [order[free[order]] for order in orders]
+    indices, costs = [], []  # of each source
     for reject, accept in permutations(range(len(doubled)), 2):
         order = orders[reject]
         admissible = stratum.admits(doubled[reject], doubled[accept])
@@ -337,125 +270,27 @@ def _cheapest_arcs(stratum: Stratum, usable: BoolArray, count: int) -> _Arcs:
             if len(cheapest) == count or seen >= len(order):
                 break
             seen *= 2
-        rows.append(cheapest)
+        indices.append(cheapest)
         costs.append(doubled[reject, cheapest])
-    source = np.repeat(np.arange(len(rows)), list(map(len, rows)))
-    return _Arcs(source, np.concatenate(rows), np.concatenate(costs))
+    source = np.repeat(np.arange(len(indices)), list(map(len, indices)))
+    return _Arcs(source, np.concatenate(indices), np.concatenate(costs))
 
 
-def _prices(stratum: Stratum, arcs: _Arcs, chosen: IntArray, demand: IntArray) -> IntArray:
-    """Dual prices of the plan over all sentences, (n_sources,); 0 where nothing is demanded."""
-    n_sources = len(demand)
-    n_models, n_sentences = stratum.doubled.shape
+def _prices(stratum: Stratum, arcs: _Arcs, chosen: IntArray, needs: IntArray) -> IntArray:
+    """Dual prices of a plan over all sentences, (n_sources,); 0 where nothing is needed."""
     # Costs of every chosen sentence to every source, (n_sources, n_chosen), and of each source's
     # cheapest sentence that is not chosen, (n_sources,): one more than was needed has been looked
     # at, so that there is one, or none at all.
+    n_models, n_sentences = stratum.doubled.shape
     reject, accept = np.array(list(permutations(range(n_models), 2))).T
-    ranks = stratum.doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
+    ranks = stratum.doubled[:, arcs.sentence[chosen]]  # (n_models, n_chosen)
     costs = np.where(stratum.admits(ranks[reject], ranks[accept]), ranks[reject], NEVER)
-    taken = np.zeros(n_sentences, dtype=np.bool_)
-    taken[arcs.row[chosen]] = True
-    free = ~taken[arcs.row]
     # No rearrangement saves as much as this: it stands for "no sentence is idle".
-    idle = np.full(n_sources, (n_sources + 1) * 2 * n_sentences + 1)
-    np.minimum.at(idle, arcs.source[free], arcs.cost[free])
-    idle[demand == 0] = 0
-    return dual_prices(costs, arcs.source[chosen], idle)
-
-
-def _certify(
-    question: Demand, parts: Sequence[_Part], usable: BoolArray, *, same_length: bool
-) -> Certificate:
-    candidates = 0
-    for part in parts:
-        # (n_models, n_sentences): ranks from the median on
-        accepted = part.stratum.doubled >= len(part.stratum.rows)
-        disputed = accepted.any(axis=0) & ~accepted.all(axis=0)
-        candidates += int((disputed & usable[part.stratum.rows]).sum())
-    sources = list(permutations(question.models, 2))
-    prices = [
-        (part.stratum.words, *source, price)
-        for part in parts
-        for source, price in zip(sources, part.prices.tolist(), strict=True)
-    ]
-    lacked = np.sum([part.lacked for part in parts], axis=0).tolist()
-    admissible = np.sum([part.stratum.admissible(usable) for part in parts], axis=0)
-    return Certificate(
-        objective=_mean_rank_sum(parts, [part.objective for part in parts]),
-        bound=_mean_rank_sum(parts, [part.bound for part in parts]),
-        status="optimal",  # verified, like all the rest, before anybody sees it
-        solver=SOLVER,
-        version=solver_version(),
-        tie_rule=TIE_RULE,
-        candidates=candidates,
-        seconds=0.0,
-        objective_numerator=sum(part.objective for part in parts),
-        bound_numerator=sum(part.bound for part in parts),
-        per_pair=question.per_pair,
-        counts=question.counted,
-        models=question.models,
-        n_sentences=len(usable),
-        repeatable=None,
-        excluded=0,
-        prices=() if same_length else tuple(price[1:] for price in prices),
-        lengths=tuple(
-            (part.stratum.words, len(part.stratum.rows), part.objective, part.bound)
-            for part in parts
-            if same_length
-        ),
-        length_counts=tuple(
-            (part.stratum.words, *pair, count)
-            for part in parts
-            if same_length
-            for pair, count in part.stratum.counts.items()
-        ),
-        length_prices=tuple(prices) if same_length else (),
-        agreeing=question.agreeing,
-        admissible=tuple(
-            (*source, n) for source, n in zip(sources, admissible.tolist(), strict=True)
-        ),
-        kept=sum(len(part.standing) for part in parts),
-        kept_bound=sum(part.kept_bound for part in parts),
-        against=tuple(
-            (f"sentences for {reject} against {accept}", n)
-            for (reject, accept), n in zip(sources, lacked, strict=True)
-            if n
-        ),
-    )
-
-
-def _mean_rank_sum(parts: Iterable[_Part], numerators: Iterable[int]) -> float:
-    """Doubled ranks as fractional ones, summed without rounding: each stratum has its own scale."""
-    return float(
-        sum(Fraction(n, 2 * len(p.stratum.rows)) for p, n in zip(parts, numerators, strict=True))
-    )
-
-
-def _pairs(table: ScoreTable, part: _Part) -> Iterator[Pair]:
-    """The pairs of a stratum: those that stay, by their names, and the new ones, matched."""
-    stratum = part.stratum
-    for stays in part.standing:
-        models, places = (stays.model_1, stays.model_2), [stays.place_1, stays.place_2]
-        yield replace(_pair(table, stratum, models, places), trial_id=stays.item_id)
-    of_source = dict(zip(permutations(table.models, 2), part.chosen, strict=True))
-    for models in combinations(table.models, 2):
-        # Sentence 1 is rejected by model 1, so it is of the source (model 1, model 2).
-        rows = (stratum.rows[of_source[source]].tolist() for source in (models, models[::-1]))
-        for matched in match_by_length(table.sentences, *rows):
-            yield _pair(table, stratum, models, np.searchsorted(stratum.rows, matched).tolist())
-
-
-def _pair(table: ScoreTable, stratum: Stratum, models: tuple[str, str], places: list[int]) -> Pair:
-    row_1, row_2 = stratum.rows[places].tolist()
-    first, second = (
-        None if table.sentences is None else table.sentences[row] for row in (row_1, row_2)
-    )
-    # Rows × models, so that raveled they are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2).
-    columns = [table.models.index(model) for model in models]
-    ranks = stratum.doubled[np.ix_(columns, places)].T / (2 * len(stratum.rows))
-    content = (row_1, row_2) if table.sentences is None else (first, second)
-    trial_id = content_id("pair", *models, *content)
-    return Pair(trial_id, *models, first, second, row_1, row_2, *ranks.ravel().tolist())
+    cheapest = np.full(len(needs), (len(needs) + 1) * 2 * n_sentences + 1)
+    idle = ~np.isin(arcs.sentence, arcs.sentence[chosen])
+    np.minimum.at(cheapest, arcs.source[idle], arcs.cost[idle])
+    cheapest[needs == 0] = 0
+    return dual_prices(costs, arcs.source[chosen], cheapest)
 
 
 def match_by_length(
@@ -474,23 +309,64 @@ def match_by_length(
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
 
+def _certify(
+    table: ScoreTable, question: NaturalQuestion, parts: Sequence[_Part]
+) -> NaturalCertificate:
+    sources = list(permutations(table.models, 2))
+    candidates = 0
+    for stratum in (part.stratum for part in parts):
+        # (n_models, n_sentences): ranks from the median on
+        accepted = stratum.doubled >= len(stratum.rows)
+        candidates += int((accepted.any(axis=0) & ~accepted.all(axis=0) & stratum.usable).sum())
+    totals = tuple(
+        (part.stratum.words, len(part.stratum.rows), part.objective, part.bound) for part in parts
+    )
+    admissible = np.sum([part.stratum.admissible() for part in parts], axis=0).tolist()
+    lacked = np.sum([part.lacked for part in parts], axis=0).tolist()
+    return NaturalCertificate(
+        objective=rank_sum((n, objective) for _, n, objective, _ in totals),
+        bound=rank_sum((n, bound) for _, n, _, bound in totals),
+        status="optimal",  # verified, like all the rest, before anybody sees it
+        solver=SOLVER,
+        version=solver_version(),
+        tie_rule=TIE_RULE,
+        candidates=candidates,
+        kept=sum(len(part.standing) for part in parts),
+        kept_bound=sum(part.kept_bound for part in parts),
+        against=tuple(
+            (f"sentences for {reject} against {accept}", n)
+            for (reject, accept), n in zip(sources, lacked, strict=True)
+            if n
+        ),
+        question=question,
+        models=table.models,
+        n_sentences=len(table.log_probs),
+        excluded=0,
+        strata=totals,
+        prices=tuple(
+            (part.stratum.words, *source, price)
+            for part in parts
+            for source, price in zip(sources, part.prices.tolist(), strict=True)
+        ),
+        admissible=tuple((*source, n) for source, n in zip(sources, admissible, strict=True)),
+    )
+
+
 def _lacks(parts: Iterable[_Part]) -> bool:
     """True if there are too few sentences."""
     return any(part.shortfall.any() for part in parts)
 
 
 def _infeasible(
-    question: Demand, parts: Sequence[_Part], answer: Callable[[Demand], list[_Part]]
+    question: NaturalQuestion, parts: Sequence[_Part], lacks: Callable[[NaturalQuestion], bool]
 ) -> InfeasibleError:
-    sources = list(permutations(question.models, 2))
+    sources = list(permutations(parts[0].stratum.table.models, 2))
     # Too few admissible sentences explain a lack by themselves; else other sources need the same.
-    reasons, lacking, needed, stay = [], 0, 0, 0
+    reasons = []
     for part in parts:
         of_length = f" of {part.stratum.words} words" if part.stratum.words else ""
-        lacking, needed = lacking + int(part.shortfall.sum()), needed + int(part.demand.sum())
-        stay += len(part.standing)
-        for (reject, accept), needs, has, lacks in zip(
-            sources, part.demand, part.admissible, part.shortfall, strict=True
+        for (reject, accept), needs, has, short in zip(
+            sources, part.needs, part.reachable, part.shortfall, strict=True
         ):
             if has < needs:
                 below = "" if question.agreeing else f"below 0.5 under {reject} and "
@@ -498,25 +374,29 @@ def _infeasible(
                     f"{reject} against {accept} needs {needs} sentences{of_length}, only {has} "
                     f"usable ones rank {below}at least 0.5 under {accept}"
                 )
-            elif lacks:
+            elif short:
                 reasons.append(
-                    f"{reject} against {accept} lacks {lacks} of {needs} sentences{of_length}, "
+                    f"{reject} against {accept} lacks {short} of {needs} sentences{of_length}, "
                     "because others need the same ones"
                 )
+    lacking = sum(int(part.shortfall.sum()) for part in parts)
+    needed = sum(int(part.needs.sum()) for part in parts)
+    stay = sum(len(part.standing) for part in parts)
     beside = f" beside the {counted(stay, 'reviewed pair')} that stay" if stay else ""
     # The largest number that can be had: a bisection, since fewer pairs need fewer sentences
-    most, none = 0, max(question.of_pair.values())
+    most, none = 0, max(question.per_pair, *(count for *_, count in question.counts), 0)
     while none - most > 1:
         half = (most + none) // 2
-        counts = {pair: min(count, half) for pair, count in question.of_pair.items()}
-        if _lacks(answer(replace(question, per_pair=half, counts=counts))):
+        counts = tuple((a, b, min(count, half)) for a, b, count in question.counts)
+        fewer = replace(question, per_pair=min(question.per_pair, half), counts=counts)
+        if lacks(fewer):
             none = half
         else:
             most = half
     had = f"{counted(most, 'pair')} for every model pair can be had"
     if not most:
         had = "Not even one pair for every model pair can be had"
-    agree = "" if question.agreeing else ", allow pairs that both models order alike (--agreeing)"
+    agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
     return InfeasibleError(
         f"There is no set of {question.per_pair} pairs for every model pair{beside}; the best one "
         f"lacks {lacking} of {needed} sentences. {had}. By reject against accept model: "

@@ -20,7 +20,7 @@ from contstim.reviews import ItemKind, Review
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.reviews import ReviewedItem
@@ -35,12 +35,7 @@ def rejected_words(review: Review) -> frozenset[tuple[str, ...]]:
 
     A rejected trial rejects its triplet, and so the sentences of all trials of that triplet.
     """
-    return frozenset(
-        sentence.words
-        for item in review.decisions
-        if review.rejects(item)
-        for sentence in item.sentences
-    )
+    return _words(item for item in review.decisions if review.rejects(item))
 
 
 def unfree_words(review: Review, *, shared: bool) -> frozenset[tuple[str, ...]]:
@@ -53,13 +48,14 @@ def unfree_words(review: Review, *, shared: bool) -> frozenset[tuple[str, ...]]:
         review: what was decided.
         shared: whether sentences of other trials may be shown all the same.
     """
-    others = [] if shared else review.of_kind(ItemKind.TRIAL).values()
-    return rejected_words(review) | frozenset(
-        sentence.words
-        for item in others
-        if item.condition != Condition.NATURAL_CONTROVERSIAL
-        for sentence in item.sentences
+    trials = () if shared else review.of_kind(ItemKind.TRIAL).values()
+    return rejected_words(review) | _words(
+        trial for trial in trials if trial.condition != Condition.NATURAL_CONTROVERSIAL
     )
+
+
+def _words(items: Iterable[ReviewedItem]) -> frozenset[tuple[str, ...]]:
+    return frozenset(sentence.words for item in items for sentence in item.sentences)
 
 
 def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]:
@@ -71,8 +67,13 @@ def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]
 
     Raises:
         InputError: no pair was reviewed, one is of models that are not compared, two that were
-            not rejected share a sentence, or the table lacks one of their sentences.
+            not rejected share a sentence, or the table lacks one of their sentences, or all texts.
     """
+    if table.sentences is None:
+        raise InputError(
+            "A review names pairs by their sentences, and this table has scores only: add the "
+            "column 'sentence'."
+        )
     trials = review.of_kind(ItemKind.TRIAL).values()
     pairs = {t.source_id: t for t in trials if t.condition == Condition.NATURAL_CONTROVERSIAL}
     pairs |= review.of_kind(ItemKind.PAIR)
@@ -103,20 +104,20 @@ def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]
 
 @dataclass(frozen=True)
 class ReviewedTriplets:
-    """Triplets to choose from, as a review leaves them.
+    """Triplets to choose from, as a review leaves them; all that follow are indices of these.
 
     Attributes:
         reviewed: how many stood before.
         rejected: how many of these were rejected.
-        places: of those that may stay.
-        gone: places of those that were rejected.
-        shown: places of others, of which a sentence stands in a trial that stays.
+        able: those that may stay.
+        removed: those that were rejected.
+        shown: others, of which a sentence stands in a trial that stays.
     """
 
     reviewed: int
     rejected: int
-    places: tuple[int, ...]
-    gone: tuple[int, ...]
+    able: tuple[int, ...]
+    removed: tuple[int, ...]
     shown: tuple[int, ...]
 
     @classmethod
@@ -143,41 +144,38 @@ class ReviewedTriplets:
                 f"The review is of trials of other triplets: {len(absent):,} of {len(of_trials):,} "
                 f"are not among those given, such as {absent[0]}."
             )
-        words = frozenset(
-            sentence.words
-            for item in review.of_kind(ItemKind.TRIAL).values()
-            if not review.rejects(item)
-            for sentence in item.sentences
-        )
+        words = _words(trial for trial in trials if not review.rejects(trial))
+        names = [triplet.triplet_id for triplet in triplets]
+        shown = [
+            any(s.words in words for s in (t.natural, t.synthetic_1, t.synthetic_2))
+            for t in triplets
+        ]
         return cls(
             len(reviewed),
             len(reviewed & rejected),
-            tuple(i for i, t in enumerate(triplets) if t.triplet_id in reviewed - rejected),
-            tuple(i for i, t in enumerate(triplets) if t.triplet_id in rejected),
+            tuple(i for i, name in enumerate(names) if name in reviewed - rejected),
+            tuple(i for i, name in enumerate(names) if name in rejected),
             tuple(
-                i
-                for i, t in enumerate(triplets)
-                if t.triplet_id not in reviewed | rejected
-                and any(s.words in words for s in (t.natural, t.synthetic_1, t.synthetic_2))
+                i for i, name in enumerate(names) if name not in reviewed | rejected and shown[i]
             ),
         )
 
     def rules(self, *, shared: bool) -> list[LinearRule]:
         """No rejected triplet is chosen, and none, unless shared, with a sentence of a trial."""
-        named = {"rejected triplets": self.gone}
+        named = {"rejected triplets": self.removed}
         if not shared:
             named["new triplets with a sentence of a trial that stays"] = self.shown
-        return [LinearRule(n, places, [1] * len(places), 0, 0) for n, places in named.items()]
+        return [LinearRule(n, members, [1] * len(members), 0, 0) for n, members in named.items()]
 
-    def keeping(self, least: int) -> LinearRule:
+    def keeping(self, least: int, *, rank: int = 0) -> LinearRule:
         """The rule that so many, or more, stay."""
-        n = len(self.places)
-        return LinearRule("triplets that stay", self.places, [1] * n, least, n)
+        n = len(self.able)
+        return LinearRule("triplets that stay", self.able, [1] * n, least, n, rank)
 
     def costs(self, n_triplets: int) -> FloatArray:
         """Less 1 for each triplet that may stay, (n_triplets,): what keeps most costs least."""
         costs = np.zeros(n_triplets)
-        costs[list(self.places)] = -1
+        costs[list(self.able)] = -1
         return costs
 
     def proved(

@@ -12,30 +12,30 @@ import numpy as np
 
 from contstim.errors import InfeasibleError
 from contstim.optimization.selection.certificate import TripletCertificate, TripletSelection
-from contstim.optimization.selection.programs import best_choice, priced_bound, violations
+from contstim.optimization.selection.programs import (
+    best_choice,
+    highs_version,
+    priced_bound,
+    violations,
+)
+from contstim.optimization.selection.question import TripletQuestion, demand
 from contstim.optimization.selection.reviewed import ReviewedTriplets
-from contstim.optimization.selection.solver import highs_version
-from contstim.optimization.selection.triplet_objective import (
+from contstim.optimization.selection.triplet_rules import (
     EXACT,
     TIE_RULES,
     as_bound,
-    set_value,
-    triplet_costs,
-)
-from contstim.optimization.selection.triplet_question import (
-    TripletQuestion,
     build_rules,
     by_model_pair,
-    check_question,
     edges_of,
-    model_pair,
-    recomputed,
+    set_value,
+    triplet_costs,
+    usable_triplets,
 )
-from contstim.optimization.selection.triplet_verification import verify_triplets
+from contstim.optimization.selection.verification import verify_triplets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
+    from typing import Any
 
     from contstim.optimization.selection.programs import Choice, LinearRule
     from contstim.reviews import Review
@@ -49,7 +49,6 @@ def select_triplets(
     question: TripletQuestion | None = None,
     *,
     tokens: Mapping[tuple[str, str], int] | None = None,
-    seconds: float = 60.0,
     review: Review | None = None,
 ) -> TripletSelection:
     """Choose the most controversial triplets for every model pair under the rules of a question.
@@ -69,7 +68,6 @@ def select_triplets(
             from what their log-probabilities make by the rounding of float32; it is computed anew.
         question: what to choose; by default ten a model pair, one per decile.
         tokens: (sentence's text, model) → number of tokens, for `token_balance`.
-        seconds: how long branch and bound may take, for each program.
         review: of an earlier selection from these triplets or some of them; what was rejected is
             chosen no more.
 
@@ -77,97 +75,93 @@ def select_triplets(
         InputError: triplets or question cannot be used, or the review is of other triplets.
         InfeasibleError: no set keeps the rules; names the deciles, words or sentences that fail,
             and after a review how many triplets each model pair lacks.
-        VerificationError: the time ended before any set was found, or the result failed its
-            independent check (`verify_triplets`).
+        VerificationError: the time ended before any set was found, or the result failed its check
+            (`verify_triplets`).
     """
     started = perf_counter()
     question = question or TripletQuestion()
-    tokens = tokens or {}
-    check_question(triplets, question)
-    triplets = [recomputed(triplet) for triplet in triplets]
-    rules = build_rules(triplets, question, tokens)
+    triplets = usable_triplets(triplets, question)
+    rules = build_rules(triplets, question, tokens or {})
     costs = triplet_costs(triplets, question)
     after = None if review is None else ReviewedTriplets.of(review, triplets)
     most_kept, shared = None, False
     if after is not None:
-        kept_costs, of_question = after.costs(len(triplets)), rules
-        rules = [*of_question, *after.rules(shared=False)]
-        most_kept = best_choice(kept_costs, rules, seconds=seconds)
-        shared = most_kept.chosen is None and bool(after.shown)
-        if shared:
-            rules = [*of_question, *after.rules(shared=True)]
-            most_kept = best_choice(kept_costs, rules, seconds=seconds)
-        if most_kept.chosen is not None:
-            # The sets that keep most are a face of all sets: where the first program's vertices
-            # are whole, so are those of the second.
-            rules.append(after.keeping(int(most_kept.chosen[list(after.places)].sum())))
-    choice = best_choice(costs, rules, seconds=seconds)
+        of_question = rules
+        for shared in (False, True) if after.shown else (False,):
+            rules = [*of_question, *after.rules(shared=shared)]
+            most_kept = best_choice(after.costs(len(triplets)), rules, seconds=question.seconds)
+            if most_kept.chosen is not None:
+                # The sets that keep most are a face of all sets: where the first program's
+                # vertices are whole, so are those of the second.
+                rules.append(after.keeping(int(most_kept.chosen[list(after.able)].sum())))
+                break
+    choice = best_choice(costs, rules, seconds=question.seconds)
     if choice.chosen is None:
         raise _infeasible(triplets, question, rules, after)
-    chosen = tuple(triplets[place] for place in np.flatnonzero(choice.chosen).tolist())
-    proved = priced_bound(costs.tolist(), rules, choice.prices)
-    certificate = _certify(triplets, question, chosen, choice, proved)
-    if after is not None and most_kept is not None:
-        by_prices = after.proved(len(triplets), rules[:-1], most_kept.prices)
-        kept = int(choice.chosen[list(after.places)].sum())
-        # The rules that stand against it that all stay
-        every = [*rules[:-1], replace(after.keeping(len(after.places)), rank=-1)]
-        broken = (
-            violations(every, len(triplets), seconds=_EXPLAIN) if kept < len(after.places) else {}
-        )
-        kept_bound = min(by_prices, floor(EXACT - most_kept.bound))
-        certificate = replace(
-            certificate,
-            status=certificate.status if kept == kept_bound else "gap",
-            reviewed=after.reviewed,
-            rejected=after.rejected,
-            kept=kept,
-            kept_bound=kept_bound,
-            shared=shared,
-            kept_price_bound=by_prices,
-            kept_prices=tuple(most_kept.prices.items()),
-            against=tuple(broken.items()),
-        )
-    selection = TripletSelection(chosen, certificate)
-    verify_triplets(triplets, selection, question, tokens=tokens, review=review)
-    certificate = replace(certificate, seconds=perf_counter() - started)
-    return replace(selection, certificate=certificate)
-
-
-def _certify(
-    triplets: Sequence[Triplet],
-    question: TripletQuestion,
-    chosen: tuple[Triplet, ...],
-    choice: Choice,
-    proved: Fraction,
-) -> TripletCertificate:
-    objective = set_value(triplets, chosen, question.objective)
+    chosen = tuple(triplets[index] for index in np.flatnonzero(choice.chosen).tolist())
     # Two bounds: one that anybody can recompute from the prices, and the solver's own, less its
     # tolerance; after branch and bound the second is often tighter.
+    proved = priced_bound(costs.tolist(), rules, choice.prices)
     by_prices = as_bound(proved, question.objective)
     by_solver = as_bound(choice.bound - EXACT, question.objective)
-    tighter = min if question.objective == "controversiality" else max
-    bound = tighter(by_prices, by_solver)
-    return TripletCertificate(
+    bound = (min if question.objective == "controversiality" else max)(by_prices, by_solver)
+    objective = set_value(triplets, chosen, question.objective)
+    kept: dict[str, Any] = {}
+    if after is not None and most_kept is not None:
+        kept = _kept(after, choice, most_kept, rules[:-1], len(triplets)) | {"shared": shared}
+    optimal = abs(bound - objective) <= 2 * EXACT and kept.get("kept") == kept.get("kept_bound")
+    certificate = TripletCertificate(
         objective=objective,
         bound=bound,
-        status="optimal" if abs(bound - objective) <= 2 * EXACT else "gap",
+        status="optimal" if optimal else "gap",
         solver=choice.solver,
         version=highs_version(),
         tie_rule=TIE_RULES[question.objective],
         candidates=len(triplets),
-        seconds=0.0,
-        objective_name=question.objective,
+        question=question,
         price_bound=by_prices,
-        quantiles=question.quantiles,
-        natural_once=question.natural_once,
-        word_cap=question.word_cap,
-        uncapped=() if question.word_cap is None else tuple(sorted(question.uncapped)),
-        token_balance=question.token_balance,
-        counts=tuple((*pair, question.count(pair)) for pair in by_model_pair(triplets)),
         prices=tuple(choice.prices.items()),
         edges=tuple((*names, edges) for names, edges in edges_of(triplets, question).items()),
+        **kept,
     )
+    selection = TripletSelection(chosen, certificate)
+    verify_triplets(triplets, selection, tokens=tokens, review=review)
+    certificate = replace(certificate, seconds=perf_counter() - started)
+    return replace(selection, certificate=certificate)
+
+
+def _kept(
+    after: ReviewedTriplets,
+    choice: Choice,
+    most_kept: Choice,
+    rules: Sequence[LinearRule],
+    n_triplets: int,
+) -> dict[str, Any]:
+    """Statements of the certificate about reviewed triplets.
+
+    Args:
+        after: what a review leaves.
+        choice: the set.
+        most_kept: a set that keeps most.
+        rules: of the question and of the review.
+        n_triplets: to choose from.
+    """
+    by_prices = after.proved(n_triplets, rules, most_kept.prices)
+    kept = 0 if choice.chosen is None else int(choice.chosen[list(after.able)].sum())
+    broken = {}
+    if kept < len(after.able):
+        # The rules that stand against it that all stay
+        every = [*rules, after.keeping(len(after.able), rank=-1)]
+        broken = violations(every, n_triplets, seconds=_EXPLAIN)
+    return {
+        "reviewed": after.reviewed,
+        "rejected": after.rejected,
+        "kept": kept,
+        "kept_bound": min(by_prices, floor(EXACT - most_kept.bound)),
+        "kept_price_bound": by_prices,
+        "kept_prices": tuple(most_kept.prices.items()),
+        "against": tuple(broken.items()),
+    }
 
 
 def _infeasible(
@@ -190,12 +184,12 @@ def _infeasible(
     # As many triplets as go together where no rule asks for a least number
     at_most = [replace(rule, lower=min(rule.lower, 0)) for rule in rules]
     largest = best_choice(np.full(len(triplets), -1.0), at_most, seconds=_EXPLAIN).chosen
-    places = [] if largest is None else np.flatnonzero(largest).tolist()
-    has = Counter(model_pair(triplets[place]) for place in places)
+    found = [] if largest is None else np.flatnonzero(largest).tolist()
+    has = Counter((triplets[index].model_1, triplets[index].model_2) for index in found)
     lacking = [
-        f"{first}-{second} lacks {needs - has[first, second]} of {needs}"
-        for first, second in by_model_pair(triplets)
-        if has[first, second] < (needs := question.count((first, second)))
+        f"{'-'.join(pair)} lacks {needs - has[pair]} of {needs}"
+        for pair, needs in demand(question, by_model_pair(triplets)).items()
+        if has[pair] < needs
     ]
     return InfeasibleError(
         f"{message} After the review, of the largest set that keeps the other rules, "

@@ -308,24 +308,25 @@ def _triplets(facts: StudyFacts, cite: Citations) -> Iterator[Part]:
     yield _by_model_pair(facts, columns)
     certificate = facts.certificate(SELECTED)
     if facts.selected and certificate:
-        quantiles = certificate["quantiles"]
+        question = certificate["question"]
+        quantiles = question["quantiles"]
         spread = (
             "equally many from each of "
             f"{quantiles} quantiles of the natural sentence's probability under either model"
         )
         rules = [spread] if quantiles else []
-        if certificate["natural_once"]:
+        if question["natural_once"]:
             rules.append("no natural sentence for two pairs of models")
-        if certificate["word_cap"] is not None:
-            rules.append(f"no word more than {certificate['word_cap']} times")
-        if certificate["token_balance"] is not None:
+        if question["word_cap"] is not None:
+            rules.append(f"no word more than {question['word_cap']} times")
+        if question["token_balance"] is not None:
             rules.append(
                 "rejected and accepted sentences that differ by "
-                f"{certificate['token_balance']:g} tokens at most on average"
+                f"{question['token_balance']:g} tokens at most on average"
             )
         if rules:
             yield Paragraph(f"Selected: {'; '.join(rules)}.")
-        if certificate["objective_name"] == "controversiality":
+        if question["objective"] == "controversiality":
             yield _certificate_text(certificate, "sum of controversiality", "more")
         else:
             yield _certificate_text(certificate, "sum of worst ranks", "less")

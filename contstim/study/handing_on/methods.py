@@ -239,13 +239,14 @@ def _triplets(facts: StudyFacts, cite: Citations) -> Iterator[str]:
         drop = mean([triplet.controversiality for triplet in facts.selected])
         wish = (
             "the greatest sum of both drops in log-probability"
-            if certificate["objective_name"] == "controversiality"
+            if certificate["question"]["objective"] == "controversiality"
             else "the least sum of worst ranks of both drops in log-probability"
         )
+        quantiles = certificate["question"]["quantiles"]
         spread = (
-            f", equally many from each of {certificate['quantiles']} quantiles of the natural "
+            f", equally many from each of {quantiles} quantiles of the natural "
             "sentence's probability under either model"
-            if certificate["quantiles"]
+            if quantiles
             else ""
         )
         yield (

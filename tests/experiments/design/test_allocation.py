@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design import allocation
 from contstim.experiments.design.allocation import Item, allocate
-from contstim.optimization.selection.solver import assign
+from contstim.optimization.selection.programs import assign
 
 
 def holds(items: Sequence[Item], groups: Sequence[int], n_groups: int) -> bool:

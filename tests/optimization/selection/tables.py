@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections import Counter
+from collections.abc import Collection
+from itertools import combinations
+from typing import Any
 
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from contstim.optimization.selection.certificate import NaturalSelection
+from contstim.optimization.selection.natural import select_natural
+from contstim.optimization.selection.question import NaturalQuestion
+from contstim.reviews import Review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 
@@ -28,3 +39,52 @@ def repetitive_table() -> ScoreTable:
     extra = ["Dogs see dogs", "The owls see the", ""]
     texts = [f"{extra[r % 3]} row{r}".strip() for r in range(len(plain.sentences))]
     return ScoreTable(tuple(map(Sentence.parse, texts)), plain.models, plain.log_probs)
+
+
+def choose(
+    table: ScoreTable,
+    *,
+    review: Review | None = None,
+    excluded: Collection[Sentence] = (),
+    **question: Any,
+) -> NaturalSelection:
+    """The selection that answers a question of these settings."""
+    return select_natural(table, NaturalQuestion(**question), review=review, excluded=excluded)
+
+
+def recount(
+    table: ScoreTable, selection: NaturalSelection, excluded: Collection[Sentence] = ()
+) -> None:
+    """A second account of what a selection of one stratum must keep: an oracle for tests.
+
+    Written from the definitions (2023, Eq. 5), with the ranks of SciPy, and apart from the code
+    that selects and checks.
+    """
+    certificate, pairs = selection.certificate, selection.pairs
+    question = certificate.question
+    ranks = np.stack([rankdata(column) for column in table.log_probs.T], axis=1)
+    ranks /= len(table.log_probs)
+    total = 0.0
+    for pair in pairs:
+        one, two = table.models.index(pair.model_1), table.models.index(pair.model_2)
+        stated = [pair.rank_1_model_1, pair.rank_1_model_2]
+        stated += [pair.rank_2_model_1, pair.rank_2_model_2]
+        true = [ranks[row, model] for row in (pair.row_1, pair.row_2) for model in (one, two)]
+        assert stated == pytest.approx(true, abs=1e-12)
+        assert min(true[1], true[2]) >= 0.5
+        assert question.agreeing or max(true[0], true[3]) < 0.5
+        total += true[0] + true[3]
+    assert certificate.objective == pytest.approx(total, abs=1e-9)
+    assert certificate.objective == certificate.bound
+    has = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    needs = dict.fromkeys(combinations(table.models, 2), question.per_pair)
+    needs |= {(first, second): n for first, second, n in question.counts}
+    assert has == Counter({models: n for models, n in needs.items() if n})
+    rows = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
+    assert len(set(rows)) == len(rows)
+    if table.sentences is not None:
+        chosen = [table.sentences[row] for row in rows]
+        sides = [s for pair in pairs for s in (pair.sentence_1, pair.sentence_2)]
+        assert chosen == sides
+        assert len({s.bare for s in chosen}) == len(chosen)
+        assert not {s.bare for s in chosen} & {s.bare for s in excluded}

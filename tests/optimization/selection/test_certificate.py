@@ -4,44 +4,67 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.optimization.selection.certificate import Certificate, NaturalSelection
-from contstim.optimization.selection.natural import select_natural
-from contstim.optimization.selection.natural_verification import verify_natural
-from contstim.stimuli import read_pairs, write_pairs
-from tests.optimization.selection.tables import random_table, repetitive_table
+from contstim.optimization.selection.certificate import (
+    NaturalCertificate,
+    NaturalSelection,
+    SelectionCertificate,
+    TripletCertificate,
+    TripletSelection,
+)
+from contstim.optimization.selection.verification import verify_natural, verify_triplets
+from contstim.stimuli import read_pairs, read_triplets, write_pairs, write_triplets
+from tests.optimization.selection.tables import choose, random_table, repetitive_table
+from tests.optimization.selection.test_triplets import COUNTED, selected
 
 
-def test_certificate_is_json_with_the_promised_fields(tmp_path: Path) -> None:
-    table = repetitive_table()
-    for rule in (None, frozenset({"the"})):
-        certificate = select_natural(table, per_pair=2, repeatable=rule).certificate
-        certificate.save(tmp_path / "new" / "pairs.certificate.json")
-        facts = json.loads((tmp_path / "new" / "pairs.certificate.json").read_text())
+def test_certificates_are_json_with_the_promised_fields(tmp_path: Path) -> None:
+    rule: dict[str, Any] = {"no_repeats": True, "repeatable": frozenset({"the"})}
+    found: list[SelectionCertificate] = [
+        choose(repetitive_table(), per_pair=2).certificate,
+        choose(repetitive_table(), per_pair=2, **rule).certificate,
+        selected()[1].certificate,
+    ]
+    path = tmp_path / "new" / "c.json"
+    for certificate in found:
+        certificate.save(path)
+        facts = json.loads(path.read_text())
         promised = "objective bound status solver version tie_rule candidates seconds".split()
         assert list(facts)[: len(promised)] == promised
         assert facts["seconds"] > 0
-        assert Certificate.load(tmp_path / "new" / "pairs.certificate.json") == certificate
+        assert type(certificate).load(path) == certificate
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"repeatable": null, "models": [], "n": 1}'])
-def test_other_files_are_no_certificates(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"question": null, "models": [], "n": 1}'])
+@pytest.mark.parametrize("kind", [NaturalCertificate, TripletCertificate])
+def test_other_files_are_no_certificates(
+    tmp_path: Path, content: str, kind: type[SelectionCertificate]
+) -> None:
     (tmp_path / "c.json").write_text(content)
-    with pytest.raises(InputError, match=r"c\.json.* (is not|lacks)"):
-        Certificate.load(tmp_path / "c.json")
+    with pytest.raises(InputError, match=r"c\.json.* is not"):
+        kind.load(tmp_path / "c.json")
     with pytest.raises(InputError, match="Cannot read"):
-        Certificate.load(tmp_path / "nowhere.json")
+        kind.load(tmp_path / "nowhere.json")
 
 
-def test_a_selection_read_back_from_files_verifies(tmp_path: Path) -> None:
+def test_selections_read_back_from_files_verify(tmp_path: Path) -> None:
     table = random_table()
-    selection = select_natural(table, per_pair=4)
-    write_pairs(tmp_path / "pairs.csv", selection.pairs)
-    selection.certificate.save(tmp_path / "pairs.json")
-    again = NaturalSelection(
-        read_pairs(tmp_path / "pairs.csv"), Certificate.load(tmp_path / "pairs.json")
+    pairs = choose(table, per_pair=4)
+    write_pairs(tmp_path / "pairs.csv", pairs.pairs)
+    pairs.certificate.save(tmp_path / "pairs.json")
+    certificate = NaturalCertificate.load(tmp_path / "pairs.json")
+    verify_natural(table, NaturalSelection(read_pairs(tmp_path / "pairs.csv"), certificate))
+
+    triplets, found = selected(token_balance=2.0, word_cap=30)
+    write_triplets(tmp_path / "triplets.csv", found.triplets)
+    found.certificate.save(tmp_path / "triplets.json")
+    again = TripletSelection(
+        read_triplets(tmp_path / "triplets.csv"),
+        TripletCertificate.load(tmp_path / "triplets.json"),
     )
-    verify_natural(table, again, per_pair=4)
+    assert again == found
+    verify_triplets(triplets, again, tokens=COUNTED)

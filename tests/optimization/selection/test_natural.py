@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import rankdata
 
-from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
-from contstim.optimization.selection.natural import match_by_length, select_natural
+from contstim.errors import InfeasibleError, InputError
+from contstim.optimization.selection.natural import match_by_length
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from tests.optimization.selection.tables import random_table, repetitive_table
+from tests.optimization.selection.tables import choose, random_table, recount, repetitive_table
 
 
 @st.composite
@@ -73,13 +73,12 @@ def test_optimum_is_the_one_of_exhaustive_search(
         most = exhaustive(table, 1, agreeing=agreeing) is not None
         number = "1 pair for every model pair" if most else "Not even one pair"
         with pytest.raises(InfeasibleError, match=f"{number}.* can be had"):
-            select_natural(table, per_pair=per_pair, agreeing=agreeing)
+            choose(table, per_pair=per_pair, agreeing=agreeing)
         return
-    selection = select_natural(table, per_pair=per_pair, agreeing=agreeing)
+    selection = choose(table, per_pair=per_pair, agreeing=agreeing)
     certificate = selection.certificate
     assert certificate.objective == pytest.approx(witness, abs=1e-12)
-    assert certificate.bound_numerator == certificate.objective_numerator
-    assert certificate.agreeing == agreeing
+    recount(table, selection)
     for pair in () if agreeing else selection.pairs:
         # Of the scores themselves, with all ties and -inf
         first, second = (table.models.index(m) for m in (pair.model_1, pair.model_2))
@@ -105,57 +104,14 @@ def test_scarce_sentences_give_the_optimum_of_highs(
     demand = np.full(len(sources), per_pair)
     witness = linprog(cost.ravel(), used, np.ones(n_sentences), served, demand, bounds=(0, 1))
     assert witness.fun < 1e3, "the question must have an answer"
-    certificate = select_natural(table, per_pair=per_pair).certificate
-    assert certificate.objective == pytest.approx(witness.fun, abs=1e-9)
-
-
-@given(
-    small_questions(),
-    st.lists(st.integers(-5, 40), min_size=6, max_size=6),
-    st.integers(0, 20),
-)
-def test_sentence_prices_are_their_definition(
-    question: tuple[ScoreTable, int], prices: list[int], below: int
-) -> None:
-    """The formula of the dual, sentence by sentence, for any prices at all."""
-    doubled = question[0].doubled_ranks().T
-    n_models, n_sentences = doubled.shape
-    sources = list(permutations(range(n_models), 2))
-    prices = prices[: len(sources)]
-    witness = [0] * n_sentences
-    for (reject, accept), price in zip(sources, prices, strict=True):
-        for s in range(n_sentences):
-            if doubled[accept, s] >= n_sentences and doubled[reject, s] < below:
-                witness[s] = max(witness[s], price - doubled[reject, s])
-    assert sentence_prices(doubled, np.array(prices), below).tolist() == witness
-
-
-def test_a_plan_that_is_not_optimal_has_no_prices() -> None:
-    """Two sources hold each other's sentence: swapping saves two, a negative cycle."""
-    costs = np.array([[2, 1], [1, 2]], dtype=np.int64)
-    with pytest.raises(VerificationError, match="rearranged at a lower cost"):
-        dual_prices(costs, np.array([0, 1]), np.array([9, 9]))
-    only = np.array([[1, NEVER], [NEVER, 1]], dtype=np.int64)
-    assert dual_prices(only, np.array([0, 1]), np.array([9, 7])).tolist() == [9, 7]
-
-
-def test_every_sentence_serves_once_and_meets_its_constraint() -> None:
-    table = random_table()
-    ranks = table.ranks()
-    pairs = select_natural(table, per_pair=4).pairs
-    rows = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
-    assert len(set(rows)) == len(rows) == 2 * 4 * 3
-    for pair in pairs:
-        m1, m2 = table.models.index(pair.model_1), table.models.index(pair.model_2)
-        assert pair.rank_1_model_1 == ranks[pair.row_1, m1] < 0.5
-        assert pair.rank_2_model_2 == ranks[pair.row_2, m2] < 0.5
-        assert pair.rank_1_model_2 == ranks[pair.row_1, m2] >= 0.5
-        assert pair.rank_2_model_1 == ranks[pair.row_2, m1] >= 0.5
+    selection = choose(table, per_pair=per_pair)
+    assert selection.certificate.objective == pytest.approx(witness.fun, abs=1e-9)
+    recount(table, selection)
 
 
 def test_pairs_stand_in_the_order_of_columns_then_rows() -> None:
     table = random_table()
-    pairs = select_natural(table, per_pair=4).pairs
+    pairs = choose(table, per_pair=4).pairs
     assert [(p.model_1, p.model_2) for p in pairs[::4]] == list(combinations(table.models, 2))
     for start in range(0, len(pairs), 4):
         rows = [pair.row_1 for pair in pairs[start : start + 4]]
@@ -163,7 +119,7 @@ def test_pairs_stand_in_the_order_of_columns_then_rows() -> None:
 
 
 def test_same_scores_give_the_same_pairs_and_names() -> None:
-    first, second = (select_natural(random_table(), per_pair=4) for _ in range(2))
+    first, second = (choose(random_table(), per_pair=4) for _ in range(2))
     assert first.pairs == second.pairs
     assert replace(first.certificate, seconds=0.0) == replace(second.certificate, seconds=0.0)
     assert len({pair.trial_id for pair in first.pairs}) == len(first.pairs)
@@ -172,19 +128,19 @@ def test_same_scores_give_the_same_pairs_and_names() -> None:
 def test_objective_does_not_depend_on_the_order_of_rows_or_models() -> None:
     table = random_table()
     turned = ScoreTable(None, table.models[::-1], np.ascontiguousarray(table.log_probs[::-1, ::-1]))
-    objectives = [select_natural(t, per_pair=5).certificate.objective for t in (table, turned)]
+    objectives = [choose(t, per_pair=5).certificate.objective for t in (table, turned)]
     assert objectives[0] == objectives[1]
 
 
 def test_scores_without_sentences_are_matched_by_row(tmp_path: Path) -> None:
     table = random_table()
     ScoreTable(None, table.models, table.log_probs).write(tmp_path / "scores.npz")
-    selection = select_natural(ScoreTable.read(tmp_path / "scores.npz"), per_pair=4)
+    selection = choose(ScoreTable.read(tmp_path / "scores.npz"), per_pair=4)
     assert {text for p in selection.pairs for text in (p.sentence_1, p.sentence_2)} == {None}
     for start in range(0, len(selection.pairs), 4):
         rows = [pair.row_2 for pair in selection.pairs[start : start + 4]]
         assert rows == sorted(rows)
-    with_texts = select_natural(table, per_pair=4).certificate
+    with_texts = choose(table, per_pair=4).certificate
     assert selection.certificate.objective == with_texts.objective
 
 
@@ -216,7 +172,10 @@ def test_word_repetition_rule_drops_sentences_after_ranking(
     """Exhaustive search over the sentences left, whose ranks are those among all sentences."""
     table = repetitive_table()
     usable = frozenset(r for r in range(24) if r % 3 not in banned)
-    selection = select_natural(table, per_pair=2, repeatable=repeatable, agreeing=True)
+    rule: dict[str, Any] = (
+        {} if repeatable is None else {"no_repeats": True, "repeatable": repeatable}
+    )
+    selection = choose(table, per_pair=2, agreeing=True, **rule)
     rows = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
     assert rows <= usable
     assert selection.certificate.n_sentences == 24
@@ -231,8 +190,8 @@ def test_end_marks_do_not_hide_a_repetition() -> None:
         np.array([[-9.0, -1.0], [-8.0, -2.0], [-2.0, -8.0], [-1.0, -9.0], [-5.0, -5.0]]),
     )
     rows = [
-        select_natural(table, per_pair=1, repeatable=rule).pairs[0].row_1
-        for rule in (None, frozenset[str]())
+        choose(table, per_pair=1, repeatable=frozenset(), no_repeats=rule).pairs[0].row_1
+        for rule in (False, True)
     ]
     assert rows == [0, 1]
 
@@ -242,7 +201,7 @@ def test_a_text_that_stands_twice_is_chosen_once() -> None:
     texts = ("Cats purr.", "Cats purr.", "Dogs bark.", "Owls hoot.", "Owls fly.", "Owls see.")
     scores = np.stack([first, -10 - first], axis=1)
     table = ScoreTable(sentences(*texts, "Owls eat.", "Owls sit."), ("a", "b"), scores)
-    pairs = select_natural(table, per_pair=2).pairs
+    pairs = choose(table, per_pair=2).pairs
     assert {pair.row_1 for pair in pairs} == {0, 2}
 
 
@@ -251,7 +210,7 @@ def test_sentences_that_look_alike_are_chosen_once() -> None:
     scores = [[-9.0, -1.0], [-1.0, -9.0], [-8.0, -2.0], [-2.0, -8.0], [-5.0, -5.0]]
     texts = ("What a day!", "What a day.", "Dogs bark.", "Owls hoot.", "Cats purr.")
     table = ScoreTable(sentences(*texts), ("a", "b"), np.array(scores))
-    found = select_natural(table, per_pair=1)
+    found = choose(table, per_pair=1)
     rows = {row for pair in found.pairs for row in (pair.row_1, pair.row_2)}
     assert len({Sentence.parse(texts[row]).bare for row in rows}) == 2
     assert found.certificate.objective == pytest.approx(
@@ -262,7 +221,7 @@ def test_sentences_that_look_alike_are_chosen_once() -> None:
 def test_pairs_hold_the_text_by_which_sentences_are_joined() -> None:
     scores = np.array([[-9.0, -1.0], [-1.0, -9.0], [-5.0, -5.0]])
     table = ScoreTable(sentences("  Dogs   bark", "Owls hoot !", "Cats purr"), ("a", "b"), scores)
-    (pair,) = select_natural(table, per_pair=1).pairs
+    (pair,) = choose(table, per_pair=1).pairs
     assert (pair.sentence_1, pair.sentence_2) == sentences("Dogs bark.", "Owls hoot!")
 
 
@@ -277,36 +236,40 @@ def scores_of(*columns: list[float]) -> ScoreTable:
 def test_too_few_admissible_sentences_are_counted_for_each_model_pair() -> None:
     table = scores_of([-3, -2, -1], [-1, -2, -3])
     with pytest.raises(InfeasibleError) as caught:
-        select_natural(table, per_pair=3)
+        choose(table, per_pair=3)
     only = "needs 3 sentences, only 1 usable ones rank below 0.5 under"
     assert f"rnn against lstm {only} rnn and at least 0.5 under lstm" in str(caught.value)
     assert f"lstm against rnn {only} lstm and at least 0.5 under rnn" in str(caught.value)
     assert "1 pair for every model pair can be had" in str(caught.value)
     with pytest.raises(InfeasibleError, match=r"only 2 usable ones rank at least 0\.5 under lstm"):
-        select_natural(table, per_pair=3, agreeing=True)
+        choose(table, per_pair=3, agreeing=True)
 
 
 def test_sentences_that_only_run_out_jointly_are_counted_too() -> None:
     """Three sentences are admissible to both sources, which need two each."""
     table = scores_of([-4, -3, -2, -1], [-4, -3, -2, -1])
     with pytest.raises(InfeasibleError, match="lacks 1 of 4 sentences") as caught:
-        select_natural(table, per_pair=2, agreeing=True)
+        choose(table, per_pair=2, agreeing=True)
     assert "lacks 1 of 2 sentences" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("table", "per_pair", "repeatable", "message"),
+    ("table", "question", "message"),
     [
-        (random_table(), 0, None, "ask for at least 1"),
-        (random_table(n_models=1), 1, None, "at least two"),
-        (scores_of([-2, -1], [-1, -2]), 1, frozenset[str](), "needs the sentences' texts"),
+        (random_table(), {"per_pair": -1}, "per_pair must be 0 or more, not -1"),
+        (random_table(), {"per_pair": 0}, "No model pair needs any"),
+        (random_table(n_models=1), {}, "at least two"),
+        (scores_of([-2, -1], [-1, -2]), {"no_repeats": True}, "need the sentences' texts"),
+        (scores_of([-2, -1], [-1, -2]), {"same_length": True}, "need the sentences' texts"),
+        (random_table(), {"counts": (("model-1", "model-0", 1),)}, "not a pair in this order"),
+        (random_table(), {"counts": (("model-0", "model-1", -1),)}, "0 or more, not -1"),
     ],
 )
 def test_unusable_questions_are_refused(
-    table: ScoreTable, per_pair: int, repeatable: frozenset[str] | None, message: str
+    table: ScoreTable, question: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        select_natural(table, per_pair=per_pair, repeatable=repeatable)
+        choose(table, **question)
 
 
 COUNTS = {("model-0", "model-1"): 1, ("model-0", "model-2"): 0, ("model-1", "model-2"): 3}
@@ -326,9 +289,9 @@ def test_counts_by_model_pair_give_the_optimum_of_highs() -> None:
         np.kron(np.ones(6), np.eye(40)),
     )
     witness = linprog(cost.ravel(), used, np.ones(40), served, demand, bounds=(0, 1))
-    selection = select_natural(table, per_pair=5, counts=COUNTS)
+    selection = choose(table, per_pair=5, counts=tuple((*p, n) for p, n in COUNTS.items()))
     assert selection.certificate.objective == pytest.approx(witness.fun, abs=1e-9)
-    assert selection.certificate.bound_numerator == selection.certificate.objective_numerator
+    recount(table, selection)
     assert [p.model_1 + p.model_2 for p in selection.pairs] == (
         ["model-0model-1"] + ["model-1model-2"] * 3
     )
@@ -339,29 +302,15 @@ def test_excluded_sentences_keep_their_ranks_and_are_not_chosen() -> None:
     table = random_table(12, 2, seed=4)
     assert table.sentences is not None
     out = [replace(table.sentences[r], end="!") for r in (0, 3, 5)]
-    selection = select_natural(table, per_pair=1, excluded=out)
+    selection = choose(table, per_pair=1, excluded=out)
     left = frozenset(range(12)) - {0, 3, 5}
     assert selection.certificate.objective == pytest.approx(exhaustive(table, 1, left))
     assert selection.certificate.excluded == 3
-
-
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
-        ({("model-1", "model-0"): 1}, "in the order of the scores"),
-        ({("model-0", "model-1"): -1}, "Cannot choose -1"),
-        (dict.fromkeys(COUNTS, 0), "leave one count above 0"),
-    ],
-)
-def test_counts_that_cannot_be_are_refused(
-    counts: dict[tuple[str, str], int], message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        select_natural(random_table(), per_pair=1, counts=counts)
+    recount(table, selection, out)
 
 
 def test_sentences_cannot_be_left_out_of_scores_alone() -> None:
     table = random_table()
     nameless = ScoreTable(None, table.models, table.log_probs)
     with pytest.raises(InputError, match="add the column 'sentence'"):
-        select_natural(nameless, per_pair=1, excluded=[Sentence.parse("Dogs bark")])
+        choose(nameless, per_pair=1, excluded=[Sentence.parse("Dogs bark")])

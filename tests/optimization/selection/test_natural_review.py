@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, ScoreError, VerificationError
-from contstim.optimization.selection.certificate import Certificate, NaturalSelection
-from contstim.optimization.selection.demand import length_shares
-from contstim.optimization.selection.natural import select_natural
-from contstim.optimization.selection.natural_verification import verify_natural
+from contstim.optimization.selection.certificate import NaturalCertificate, NaturalSelection
+from contstim.optimization.selection.strata import length_shares
+from contstim.optimization.selection.verification import verify_natural
 from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Pair, Trial
-from tests.optimization.selection.tables import random_table
+from tests.optimization.selection.tables import choose, random_table, recount
 
 Counts = Mapping[tuple[str, str], int]
 
@@ -93,7 +92,7 @@ def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
     table, per_pair, after, drawn, excluded_rows = case
     assert table.sentences is not None
     try:
-        before = select_natural(table, per_pair=per_pair)
+        before = choose(table, per_pair=per_pair)
     except InfeasibleError:
         return
     rejected = {p.trial_id for k, p in enumerate(before.pairs) if drawn >> k & 1}
@@ -131,7 +130,7 @@ def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
             if rest(some) < np.inf
         ]
         if able:
-            fewest = select_natural(table, per_pair=after, review=review, excluded=excluded)
+            fewest = choose(table, per_pair=after, review=review, excluded=excluded)
             stayed = [p for p in kept if p.trial_id in {q.trial_id for q in fewest.pairs}]
             assert fewest.certificate.kept == fewest.certificate.kept_bound == len(able[0])
             assert len(stayed) == len(able[0])
@@ -140,13 +139,13 @@ def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
             assert fewest.certificate.against
             return
         with pytest.raises(InfeasibleError, match=r"needs|lacks"):
-            select_natural(table, per_pair=after, review=review, excluded=excluded)
+            choose(table, per_pair=after, review=review, excluded=excluded)
         return
-    after_all = select_natural(table, per_pair=after, review=review, excluded=excluded)
+    after_all = choose(table, per_pair=after, review=review, excluded=excluded)
     certificate = after_all.certificate
     expected = witness + sum(value(table, pair) for pair in kept)
     assert certificate.objective == pytest.approx(expected, abs=1e-9)
-    assert certificate.bound == certificate.objective
+    recount(table, after_all, excluded)
     assert certificate.kept == certificate.kept_bound == len(kept)
     assert certificate.rejected == len(rejected)
     # Of pairs of equal sums, either may stay.
@@ -157,21 +156,21 @@ def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
 
 def test_nothing_rejected_changes_nothing() -> None:
     table = random_table()
-    before = select_natural(table, per_pair=4)
-    after = select_natural(table, per_pair=4, review=reviewed(before, set()))
+    before = choose(table, per_pair=4)
+    after = choose(table, per_pair=4, review=reviewed(before, set()))
     assert after.pairs == before.pairs
-    assert after.certificate.objective_numerator == before.certificate.objective_numerator
+    assert after.certificate.objective == before.certificate.objective
     assert after.certificate.kept == 12
 
 
 def test_two_rounds_of_reviews_keep_what_was_rejected_in_the_first_away() -> None:
     table = random_table()
-    first = select_natural(table, per_pair=4)
+    first = choose(table, per_pair=4)
     one = reviewed(first, {first.pairs[0].trial_id})
-    second = select_natural(table, per_pair=4, review=one)
+    second = choose(table, per_pair=4, review=one)
     new = next(p for p in second.pairs if p.trial_id not in {q.trial_id for q in first.pairs})
     both = Review((*one.decisions, *reviewed(second, {new.trial_id}).decisions))
-    third = select_natural(table, per_pair=4, review=both)
+    third = choose(table, per_pair=4, review=both)
     assert third.certificate.kept == 11
     gone = {s for p in (first.pairs[0], new) for s in (p.sentence_1, p.sentence_2)}
     assert not gone & {s for p in third.pairs for s in (p.sentence_1, p.sentence_2)}
@@ -179,7 +178,7 @@ def test_two_rounds_of_reviews_keep_what_was_rejected_in_the_first_away() -> Non
 
 def test_a_review_of_trials_is_one_of_their_pairs() -> None:
     table = random_table()
-    before = select_natural(table, per_pair=4)
+    before = choose(table, per_pair=4)
     trials = [
         Trial(
             p.trial_id,
@@ -195,19 +194,19 @@ def test_a_review_of_trials_is_one_of_their_pairs() -> None:
         replace(i, decision=Decision("reject" if i.item_id in rejected else ""))
         for i in undecided(trials, "Ann")
     ]
-    by_trials = select_natural(table, per_pair=4, review=Review(tuple(items)))
-    by_pairs = select_natural(table, per_pair=4, review=reviewed(before, rejected))
+    by_trials = choose(table, per_pair=4, review=Review(tuple(items)))
+    by_pairs = choose(table, per_pair=4, review=reviewed(before, rejected))
     assert by_trials.pairs == by_pairs.pairs
     # Both together, as after a review of either
     both = Review((*items, *reviewed(before, rejected).decisions))
-    assert select_natural(table, per_pair=4, review=both).pairs == by_pairs.pairs
+    assert choose(table, per_pair=4, review=both).pairs == by_pairs.pairs
 
 
 def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
     """New sentences may move a sentence below the median of the model that must accept it."""
     table = random_table()
     assert table.sentences is not None
-    before = select_natural(table, per_pair=4)
+    before = choose(table, per_pair=4)
     more = [Sentence.parse(f"New sentence number {n}") for n in range(60)]
     larger = ScoreTable(
         (*table.sentences, *more),
@@ -224,23 +223,23 @@ def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
         and ranks[table.models.index(p.model_2), p.row_2] < 0.5
     }
     assert len(stay) < len(before.pairs)
-    after = select_natural(larger, per_pair=4, review=reviewed(before, set()))
+    after = choose(larger, per_pair=4, review=reviewed(before, set()))
     assert after.certificate.kept == len(stay)
     assert stay <= {p.trial_id for p in after.pairs}
 
 
 def test_what_lacks_beside_the_pairs_that_stay_is_counted() -> None:
     table = random_table(12, 2, seed=4)
-    before = select_natural(table, per_pair=4, agreeing=True)
+    before = choose(table, per_pair=4, agreeing=True)
     rejected = {pair.trial_id for pair in before.pairs[:2]}
     with pytest.raises(InfeasibleError, match="beside the 2 reviewed pairs that stay") as caught:
-        select_natural(table, per_pair=4, agreeing=True, review=reviewed(before, rejected))
+        choose(table, per_pair=4, agreeing=True, review=reviewed(before, rejected))
     assert "model-0 against model-1" in str(caught.value)
 
 
 def test_reviews_of_something_else_are_refused() -> None:
     table = random_table()
-    before = select_natural(table, per_pair=2)
+    before = choose(table, per_pair=2)
     review = reviewed(before, {before.pairs[0].trial_id})
     turned = ScoreTable(table.sentences, table.models[::-1], table.log_probs[:, ::-1])
     nameless = ScoreTable(None, table.models, table.log_probs)
@@ -255,47 +254,7 @@ def test_reviews_of_something_else_are_refused() -> None:
         (table, Review(()), InputError, "holds no natural pairs"),
     ):
         with pytest.raises(error, match=message):
-            select_natural(given_table, per_pair=2, review=given_review)
-
-
-def test_the_verifier_knows_what_was_reviewed(tmp_path: Path) -> None:
-    table = random_table()
-    before = select_natural(table, per_pair=4)
-    review = reviewed(before, {before.pairs[0].trial_id})
-    after = select_natural(table, per_pair=4, review=review)
-    after.certificate.save(tmp_path / "c.json")
-    assert Certificate.load(tmp_path / "c.json") == after.certificate
-    verify_natural(table, after, per_pair=4, review=review)
-    for forged, given_review, message in (
-        (before, review, "rejected items or other trials are chosen again"),
-        (after, None, "after a review"),
-        (after, reviewed(before, {before.pairs[1].trial_id}), "not there as it was"),
-        (
-            replace(after, certificate=replace(after.certificate, kept=3)),
-            review,
-            "its certificate says kept 3, counted 11",
-        ),
-    ):
-        with pytest.raises(VerificationError, match=message):
-            verify_natural(table, forged, per_pair=4, review=given_review)
-
-
-def test_certificates_without_the_new_fields_stay_readable(tmp_path: Path) -> None:
-    """Witness: what the version before wrote, made by leaving out what it did not have."""
-    import json
-
-    certificate = select_natural(random_table(), per_pair=2).certificate
-    certificate.save(tmp_path / "new.json")
-    facts = json.loads((tmp_path / "new.json").read_text())
-    for name in ("reviewed", "rejected", "kept", "kept_bound"):
-        assert facts.pop(name) == 0
-    for name in ("lengths", "length_counts", "length_prices"):
-        assert facts.pop(name) == []
-    assert (facts.pop("agreeing"), len(facts.pop("admissible"))) == (False, 6)
-    (tmp_path / "old.json").write_text(json.dumps(facts))
-    # Their rule let models agree
-    old = replace(certificate, agreeing=True, admissible=())
-    assert Certificate.load(tmp_path / "old.json") == old
+            choose(given_table, per_pair=2, review=given_review)
 
 
 def of_lengths(n: int, lengths: list[int], n_models: int, seed: int) -> ScoreTable:
@@ -323,9 +282,9 @@ def test_each_length_is_the_best_of_its_own(lengths: list[int], per_pair: int, s
         expected += least_sum(fractional(log_probs), counts, set(range(len(log_probs))))
     if expected == np.inf:
         with pytest.raises(InfeasibleError, match=r"sentences of \d words"):
-            select_natural(table, per_pair=per_pair, same_length=True)
+            choose(table, per_pair=per_pair, same_length=True)
         return
-    chosen = select_natural(table, per_pair=per_pair, same_length=True)
+    chosen = choose(table, per_pair=per_pair, same_length=True)
     assert chosen.certificate.objective == pytest.approx(expected, abs=1e-9)
     assert chosen.certificate.bound == chosen.certificate.objective
     sizes: Counter[int] = Counter()
@@ -348,41 +307,38 @@ def test_shares_are_within_one_of_proportion(count: int, numbers: list[int]) -> 
 
 def test_a_table_of_one_length_is_selected_as_ever() -> None:
     table = of_lengths(60, [5], 3, 0)
-    plain, same = (select_natural(table, per_pair=4, same_length=s) for s in (False, True))
+    plain, same = (choose(table, per_pair=4, same_length=s) for s in (False, True))
     assert plain.pairs == same.pairs
-    for name in ("objective", "bound", "objective_numerator", "bound_numerator", "candidates"):
+    for name in ("objective", "bound", "candidates"):
         assert getattr(plain.certificate, name) == getattr(same.certificate, name)
-    assert same.certificate.lengths == (
-        (5, 60, plain.certificate.objective_numerator, plain.certificate.bound_numerator),
-    )
+    ((_, *stratum),) = plain.certificate.strata
+    assert same.certificate.strata == ((5, *stratum),)
 
 
 def test_same_lengths_and_reviews_go_together(tmp_path: Path) -> None:
     table = of_lengths(120, [5, 6, 6], 3, 1)
-    before = select_natural(table, per_pair=6, same_length=True)
+    before = choose(table, per_pair=6, same_length=True)
     rejected = {pair.trial_id for pair in before.pairs[::5]}
     review = reviewed(before, rejected)
-    after = select_natural(table, per_pair=6, same_length=True, review=review)
+    after = choose(table, per_pair=6, same_length=True, review=review)
     assert after.certificate.kept == len(before.pairs) - len(rejected)
     after.certificate.save(tmp_path / "c.json")
-    again = replace(after, certificate=Certificate.load(tmp_path / "c.json"))
-    verify_natural(table, again, per_pair=6, same_length=True, review=review)
-    prices = after.certificate.length_prices
+    again = replace(after, certificate=NaturalCertificate.load(tmp_path / "c.json"))
+    verify_natural(table, again, review=review)
+    prices = after.certificate.prices
     changed = ((*prices[0][:3], prices[0][3] + 9), *prices[1:])
-    forged = replace(after, certificate=replace(after.certificate, length_prices=changed))
-    with pytest.raises(VerificationError, match="its lengths are"):
-        verify_natural(table, forged, per_pair=6, same_length=True, review=review)
-    with pytest.raises(VerificationError, match=r"length_counts|lengths"):
-        verify_natural(table, after, per_pair=6, review=review)
+    forged = replace(after, certificate=replace(after.certificate, prices=changed))
+    with pytest.raises(VerificationError, match="its strata are"):
+        verify_natural(table, forged, review=review)
 
 
 def test_new_pairs_show_no_sentence_of_another_trial() -> None:
     """Witness: the best of all sets without the sentences of trials that stay."""
     table = random_table(24, 2, seed=5)
     assert table.sentences is not None
-    before = select_natural(table, per_pair=2)
+    before = choose(table, per_pair=2)
     review = reviewed(before, {before.pairs[0].trial_id})
-    unbound = select_natural(table, per_pair=2, review=review)
+    unbound = choose(table, per_pair=2, review=review)
     (new,) = {p.trial_id: p for p in unbound.pairs}.keys() - {p.trial_id for p in before.pairs}
     pair = next(p for p in unbound.pairs if p.trial_id == new)
     # A random pair of the sentences that would be the best
@@ -394,7 +350,7 @@ def test_new_pairs_show_no_sentence_of_another_trial() -> None:
         *(Kind.NATURAL, Kind.NATURAL, ""),
     )
     both = Review((*review.decisions, *undecided([random])))
-    after = select_natural(table, per_pair=2, review=both)
+    after = choose(table, per_pair=2, review=both)
     kept = [p for p in before.pairs if p.trial_id != before.pairs[0].trial_id]
     out = {row for p in (*before.pairs, pair) for row in (p.row_1, p.row_2)}
     counts = {(0, 1): 1, (1, 0): 1}
@@ -405,12 +361,12 @@ def test_new_pairs_show_no_sentence_of_another_trial() -> None:
     # Where nothing else is left, a sentence of the trial serves, and the certificate says so
     few = [row for row in range(24) if row not in out]
     excluded = [table.sentences[row] for row in few]
-    shared = select_natural(table, per_pair=2, review=both, excluded=excluded)
+    shared = choose(table, per_pair=2, review=both, excluded=excluded)
     assert shared.certificate.shared
     assert {new} == {p.trial_id for p in shared.pairs} - {p.trial_id for p in before.pairs}
     claimed = replace(shared, certificate=replace(shared.certificate, shared=False))
-    with pytest.raises(VerificationError, match="other trials are chosen again"):
-        verify_natural(table, claimed, per_pair=2, review=both, excluded=excluded)
+    with pytest.raises(VerificationError, match="rejected or other items are chosen again"):
+        verify_natural(table, claimed, review=both, excluded=excluded)
 
 
 def test_where_a_pair_cannot_be_replaced_alone_as_few_others_change_as_can() -> None:
@@ -418,7 +374,7 @@ def test_where_a_pair_cannot_be_replaced_alone_as_few_others_change_as_can() -> 
     table = random_table(30, 3, seed=5)
     assert table.sentences is not None
     ranks = fractional(table.log_probs)
-    before = select_natural(table, per_pair=1)
+    before = choose(table, per_pair=1)
     of_pairs = {row for pair in before.pairs for row in (pair.row_1, pair.row_2)}
     others = [row for row in range(30) if row not in of_pairs]
     rng, changed = np.random.default_rng(0), 0
@@ -442,9 +398,9 @@ def test_where_a_pair_cannot_be_replaced_alone_as_few_others_change_as_can() -> 
         excluded = [table.sentences[row] for row in left_out]
         if not able:
             with pytest.raises(InfeasibleError):
-                select_natural(table, per_pair=1, review=review, excluded=excluded)
+                choose(table, per_pair=1, review=review, excluded=excluded)
             continue
-        after = select_natural(table, per_pair=1, review=review, excluded=excluded)
+        after = choose(table, per_pair=1, review=review, excluded=excluded)
         certificate = after.certificate
         now = {pair.trial_id for pair in after.pairs}
         stayed = tuple(pair.trial_id for pair in stay if pair.trial_id in now)

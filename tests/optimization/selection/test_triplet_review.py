@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.building import triplet_trials
-from contstim.optimization.selection.certificate import TripletCertificate
-from contstim.optimization.selection.triplet_question import TripletQuestion
-from contstim.optimization.selection.triplet_verification import verify_triplets
+from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
@@ -95,16 +91,14 @@ def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
 
 
 def test_nothing_rejected_changes_nothing() -> None:
-    triplets, question, before = selected()
-    after = select_triplets(
-        triplets, question, tokens=COUNTED, review=reviewed(before.triplets, set())
-    )
+    before = selected()[1]
+    after = selected(review=reviewed(before.triplets, set()))[1]
     assert after.triplets == before.triplets
     assert after.certificate.objective == before.certificate.objective
 
 
 def test_a_review_of_trials_is_one_of_their_triplets() -> None:
-    triplets, question, before = selected()
+    before = selected()[1]
     trials = [replace(t, group=1) for each in before.triplets for t in triplet_trials(each)]
     rejected = before.triplets[2].triplet_id
     items = undecided(trials, "Ann")
@@ -114,17 +108,15 @@ def test_a_review_of_trials_is_one_of_their_triplets() -> None:
         replace(items[place], decision=Decision.REJECT),
         *items[place + 1 :],
     )
-    by_trials = select_triplets(triplets, question, tokens=COUNTED, review=Review(items))
-    by_triplets = select_triplets(
-        triplets, question, tokens=COUNTED, review=reviewed(before.triplets, {rejected})
-    )
+    by_trials = selected(review=Review(items))[1]
+    by_triplets = selected(review=reviewed(before.triplets, {rejected}))[1]
     assert by_trials.triplets == by_triplets.triplets
     assert by_trials.certificate.kept == by_triplets.certificate.kept
 
 
 def test_what_each_model_pair_lacks_is_said() -> None:
-    triplets, _, _ = selected()
-    question = TripletQuestion(per_pair=19, quantiles=None)
+    triplets, _ = selected()
+    question = TripletQuestion(per_pair=19, quantiles=0)
     before = select_triplets(triplets, question)
     rejected = {t.triplet_id for t in before.triplets if t.model_2 == "b"} - {
         before.triplets[0].triplet_id
@@ -134,7 +126,7 @@ def test_what_each_model_pair_lacks_is_said() -> None:
 
 
 def test_reviews_of_something_else_are_refused() -> None:
-    triplets, question, before = selected()
+    before = selected()[1]
     other = replace(before.triplets[0], triplet_id="triplet-x")
     changed = replace(before.triplets[0], natural=Sentence.parse("Pigs fly."))
     trials = [replace(t, group=1) for t in triplet_trials(other)]
@@ -145,35 +137,7 @@ def test_reviews_of_something_else_are_refused() -> None:
         (undecided(trials), "trials of other triplets: 1 of 1"),
     ):
         with pytest.raises(InputError, match=message):
-            select_triplets(triplets, question, tokens=COUNTED, review=Review(items))
-
-
-def test_the_verifier_knows_what_was_reviewed(tmp_path: Path) -> None:
-    triplets, question, before = selected()
-    review = reviewed(before.triplets, {before.triplets[0].triplet_id})
-    after = select_triplets(triplets, question, tokens=COUNTED, review=review)
-    after.certificate.save(tmp_path / "c.json")
-    assert TripletCertificate.load(tmp_path / "c.json") == after.certificate
-
-    def claiming(**fields: Any) -> Any:
-        return replace(after, certificate=replace(after.certificate, **fields))
-
-    verify_triplets(triplets, after, question, tokens=COUNTED, review=review)
-    for forged, given_review, message in (
-        (before, review, "its certificate says reviewed 0, counted 8"),
-        (after, None, "of a selection after a review"),
-        (claiming(kept=6), review, "says kept 6"),
-        (claiming(kept_price_bound=9), review, "says kept_price_bound 9"),
-        (claiming(kept_prices=(("x", 1.0),)), review, "prices are of other rules"),
-        (claiming(kept_bound=6), review, "the bound 6 on those that stay"),
-        (
-            replace(after, triplets=before.triplets),
-            review,
-            r"rejected triplets: 1 in all, allowed is 0|says kept",
-        ),
-    ):
-        with pytest.raises(VerificationError, match=message):
-            verify_triplets(triplets, forged, question, tokens=COUNTED, review=given_review)
+            selected(review=Review(items))
 
 
 def test_quantiles_stay_where_other_triplets_come_in_the_place_of_rejected_ones() -> None:
@@ -184,11 +148,12 @@ def test_quantiles_stay_where_other_triplets_come_in_the_place_of_rejected_ones(
     ]
     question = TripletQuestion(per_pair=6, quantiles=3)
     before = select_triplets(triplets, question)
-    edges = {(one, two, model): each for one, two, model, each in before.certificate.edges}
+    edges = before.certificate.edges
+    of_model = {model: each for _, _, model, each in edges}
     for number in (1, 2):
         values = [getattr(t, f"log_prob_natural_model_{number}") for t in triplets]
         _, expected = pd.qcut(values, 3, retbins=True)
-        assert edges["a", "b", "ab"[number - 1]] == pytest.approx(expected)
+        assert of_model["ab"[number - 1]] == pytest.approx(expected)
     gone = before.triplets[0]
     review = reviewed((gone,), {gone.triplet_id})
     stood = Review((*review.decisions, *undecided(before.triplets[1:])))
@@ -209,5 +174,3 @@ def test_quantiles_stay_where_other_triplets_come_in_the_place_of_rejected_ones(
     assert after.certificate.edges == before.certificate.edges
     assert moved.certificate.against
     assert not after.certificate.against
-    with pytest.raises(VerificationError, match=r"quantile|edges"):
-        verify_triplets(others, after, question, review=stood)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.optimization.selection.quantiles import quantile_name
+from contstim.optimization.selection.triplet_rules import quantile_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.optimization.selection.triplet_question import TripletQuestion
+    from contstim.optimization.selection.question import TripletQuestion
     from contstim.stimuli import Triplet
 
 
@@ -36,6 +36,12 @@ def places_of(triplets: Sequence[Triplet]) -> dict[tuple[str, str], list[int]]:
     for place, triplet in enumerate(triplets):
         places[triplet.model_1, triplet.model_2].append(place)
     return dict(places)
+
+
+def needed(question: TripletQuestion, pair: tuple[str, str]) -> int:
+    """How many triplets a model pair needs."""
+    own = {(first, second): n for first, second, n in question.counts}
+    return own.get(pair, question.per_pair)
 
 
 def disagreements(triplets: Sequence[Triplet]) -> FloatArray:
@@ -64,7 +70,7 @@ def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
     values: FloatArray = disagreements(triplets).sum(axis=0)
     if question.objective == "controversiality":
         return -values
-    chosen = max(1, sum(question.count(pair) for pair in places_of(triplets)))
+    chosen = sum(needed(question, pair) for pair in places_of(triplets))
     above = values - values.min()
     tie_break = above / (2 * chosen * max(1.0, above.max()))
     found: FloatArray = ranks(triplets) - tie_break
@@ -129,7 +135,7 @@ def _rules_of_pair(
     question: TripletQuestion,
     tokens: Mapping[tuple[str, str], int],
 ) -> dict[str, Counted]:
-    name, needs, n = "-".join(pair), question.count(pair), question.quantiles
+    name, needs, n = "-".join(pair), needed(question, pair), question.quantiles
     own = [triplets[place] for place in places]
     rules = {f"triplets for {name}": Counted(dict.fromkeys(places, 1), needs, needs)}
     columns = (

@@ -2,9 +2,10 @@
 
 // Order and sides follow from a participant's seed alone:
 // 1. numbers come from mulberry32, started with the seed (modulo 2^32);
-// 2. trials are sorted by trial_id, or that of the one they stand for since a review; in each stratum (a condition of the design, numbered), sides
-//    alternate, starting with a side that is drawn, and are then shuffled, so that sentence_1
-//    stands left in half of the trials of each condition;
+// 2. trials are sorted by trial_id, new ones after a review by that of the trial they stand for; in
+//    each stratum (a condition of the design, numbered), sides alternate, starting with a side that
+//    is drawn, and are then shuffled, so that sentence_1 stands left in half of the trials of each
+//    condition;
 // 3. all trials, again so sorted, are shuffled into the order of presentation.
 
 contstim.randomNumbers = (seed) => {

@@ -1,9 +1,10 @@
-"""Min-cost flow against SciPy's assignment solver, and the guards around OR-tools."""
+"""Min-cost flow against SciPy's assignment solver, guards around OR-tools, and dual prices."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,21 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array
 
 from contstim.errors import InputError, VerificationError
-from contstim.optimization.selection.solver import (
-    INTEGER,
-    LINEAR,
-    assign,
-    choose,
-    slackest,
+from contstim.optimization.selection.flow import (
+    NEVER,
+    dual_prices,
+    sentence_prices,
     solver_version,
     transportation,
 )
+from tests.optimization.selection.test_natural import small_questions
 
 if TYPE_CHECKING:
     from contstim.arrays import IntArray
+    from contstim.scores import ScoreTable
 
 ABSENT = 10_000  # in the witness: dearer than any plan
 
@@ -126,32 +126,31 @@ def test_ortools_is_loaded_only_when_it_is_needed() -> None:
     assert solver_version()
 
 
-TRIANGLE = csr_array(np.array([[1.0, 1, 0], [0, 1, 1], [1, 0, 1]]))
+@given(
+    small_questions(),
+    st.lists(st.integers(-5, 40), min_size=6, max_size=6),
+    st.integers(0, 20),
+)
+def test_sentence_prices_are_their_definition(
+    question: tuple[ScoreTable, int], prices: list[int], below: int
+) -> None:
+    """The formula of the dual, sentence by sentence, for any prices at all."""
+    doubled = question[0].doubled_ranks().T
+    n_models, n_sentences = doubled.shape
+    sources = list(permutations(range(n_models), 2))
+    prices = prices[: len(sources)]
+    witness = [0] * n_sentences
+    for (reject, accept), price in zip(sources, prices, strict=True):
+        for s in range(n_sentences):
+            if doubled[accept, s] >= n_sentences and doubled[reject, s] < below:
+                witness[s] = max(witness[s], price - doubled[reject, s])
+    assert sentence_prices(doubled, np.array(prices), below).tolist() == witness
 
 
-def test_a_fractional_relaxation_is_branched_and_its_prices_are_kept() -> None:
-    """One of a triangle's corners; the relaxation takes half of each, which makes 1.5."""
-    found = choose(-np.ones(3), TRIANGLE, integers(0, 0, 0), integers(1, 1, 1), seconds=10)
-    assert found.chosen is not None
-    assert found.chosen.sum() == 1
-    assert found.solver == INTEGER
-    assert found.bound == pytest.approx(-1)
-    np.testing.assert_allclose(found.prices, -0.5)
-
-
-def test_rules_that_contradict_each_other_have_no_choice() -> None:
-    """Every edge needs exactly one corner: impossible in a triangle, one edge must be wrong."""
-    one = integers(1, 1, 1)
-    found = choose(np.zeros(3), TRIANGLE, one, one, seconds=10)
-    assert found.chosen is None
-    assert slackest(TRIANGLE, one, one, np.ones(3), seconds=10).sum() == 1
-    gravity = np.array([9.0, 9.0, 1.0])
-    assert slackest(TRIANGLE, one, one, gravity, seconds=10).tolist() == [0, 0, 1]
-    two = integers(3, 0, 0)
-    assert choose(np.zeros(3), TRIANGLE, two, two, seconds=10).solver == LINEAR
-
-
-def test_an_assignment_without_time_is_no_answer() -> None:
-    apart = [[i, i + 1] for i in range(29)]
-    with pytest.raises(VerificationError, match="found no way within 0 s"):
-        assign(3, [list(range(30))], apart, n_items=30, seed=0, seconds=0.0)
+def test_a_plan_that_is_not_optimal_has_no_prices() -> None:
+    """Two sources hold each other's sentence: swapping saves two, a negative cycle."""
+    costs = np.array([[2, 1], [1, 2]], dtype=np.int64)
+    with pytest.raises(VerificationError, match="rearranged at a lower cost"):
+        dual_prices(costs, np.array([0, 1]), np.array([9, 9]))
+    only = np.array([[1, NEVER], [NEVER, 1]], dtype=np.int64)
+    assert dual_prices(only, np.array([0, 1]), np.array([9, 7])).tolist() == [9, 7]

@@ -1,0 +1,301 @@
+"""Rules that a set of triplets keeps, its value, and the cost of each triplet to it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from math import ceil, fsum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.optimization.selection.programs import LinearRule
+from contstim.optimization.selection.question import demand
+from contstim.scores import doubled_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.optimization.selection.question import ModelPair, Objective, TripletQuestion
+    from contstim.stimuli import Triplet
+
+    Edges = Mapping[tuple[str, str, str], tuple[float, ...]]
+
+EXACT = 1e-6  # nats or ranks: objective and bound that differ by less are called equal
+_ROUNDING = 1e-5  # of Eq. 4, as a share of the largest log-probability: float32 rounds each
+_QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
+
+TIE_RULES = {
+    "controversiality": "among sets of equal controversiality the solver's stands",
+    "worst-rank": "losses that tie share their mean rank, worst ranks that tie are ranked by first "
+    "occurrence; among sets of equal rank sum the more controversial one stands: a triplet costs "
+    "its rank, less its controversiality over the least in a share too small to add up to one rank",
+}
+
+
+def usable_triplets(triplets: Sequence[Triplet], question: TripletQuestion) -> list[Triplet]:
+    """Triplets that can be compared, with the controversiality that their log-probabilities make.
+
+    Raises:
+        InputError: triplets cannot be compared, or the question has no meaning for them; says what
+            was given and what is allowed.
+    """
+    if not triplets:
+        raise InputError("There are no triplets to choose from.")
+    twice = [name for name, n in Counter(t.triplet_id for t in triplets).items() if n > 1]
+    if twice:
+        raise InputError(f"{len(twice):,} triplets stand twice; the first is {twice[0]}.")
+    pairs = by_model_pair(triplets)
+    for first, second in pairs:
+        if (second, first) in pairs or first == second:
+            raise InputError(
+                f"Triplets name the models {first} and {second} in both orders, or one model "
+                "twice: every model pair needs one order, in which model_1 rejects synthetic_1."
+            )
+    groups = question.quantiles
+    for pair, count in demand(question, pairs).items():
+        if groups and count % groups:
+            raise InputError(
+                f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {groups} "
+                f"{quantile_name(groups)}s: ask for a multiple, for other quantiles, or for none."
+            )
+    return [_recomputed(triplet) for triplet in triplets]
+
+
+def _recomputed(triplet: Triplet) -> Triplet:
+    natural_1, natural_2 = triplet.log_prob_natural_model_1, triplet.log_prob_natural_model_2
+    rejected_1 = triplet.log_prob_synthetic_1_model_1
+    rejected_2 = triplet.log_prob_synthetic_2_model_2
+    made = natural_1 - rejected_1 + natural_2 - rejected_2
+    if not np.isfinite(made):
+        raise InputError(
+            f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
+        )
+    # What is stated was computed from the same numbers, each rounded to float32 on the way.
+    largest = max(map(abs, (natural_1, natural_2, rejected_1, rejected_2, 1.0)))
+    if not abs(made - triplet.controversiality) <= _ROUNDING * largest:
+        raise InputError(
+            f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but its "
+            f"log-probabilities make it {made}: its columns do not belong together."
+        )
+    return replace(triplet, controversiality=made)
+
+
+def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
+    """Indices of the triplets of each model pair, in order of first occurrence."""
+    indices: dict[ModelPair, list[int]] = {}
+    for index, triplet in enumerate(triplets):
+        indices.setdefault((triplet.model_1, triplet.model_2), []).append(index)
+    return indices
+
+
+def losses(triplet: Triplet) -> tuple[float, float]:
+    """The two terms log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2), nats: the lower, the better."""
+    return (
+        triplet.log_prob_synthetic_1_model_1 - triplet.log_prob_natural_model_1,
+        triplet.log_prob_synthetic_2_model_2 - triplet.log_prob_natural_model_2,
+    )
+
+
+def controversiality(triplet: Triplet) -> float:
+    """Eq. 4 of the 2023 study: log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats."""
+    first, second = losses(triplet)
+    return -first - second
+
+
+def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
+    """The published code's measure, (n_triplets,), 1 … n: the lower, the more controversial.
+
+    Inside a model pair both losses are ranked (ties share their mean rank), a triplet gets the
+    worse of its two ranks, and these are ranked again, ties by first occurrence.
+    """
+    ranks = np.empty(len(triplets))
+    for indices in by_model_pair(triplets).values():
+        both = np.array([losses(triplets[index]) for index in indices]).T  # (2, n_of_pair)
+        worse = np.maximum(*map(doubled_ranks, both))
+        # The triplet with the least worse rank of the pair's gets 1, the next one 2, and so on, at
+        # its own index among all triplets.
+        ranks[np.array(indices)[np.argsort(worse, kind="stable")]] = np.arange(1, len(indices) + 1)
+    return ranks
+
+
+def triplet_costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
+    """Cost of each triplet to a set, (n_triplets,), to be minimised.
+
+    For `worst-rank` it is the rank, less a share of the triplet's controversiality so small that
+    all shares together make less than half a rank: it decides between sets of equal rank sum.
+    """
+    values = np.array([controversiality(triplet) for triplet in triplets])
+    if question.objective == "controversiality":
+        return -values
+    # A share is at most 1 / (2 * chosen), so that `chosen` of them make half a rank at most.
+    chosen = sum(demand(question, by_model_pair(triplets)).values())
+    above = values - values.min()
+    costs: FloatArray = worst_ranks(triplets) - above / (2 * chosen * above.max(initial=1.0))
+    return costs
+
+
+def set_value(
+    triplets: Sequence[Triplet], chosen: Sequence[Triplet], objective: Objective
+) -> float:
+    """Value of a set: its summed Eq. 4 (nats), or its summed ranks among all triplets."""
+    if objective == "controversiality":
+        return fsum(map(controversiality, chosen))
+    names = {triplet.triplet_id for triplet in chosen}
+    ranks = worst_ranks(triplets)
+    return fsum(r for t, r in zip(triplets, ranks, strict=True) if t.triplet_id in names)
+
+
+def as_bound(cost: Fraction | float, objective: Objective) -> float:
+    """A lower bound on summed `triplet_costs` as a bound on `set_value`; rank sums are whole."""
+    if objective == "controversiality":
+        return -float(cost)
+    return float(ceil(cost)) if np.isfinite(float(cost)) else float(cost)
+
+
+def build_rules(
+    triplets: Sequence[Triplet],
+    question: TripletQuestion,
+    tokens: Mapping[tuple[str, str], int],
+) -> list[LinearRule]:
+    """The rules of a question about these triplets; a rule that cannot be broken is left out."""
+    rules: list[LinearRule] = []
+    edges = edges_of(triplets, question)
+    pairs = by_model_pair(triplets)
+    for pair, count in demand(question, pairs).items():
+        rules.extend(_spread(triplets, pairs[pair], pair, count, question.quantiles, edges))
+        if question.token_balance is not None:
+            # Mean lengths differ by at most the balance, so summed ones by as much for every
+            # triplet; 1e-9 is for products such as 0.1 * 30 that fall short of a whole number.
+            surplus_most = int(question.token_balance * count + 1e-9)
+            for model in pair:
+                surplus = [surplus_tokens(triplets[index], model, tokens) for index in pairs[pair]]
+                name = f"balance of {model}'s tokens for {'-'.join(pair)}"
+                rules.append(
+                    LinearRule(name, pairs[pair], surplus, -surplus_most, surplus_most, rank=1)
+                )
+    exempt = frozenset(map(str.lower, question.uncapped))
+    naturals: dict[str, dict[int, int]] = defaultdict(dict)  # name → triplet → how often
+    words: dict[str, dict[int, int]] = defaultdict(dict)
+    for index, triplet in enumerate(triplets):
+        naturals[f"natural sentence {triplet.natural.bare!r}"][index] = 1
+        for word, times in Counter(shown_words(triplet)).items():
+            if word not in exempt:
+                words[f"word {word!r}"][index] = times
+    for limited, most in (
+        (naturals, 1 if question.natural_once else None),
+        (words, question.word_cap),
+    ):
+        # What is too rare to reach its limit, were all its triplets chosen, needs no rule.
+        rules += [
+            LinearRule(name, list(uses), list(uses.values()), 0, most, rank=1)
+            for name, uses in limited.items()
+            if most is not None and sum(uses.values()) > most
+        ]
+    return rules
+
+
+def _spread(
+    triplets: Sequence[Triplet],
+    indices: list[int],
+    pair: ModelPair,
+    count: int,
+    quantiles: int,
+    edges: Edges,
+) -> Iterator[LinearRule]:
+    """Rules on the number of a pair's triplets: in all, or in each quantile group."""
+    ones = [1] * len(indices)
+    if not quantiles or not count:
+        yield LinearRule(f"triplets for {'-'.join(pair)}", indices, ones, count, count)
+        return
+    each = count // quantiles
+    # `indices` are those of the pair's triplets among all; `i` counts among the pair's own.
+    values = _natural_log_probs([triplets[index] for index in indices])
+    for model, column in zip(pair, values, strict=True):
+        groups = quantile_groups(column, np.array(edges[*pair, model]))
+        for group in range(quantiles):
+            members = [indices[i] for i in np.flatnonzero(groups == group)]
+            name = f"{quantile_name(quantiles)} {group + 1} of p(n|{model}) for {'-'.join(pair)}"
+            yield LinearRule(name, members, ones[: len(members)], each, each)
+
+
+def shown_words(triplet: Triplet) -> Iterator[str]:
+    """The words of a triplet's three sentences, in lower case."""
+    for sentence in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
+        yield from map(str.lower, sentence.words)
+
+
+def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
+    """Tokens of the synthetic sentence that a model rejects, less those of the one it accepts.
+
+    Raises:
+        InputError: a sentence has not been counted under the model.
+    """
+    texts = [triplet.synthetic_1.text, triplet.synthetic_2.text]
+    for text in texts:
+        if (text, model) not in tokens:
+            raise InputError(
+                f"token_balance needs the number of tokens of {text!r} under {model}, which is "
+                "not given: write them with 'contstim score --per-word' for all triplets and "
+                "models."
+            )
+    first, second = (tokens[text, model] for text in texts)
+    return first - second if model == triplet.model_1 else second - first
+
+
+def edges_of(triplets: Sequence[Triplet], question: TripletQuestion) -> Edges:
+    """The edges of all quantile groups, nats, by (model_1, model_2, model)."""
+    if not question.quantiles:
+        return {}
+    earlier = {(one, two, model): edges for one, two, model, edges in question.edges}
+    edges = {}
+    for pair, indices in by_model_pair(triplets).items():
+        values = _natural_log_probs([triplets[index] for index in indices])
+        for model, column in zip(pair, values, strict=True):
+            own = tuple(quantile_edges(column, question.quantiles).tolist())
+            edges[*pair, model] = earlier.get((*pair, model), own)
+    return edges
+
+
+def _natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
+    """The columns log p(n|m1) and log p(n|m2), (2, n_triplets), nats."""
+    return np.array(
+        [
+            [t.log_prob_natural_model_1 for t in triplets],
+            [t.log_prob_natural_model_2 for t in triplets],
+        ]
+    )
+
+
+def quantile_name(n: int) -> str:
+    """Name of one of n quantile groups."""
+    return _QUANTILES.get(n, f"{n}-quantile")
+
+
+def quantile_edges(values: FloatArray, n: int) -> FloatArray:
+    """The n + 1 edges of n quantile groups of finite values, by the rule of `pandas.qcut`.
+
+    Shares that have no exact binary form are rounded up, as pandas does, so that a value on an edge
+    stays below it.
+    """
+    shares = np.linspace(0, 1, n + 1)
+    inexact = n * shares != np.arange(n + 1)
+    shares[inexact] = np.nextafter(shares[inexact], 1)
+    edges: FloatArray = np.quantile(values, shares)
+    return edges
+
+
+def quantile_groups(values: FloatArray, edges: FloatArray) -> IntArray:
+    """The 0-based quantile group of each value: `pandas.qcut(values, n, labels=False)`.
+
+    A value on an edge belongs to the lower group, one beyond all edges to the outermost. Where so
+    many values tie that edges coincide, pandas refuses; here the group between two equal edges is
+    left empty.
+    """
+    # Edge g is the first that is not below the value: group g - 1; the smallest values, at edge 0,
+    # are of the first group.
+    groups = np.searchsorted(edges, values, side="left")
+    return np.clip(groups, 1, len(edges) - 1).astype(np.int64) - 1

@@ -1,0 +1,91 @@
+"""Rules, ranks, bounds and quantile groups of triplets against a second account and pandas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.optimization.selection.programs import priced_bound
+from contstim.optimization.selection.question import TripletQuestion
+from contstim.optimization.selection.triplet_rules import (
+    as_bound,
+    build_rules,
+    quantile_edges,
+    quantile_groups,
+    quantile_name,
+    triplet_costs,
+    worst_ranks,
+)
+from contstim.stimuli import Triplet
+from tests.optimization.selection.test_triplets import COUNTED, small_questions
+from tests.optimization.selection.triplet_recount import (
+    counted_rules,
+    proved_bound,
+    quantile_places,
+    ranks,
+)
+
+VALUES = st.one_of(st.floats(-99, 0), st.sampled_from([-9.0, -8.5, -8.0, -7.25]))
+
+
+@given(small_questions(), st.integers(0, 2**16), st.lists(st.floats(-3, 3), min_size=40))
+def test_rules_ranks_and_bounds_are_those_of_a_second_account(
+    asked: tuple[list[Triplet], TripletQuestion], drawn: int, values: list[float]
+) -> None:
+    """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""
+    triplets, question = asked
+    some = [place for place in range(len(triplets)) if drawn >> place & 1]
+    rules, recounted = (
+        build_rules(triplets, question, COUNTED),
+        counted_rules(triplets, question, COUNTED),
+    )
+    kept = all(
+        r.lower <= sum(w for m, w in zip(r.members, r.weights, strict=True) if m in some) <= r.upper
+        for r in rules
+    )
+    assert kept == all(
+        r.least <= sum(r.weights.get(place, 0) for place in some) <= r.most
+        for r in recounted.values()
+    )
+    assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
+    prices = dict(zip((rule.name for rule in rules), values, strict=False))
+    bound = priced_bound(triplet_costs(triplets, question).tolist(), rules, prices)
+    witness = proved_bound(prices, triplets, question, recounted)
+    assert as_bound(bound, question.objective) == pytest.approx(witness, abs=1e-9)
+
+
+@given(st.lists(st.integers(-5, 5), min_size=10, max_size=40), st.sampled_from([2, 4, 5, 10]))
+def test_the_oracle_finds_the_quantile_groups_of_pandas(values: list[int], n: int) -> None:
+    column = np.array(values) / 8 + np.arange(len(values)) * 0.001
+    witness = pd.qcut(column, n, labels=False)
+    assert quantile_places(column, n).tolist() == witness.tolist()
+
+
+@given(st.lists(VALUES, min_size=1, max_size=60), st.integers(1, 12))
+def test_groups_are_those_of_pandas(values: list[float], n: int) -> None:
+    """Where pandas refuses because edges coincide, it is the first group that reaches up."""
+    mine = quantile_groups(np.array(values), quantile_edges(np.array(values), n))
+    try:
+        witness = pd.qcut(values, n, labels=False)
+    except ValueError:
+        ends = np.quantile(values, np.arange(1, n + 1) / n)
+        assert mine.tolist() == [int(np.argmax(ends >= value)) for value in values]
+    else:
+        assert mine.tolist() == witness.tolist()
+
+
+@pytest.mark.parametrize("size", [10, 11, 100, 101, 997])
+def test_evenly_spaced_values_on_edges_go_down_as_in_pandas(size: int) -> None:
+    values = np.arange(size) / 7
+    for n in range(1, 21):
+        assert (
+            quantile_groups(values, quantile_edges(values, n)).tolist()
+            == pd.qcut(values, n, labels=False).tolist()
+        )
+
+
+def test_groups_have_names() -> None:
+    assert [quantile_name(n) for n in (4, 7, 10)] == ["quartile", "7-quantile", "decile"]
