@@ -45,7 +45,6 @@ class Loading:
         bool,
         Help(
             "Let transformers run Python code that comes with a checkpoint. Read it first.",
-            flag="--trust-remote-code",
         ),
     ] = False
 

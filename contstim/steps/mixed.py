@@ -27,7 +27,6 @@ class MixedOptions:
         bool,
         Help(
             "Also fit models together, every two and all: what does each add to the others?",
-            flag="--together",
         ),
     ] = False
     condition: Annotated[

@@ -72,7 +72,6 @@ class ScoreSentences(
         bool,
         Help(
             "Write a row for each token of each sentence, with its word, instead of sums.",
-            flag="--per-word",
         ),
     ] = False
     by: Annotated[
@@ -83,7 +82,6 @@ class ScoreSentences(
         Help(
             "With --per-word: count that a word ends to the word, and not to the first token "
             "of the next (causal transformers; Pimentel & Meister 2024, Oh & Schuler 2024).",
-            flag="--boundary-correction",
         ),
     ] = False
     standard_errors: Annotated[

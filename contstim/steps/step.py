@@ -17,6 +17,7 @@ or what may be chosen (see `contstim.options`); a field that is a dataclass stan
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
@@ -344,12 +345,19 @@ def variant(
         name: words of the command.
         page: help of the command.
         leave_out: names of fields that are not asked for.
-        given: values of fields, or their types where a value must be given.
+        given: values of fields, or their types; of a type all of whose fields have defaults, these.
     """
+    for field, kind in given.items():
+        if isinstance(kind, type) and not any(_is_needed(each) for each in fields(kind)):
+            given[field] = kind()
     types = {field: v if isinstance(v, type) else type(v) for field, v in given.items()}
     values = {field: v for field, v in given.items() if not isinstance(v, type)}
     namespace = {"__doc__": page, "__annotations__": types, "leave_out": leave_out, **values}
     return new_class(base.__name__, (base,), {"name": name}, lambda own: own.update(namespace))
+
+
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def page_of(function: Any) -> str:

@@ -44,15 +44,12 @@ class VocabularySettings:
             metavar="LOW-HIGH",
         ),
     ] = None
-    every_word: Annotated[
-        bool, Help("Take whatever the text holds, words or not.", flag="--every-word")
-    ] = False
+    every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False
     min_count: Annotated[int, Help("How often a word must occur.")] = 5
     same_token_count: Annotated[
         bool,
         Help(
             "Keep only words that all tokenizers cut into equally many tokens.",
-            flag="--same-token-count",
         ),
     ] = False
     prose: Prose = False
@@ -108,21 +105,15 @@ class SentenceSettings:
     without: Annotated[
         Path | None, Help("Leave out sentences with one of these phrases, one a line.")
     ] = None
-    repeats: Annotated[
-        bool, Help("Also keep sentences in which a word occurs twice.", flag="--repeats")
-    ] = False
+    repeats: Annotated[bool, Help("Also keep sentences in which a word occurs twice.")] = False
     language: Language = "en"
     names: Annotated[int, Help("How many names a sentence may hold.", at_least=0)] = 1
     blocked: Blocked = None
     finite_verb: Annotated[
         bool,
-        Help(
-            "Keep sentences with a finite verb only (English; NLTK's tagger).", flag="--finite-verb"
-        ),
+        Help("Keep sentences with a finite verb only (English; NLTK's tagger)."),
     ] = False
-    every_line: Annotated[
-        bool, Help("Also keep headings, references and near-duplicates.", flag="--every-line")
-    ] = False
+    every_line: Annotated[bool, Help("Also keep headings, references and near-duplicates.")] = False
     prose: Prose = False
 
     def lengths(self) -> tuple[int, int | None]:

@@ -82,9 +82,7 @@ class Execution(WorkerSettings):
         int,
         Aside("How many models each worker keeps loaded.", at_least=2),
     ] = 2
-    retry_failed: Annotated[
-        bool, Aside("Try those again that failed in an earlier run.", flag="--retry-failed")
-    ] = False
+    retry_failed: Annotated[bool, Aside("Try those again that failed in an earlier run.")] = False
 
 
 LOCAL = Execution()

@@ -23,15 +23,12 @@ class NaturalRules:
     """Controversial pairs of natural sentences: how many, and the rules that they keep."""
 
     per_pair: Annotated[int, Help("Sentence pairs for each pair of models.", at_least=0)] = 10
-    no_repeats: Annotated[
-        bool, Help("Leave out sentences in which a word repeats.", flag="--no-repeats")
-    ] = False
+    no_repeats: Annotated[bool, Help("Leave out sentences in which a word repeats.")] = False
     same_length: Annotated[
         bool,
         Help(
             "Give both sentences of a pair the same number of words, with ranks among "
             "sentences of that length; each length gets its share of every model pair's pairs.",
-            flag="--same-length",
         ),
     ] = False
     agreeing: Annotated[
@@ -39,7 +36,6 @@ class NaturalRules:
         Help(
             "Allow pairs of which both models prefer the same sentence, as in the 2023 study: a "
             "sentence need not rank below the median of the model that rejects it.",
-            flag="--agreeing",
         ),
     ] = False
 
@@ -89,9 +85,7 @@ class TripletRules:
             at_least=0,
         ),
     ] = 10
-    natural_once: Annotated[
-        bool, Help("No natural sentence serves two model pairs.", flag="--natural-once")
-    ] = False
+    natural_once: Annotated[bool, Help("No natural sentence serves two model pairs.")] = False
     word_cap: Annotated[
         int | None, Help("How often one word may stand in the whole set.", at_least=1)
     ] = None
