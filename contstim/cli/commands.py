@@ -10,12 +10,13 @@ import ast
 import re
 import shlex
 import sys
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -150,11 +151,37 @@ def _command(found: Any, name: str) -> Any:
 
 def command_of(function: Callable[..., None], name: str) -> Any:
     """The command that Typer makes of a function."""
+    types = get_type_hints(function, include_extras=True)
+    groups = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    if groups:
+        function = _with_options_of(function, groups)
     program = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
     program.command(name)(function)
     return typer.main.get_command(program)
+
+
+def _with_options_of(function: Callable[..., None], groups: Mapping[str, Any]) -> Any:
+    """The function with an option for each field of the dataclasses that it takes."""
+
+    def command(**given: Any) -> None:
+        for name, group in groups.items():
+            own = {each.name: given.pop(each.name) for each in fields(group)}
+            given[name] = group(
+                **{n: tuple(v) if isinstance(v, list) else v for n, v in own.items()}
+            )
+        function(**given)
+
+    options: list[Parameter] = []
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in signature(function).parameters.items():
+        if name in groups:
+            options += [option(field) for field in fields_of(groups[name])]
+        else:
+            typed = parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY)
+            options.append(typed)
+    return as_command(command, options, function.__doc__ or "")
 
 
 def command_of_step(
@@ -227,7 +254,8 @@ def run_step(step: Step[Any], *, quiet: bool) -> None:
     from contstim.cli.results import show_result
 
     try:
-        value, complete = perform(step, ProgressBars(quiet=quiet))
+        reporter = ProgressBars(quiet=quiet, named=partial(as_flags, step=type(step)))
+        value, complete = perform(step, reporter)
     except InputError as error:
         raise type(error)(as_flags(str(error), type(step))) from None
     except KeyboardInterrupt:

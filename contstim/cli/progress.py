@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from threading import Event, Thread
 from time import perf_counter
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 _SECONDS_PER_LINE = 60.0
+_FIELD = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
 @dataclass
@@ -65,10 +68,14 @@ class ProgressBars(Reporter):
 
     Args:
         quiet: whether warnings alone are printed.
+        named: names the fields that a message has between backticks as whoever reads it gives them.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(
+        self, *, quiet: bool = False, named: Callable[[str], str] = partial(_FIELD.sub, r"\1")
+    ) -> None:
         self.quiet = quiet
+        self._named = named
         console = terminal(stderr=True)
         in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
         self._draws = (console.is_terminal or in_notebook) and not quiet
@@ -93,6 +100,7 @@ class ProgressBars(Reporter):
 
     def say(self, text: str) -> None:
         """Print a line, unless quiet."""
+        text = self._named(text)
         if self._bars is not None and not self.quiet:
             self._bars.console.print(text, highlight=False, soft_wrap=True)
         else:
@@ -100,6 +108,7 @@ class ProgressBars(Reporter):
 
     def warn(self, text: str) -> None:
         """Print a warning, even if quiet."""
+        text = self._named(text)
         if self._bars is not None and text:
             self._bars.console.print(f"warning: {text}", highlight=False, soft_wrap=True)
         else:

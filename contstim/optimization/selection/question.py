@@ -146,5 +146,7 @@ def demand(
             raise InputError(f"The count for {first}, {second} must be 0 or more, not {count}.")
         needed[first, second] = count
     if not any(needed.values()):
-        raise InputError("No model pair needs any stimuli: per_pair or one count must be above 0.")
+        raise InputError(
+            "No model pair needs any stimuli: per_pair or one count must be 1 or more."
+        )
     return needed
