@@ -34,7 +34,7 @@ from contstim.experiments.design.simulated import (
     preferences_by_scope,
 )
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
     MODELS,
     read_natural_scores,
     read_stimulus_scores,

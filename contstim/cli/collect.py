@@ -57,12 +57,8 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     try:
-        from contstim.experiments.collection.server import (
-            RunningServer,
-            StudyOptions,
-            database_of,
-            serve,
-        )
+        from contstim.experiments.collection.participants import StudyOptions
+        from contstim.experiments.collection.server import RunningServer, database_of, serve
     except ModuleNotFoundError as error:
         raise WorkerError(
             f"Collecting needs {error.name}, which is not installed: pip install "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 _SECONDS_PER_LINE = 60.0
-_FIELD = re.compile(r"`([a-z][a-z0-9_]*)`")
+_as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
 
 
 @dataclass
@@ -71,9 +71,7 @@ class ProgressBars(Reporter):
         named: names the fields that a message has between backticks as whoever reads it gives them.
     """
 
-    def __init__(
-        self, *, quiet: bool = False, named: Callable[[str], str] = partial(_FIELD.sub, r"\1")
-    ) -> None:
+    def __init__(self, *, quiet: bool = False, named: Callable[[str], str] = _as_key) -> None:
         self.quiet = quiet
         self._named = named
         console = terminal(stderr=True)

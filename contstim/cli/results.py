@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.design.sentence_needs import SentenceNeeds
     from contstim.experiments.reproduce.claims import PublishedClaim
-    from contstim.models.score_in_turn import ModelScores
+    from contstim.models.scoring import ModelScores
     from contstim.optimization.jobs.results import TripletResults
     from contstim.optimization.search.symmetric import SymmetricPair
     from contstim.optimization.search.synthesize import Synthesis

@@ -15,7 +15,7 @@ from contstim.jobs.scheduler import Scheduler
 from contstim.jobs.worker_context import WorkerContext
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import check_model
-from contstim.models.remote import ModelFacts, ModelWorkers, RemoteLanguageModel, RemoteScorer
+from contstim.models.remote import ModelFacts, RemoteLanguageModel, RemoteScorer
 from contstim.models.specifications import parse_models
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from contstim.jobs.executors.base import Executor
     from contstim.models.base import Scorer
     from contstim.models.remote import ModelCall
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import Models, Specification
 
 _ATTEMPTS = 3
 
 
 @contextmanager
 def remote_scorers(
-    specifications: Sequence[str],
+    specifications: Models,
     executor: Executor,
     context: WorkerContext,
     *,
@@ -58,7 +58,7 @@ def remote_scorers(
     """
     models = parse_models(specifications)
     for named in models:
-        check_model(named.specification, trust_remote_code=context.trust_remote_code)
+        check_model(named, context.loading)
     names = {named.specification: named.name for named in models}
     with executor:
         if models:
@@ -204,14 +204,14 @@ class ModelTaskQueue(TaskQueue[ModelTaskT]):
         self._waiting[task.model].clear()
 
 
-class _ExecutorWorkers(ModelWorkers):
+class _ExecutorWorkers:
     """The workers of an executor."""
 
     def __init__(self, scheduler: Scheduler, names: Mapping[str, str]) -> None:
         self._scheduler, self._names = scheduler, names
         self._fingerprints: dict[str, str] = {}  # of models, by their specifications
 
-    def scorers(self, models: Sequence[NamedSpecification]) -> list[Scorer]:
+    def scorers(self, models: Sequence[Specification]) -> list[Scorer]:
         """Have each model loaded once, to know what it is."""
         facts: dict[str, ModelFacts] = {}
         self._work_off(
@@ -223,11 +223,11 @@ class _ExecutorWorkers(ModelWorkers):
             told = facts[named.specification]
             kind = RemoteLanguageModel if told.is_language_model else RemoteScorer
             self._fingerprints[named.specification] = told.convention.fingerprint
-            scorers.append(kind(named, told, self))
+            scorers.append(kind(named, told, self.answer))
         return scorers
 
     def answer(self, calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
-        """See `ModelWorkers.answer`."""
+        """See `remote.Answer`."""
         self._work_off(
             [CallTask(call.model, call, self._fingerprints[call.model]) for call in calls],
             lambda task, answer: receive(task.call, answer),

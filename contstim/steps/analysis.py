@@ -114,7 +114,7 @@ class AnalyzeResponses(Step["Analysis"], name="analyze"):
         from contstim.experiments.analysis.run import analyze
         from contstim.experiments.responses import CatchRule, read_responses
         from contstim.experiments.responses.admission import DEFAULT_RULE
-        from contstim.models.contamination import (
+        from contstim.models.training_text import (
             contamination_facts,
             contamination_warnings,
             read_contamination,

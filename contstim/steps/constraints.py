@@ -12,7 +12,7 @@ from contstim.options import Help
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import Specification
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.search.constraints import WordLimits
 
@@ -125,7 +125,7 @@ def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str
     return read_repeatable(uncapped)
 
 
-def read_plausible(text: str) -> tuple[Plausibility, NamedSpecification | None]:
+def read_plausible(text: str) -> tuple[Plausibility, Specification | None]:
     """A floor of plausibility, and the model that judges if one is named.
 
     Raises:

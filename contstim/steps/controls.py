@@ -78,6 +78,7 @@ class CompareControls(
         from contstim.frequencies import read_frequencies
         from contstim.models.base import conventions
         from contstim.models.catalog import load_scorers
+        from contstim.models.loading import Loading
         from contstim.scores import ScoreTable
         from contstim.stimuli import read_stimuli, read_trials
         from contstim.tables import write_table
@@ -98,7 +99,8 @@ class CompareControls(
             measured["zipf"] = mean_zipfs(sentences, read_frequencies(self.text))
         counts = {} if self.tokens is None else read_features(self.tokens)
         # Tokens are counted by tokenizers alone, so the networks' weights stay where they are.
-        models = load_scorers(self.models, trust_remote_code=self.trust_remote_code, weights=False)
+        loading = Loading(trust_remote_code=self.trust_remote_code).without_weights
+        models = load_scorers(self.models, loading)
         counts |= count_tokens(models, sentences)
         tests = token_count_control(ratings, counts)
         preferences = feature_preferences(ratings, measured)

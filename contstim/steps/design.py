@@ -307,7 +307,7 @@ class SimulatePower(Step["DesignPower"], name="power"):
 
 
 def _read_log_probs(scores: Path) -> ScoreTable:
-    from contstim.models.recorded import require_log_probabilities
+    from contstim.models.scoring import require_log_probabilities
     from contstim.scores import ScoreTable
 
     table = ScoreTable.read(scores)

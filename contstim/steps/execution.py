@@ -11,12 +11,13 @@ from contstim.errors import InputError
 from contstim.options import Aside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from contstim.jobs.executors import Executor
     from contstim.models.base import Scorer
+    from contstim.models.loading import Loading
+    from contstim.models.specifications import Models
     from contstim.reporter import Reporter
-    from contstim.steps.loading import Loading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,14 +120,14 @@ class ScoringExecution(WorkerSettings):
     @contextmanager
     def scorers(
         self,
-        models: Sequence[str] | None,
+        models: Models | None,
         loading: Loading,
         say: Callable[[str], None] = lambda _text: None,
     ) -> Iterator[list[Scorer]]:
         """Models that are loaded in this process or by workers, which end with the context.
 
         Args:
-            models: `[NAME=]SPECIFICATION` each; None for none.
+            models: parsed, or `[NAME=]SPECIFICATION` each; None for none.
             loading: how they are loaded.
             say: told what the user should know, such as the death of a worker.
 
@@ -135,21 +136,15 @@ class ScoringExecution(WorkerSettings):
             ModelError: a model cannot be loaded.
             WorkerError: workers cannot be started.
         """
+        from contstim.models.catalog import load_scorers
+
         if self.is_local or not models:
-            yield loading.scorers(models)
+            yield load_scorers(models or (), loading)
             return
         from contstim.jobs.model_workers import remote_scorers
         from contstim.jobs.worker_context import WorkerContext
 
-        context = WorkerContext(
-            device=loading.device,
-            dtype=loading.dtype,
-            device_map=loading.device_map,
-            quantize=loading.quantize,
-            prompt=loading.prompt,
-            capacity=self.models_in_memory,
-            trust_remote_code=loading.trust_remote_code,
-        )
+        context = WorkerContext(loading, self.models_in_memory)
         with remote_scorers(
             models, self.new_executor(), context, say=say, task_limit=self.task_timeout
         ) as scorers:

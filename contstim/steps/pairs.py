@@ -97,7 +97,7 @@ class SelectPairs(Step["NaturalSelection"], name="select natural"):
 
     def work(self, reporter: Reporter) -> Outcome[NaturalSelection]:
         """Select the pairs, and write them with a certificate."""
-        from contstim.models.contamination import (
+        from contstim.models.training_text import (
             contamination_facts,
             contamination_warnings,
             read_contamination,

@@ -13,7 +13,7 @@ from contstim.experiments.platforms.registry import platform_named
 from contstim.experiments.responses import origin_of, write_responses
 from contstim.experiments.responses.alignment import keep_one
 from contstim.experiments.responses.table import scale_of
-from contstim.models.recorded import require_log_probabilities
+from contstim.models.scoring import require_log_probabilities
 from contstim.options import AnswerScale, Aside, Help, Reads, Seed, Writes
 from contstim.scale import Scale
 from contstim.scores import ScoreTable

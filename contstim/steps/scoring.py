@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.errors import InputError
-from contstim.models.contamination import contamination_facts, contamination_warnings
+from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.masked.rules import RULES
-from contstim.models.score_in_turn import (
+from contstim.models.scoring import (
+    Wanted,
     bounds_table,
-    model_scores,
     score_in_turn,
     score_table,
+    score_together,
     standard_error_table,
     term_table,
 )
-from contstim.models.scoring import score_sentences
-from contstim.models.specifications import parse_models, parse_specification
+from contstim.models.specifications import parse_models
+from contstim.models.training_text import contamination_facts, contamination_warnings
 from contstim.options import Help, Reads, Writes
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
 from contstim.steps.fields import GivenModels, StoreBeside
-from contstim.steps.loading import DEFAULT_LOADING, Loading
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli
 from contstim.store import Store
@@ -32,8 +32,8 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
-    from contstim.models.score_in_turn import ModelScores
+    from contstim.models.scoring import ModelScores
+    from contstim.models.specifications import Specification
     from contstim.reporter import Reporter
 
 
@@ -110,52 +110,42 @@ class ScoreSentences(
             raise InputError(
                 "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
             )
+        specifications = parse_models(self.models)
         if self.bounds is not None:
-            _require_mixture(self.models, per_word=self.per_word)
+            _require_mixture(specifications, per_word=self.per_word)
         stimuli = read_stimuli(self.sentences)
-        progress = scoring_progress(
-            reporter, len(set(stimuli)), together=not self.execution.is_local
+        wanted = Wanted(
+            terms=self.per_word,
+            completed_words=self.boundary_correction,
+            standard_errors=self.standard_errors is not None,
+            lower_bounds=self.bounds is not None,
         )
+        together = not self.execution.is_local
+        progress = scoring_progress(reporter, len(set(stimuli)), together=together)
         # Words are not kept between runs, so that they need no store.
-        store = self.store or self.out.parent / "contstim.sqlite"
-        with nullcontext() if self.per_word else Store(store) as database:
-            if self.execution.is_local:
+        path = self.store or self.out.parent / "contstim.sqlite"
+        with nullcontext() if self.per_word else Store(path) as store:
+            if together:
+                workers = self.execution.scorers(specifications, self.loading, reporter.say)
+                with workers as scorers:
+                    scores = score_together(
+                        scorers, stimuli, wanted, store=store, progress=progress
+                    )
+            else:
                 # One model in memory at a time
                 scores = score_in_turn(
-                    self.models,
+                    specifications,
                     stimuli,
-                    store=database,
-                    by_token=self.per_word,
-                    completed_words=self.boundary_correction,
-                    standard_errors=self.standard_errors is not None,
-                    lower_bounds=self.bounds is not None,
+                    wanted,
+                    loading=self.loading,
+                    store=store,
                     progress=progress,
-                    **self.loading.keywords,
                 )
-            else:
-                with self.execution.scorers(self.models, self.loading, reporter.say) as scorers:
-                    sums: Sequence[FloatArray | None] = [None] * len(scorers)
-                    if not self.per_word:
-                        # All models at once, so that no worker waits for another
-                        table = score_sentences(scorers, stimuli, store=database, progress=progress)
-                        sums = list(table.log_probs.T)
-                    scores = [
-                        model_scores(
-                            scorer,
-                            stimuli,
-                            log_probs=column,
-                            by_token=self.per_word,
-                            completed_words=self.boundary_correction,
-                            standard_errors=self.standard_errors is not None,
-                            lower_bounds=self.bounds is not None,
-                            progress=progress,
-                        )
-                        for scorer, column in zip(scorers, sums, strict=True)
-                    ]
         # Every table gets a record of how each model scored, without which numbers mean nothing.
         conventions = {scored.name: scored.convention for scored in scores}
         if self.per_word:
-            write_table(self.out, term_table(scores, stimuli, by_word=self.by == "word"))
+            terms = {scored.name: scored.terms for scored in scores if scored.terms is not None}
+            write_table(self.out, term_table(terms, stimuli, by_word=self.by == "word"))
         else:
             score_table(scores, stimuli).write(self.out)
         if self.standard_errors is not None:
@@ -174,12 +164,11 @@ class ScoreSentences(
         return Outcome(scores, facts)
 
 
-def _require_mixture(models: Sequence[str], *, per_word: bool) -> None:
+def _require_mixture(models: Sequence[Specification], *, per_word: bool) -> None:
     """Refuse a table of bounds that would be empty."""
     if per_word:
         raise InputError("`bounds` is for scores of sentences: give it without `per_word`.")
-    parsed = [parse_specification(model.specification) for model in parse_models(models)]
-    if not any(p.rule in RULES and RULES[p.rule].mixture and not p.transform for p in parsed):
+    if not any(m.rule in RULES and RULES[m.rule].mixture and not m.transform for m in models):
         rules = " or ".join(rule.name for rule in RULES.values() if rule.mixture)
         raise InputError(
             f"`bounds` is for masked models under the rule {rules}, whose lower bound is the mean "

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import InputError
+from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.options import Aside, Help, Models, Reads, Seed, Writes
 from contstim.steps.constraints import (
     AllowUnknown,
@@ -17,7 +18,6 @@ from contstim.steps.constraints import (
     WordSettings,
     read_fluency,
 )
-from contstim.steps.loading import DEFAULT_LOADING, Loading
 from contstim.steps.step import Outcome, Step
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         """Search, and write what was found."""
         from contstim.files import write_text
         from contstim.models.base import conventions
+        from contstim.models.catalog import load_models
         from contstim.models.letter_case import unknown_words
         from contstim.optimization.search.json_facts import json_facts
         from contstim.optimization.search.recipes import recipe_named
@@ -127,7 +128,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         budget = None
         if self.restarts is not None or self.seconds is not None:
             budget = SearchBudget(self.restarts, self.seconds)
-        models = self.loading.language_models([*self.accept, *self.reject, *judges])
+        models = load_models([*self.accept, *self.reject, *judges], self.loading)
         for model in models:
             unknown_words(model, [natural]).tell(reporter.warn, reporter.say)
         words, n_dropped = self._words(models, reporter)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.options import Aside, Help, Reads, Seed, Writes
 from contstim.steps.constraints import (
     AllowUnknown,
@@ -21,14 +22,13 @@ from contstim.steps.constraints import (
 )
 from contstim.steps.execution import WorkerSettings
 from contstim.steps.fields import GivenModels
-from contstim.steps.loading import DEFAULT_LOADING, Loading
 from contstim.steps.step import Outcome, Step
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import Specification
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.results import TripletResults
@@ -164,14 +164,15 @@ class SearchTriplets(
         """Search, and write the triplets."""
         from contstim.checksums import checksum
         from contstim.models.base import record_entry
-        from contstim.models.contamination import (
+        from contstim.models.specifications import parse_models
+        from contstim.models.training_text import (
             contamination,
             contamination_facts,
             contamination_warnings,
         )
-        from contstim.models.specifications import parse_models
         from contstim.optimization.jobs.allotment import read_allotment, specified, write_allotment
         from contstim.optimization.jobs.results import rename_columns, renamed
+        from contstim.optimization.jobs.search_context import SearchContext
         from contstim.optimization.jobs.store_changes import NO_CHANGES
         from contstim.optimization.jobs.triplets import find_triplets
         from contstim.optimization.search.restarts import SINGLE
@@ -190,7 +191,8 @@ class SearchTriplets(
         plan, plausible, judges = _plan(
             named_models, self.sentences, self.vocabulary, settings, self.seed
         )
-        context = self.loading.worker_context(plan, self.execution.models_in_memory)
+        capacity = self.execution.models_in_memory
+        context = SearchContext.of_plan(plan, self.loading, capacity)
         reviews = read_reviews(self.review) if self.review else None
         allotted = (
             ()
@@ -275,23 +277,23 @@ class SearchTriplets(
 
 def judges_of(settings: TripletSettings) -> tuple[str, ...]:
     """The specification of the model that judges sentences of a search; none where none does."""
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import parse_model
 
-    judges: list[NamedSpecification] = []
+    judges: list[Specification] = []
     if settings.fluency is not None:
-        judges += [NamedSpecification.parse(text) for text in read_fluency(settings.fluency)[0]]
+        judges += [parse_model(text) for text in read_fluency(settings.fluency)[0]]
     if settings.plausible is not None:
         judges += [judge for judge in (read_plausible(settings.plausible)[1],) if judge is not None]
     return tuple(judge.specification for judge in judges)
 
 
 def _plan(
-    models: Sequence[NamedSpecification],
+    models: Sequence[Specification],
     sentences: Path,
     vocabulary: Path | None,
     settings: TripletSettings,
     seed: int,
-) -> tuple[SynthesisPlan, Plausibility | None, list[NamedSpecification]]:
+) -> tuple[SynthesisPlan, Plausibility | None, list[Specification]]:
     """Plan of the searches, the floor of plausibility, and further models that judge."""
     from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.plan import SynthesisPlan
@@ -301,7 +303,7 @@ def _plan(
     from contstim.vocabulary import Vocabulary
 
     uncapped = uncapped_words(settings.uncapped, settings.word_cap)
-    judges: list[NamedSpecification] = []
+    judges: list[Specification] = []
     fluency: tuple[str, float] | None = None
     plausible = None
     if settings.fluency is not None:
@@ -330,7 +332,7 @@ def _plan(
 
 
 def _constraint_facts(
-    plan: SynthesisPlan, results: TripletResults, judges: Sequence[NamedSpecification]
+    plan: SynthesisPlan, results: TripletResults, judges: Sequence[Specification]
 ) -> dict[str, Any]:
     """Constraints on the sentences, for the record: those asked for, and floors in nats."""
     from contstim.models.base import record_entry

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
-from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
+from contstim.experiments.reproduce.published.reading import read_vocabulary
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
+from contstim.models.loading import Loading
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
 from contstim.options import Models, Reads, Writes
 from contstim.steps.fields import TrustRemoteCode
@@ -102,7 +103,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             words = read_vocabulary(self.published)
         offered = words
         # Tokenizers and lists of words say which words a model knows; no network is needed.
-        scorers = load_scorers(self.models, trust_remote_code=self.trust_remote_code, weights=False)
+        loading = Loading(trust_remote_code=self.trust_remote_code).without_weights
+        scorers = load_scorers(self.models, loading)
         dropped: tuple[str, ...] = ()
         if scorers:
             words, dropped = shared_vocabulary(

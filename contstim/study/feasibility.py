@@ -94,10 +94,11 @@ def _check_models(study: Study, problems: Problems) -> None:
     trained = {model.specification for model in study.models if model.training is not None}
     places = {parse_specification(text).location for text in trained}
     for model in study.models:
-        if parse_specification(model.specification).location in places:
+        parsed = parse_specification(model.specification)
+        if parsed.location in places:
             continue  # it will be there
         try:
-            check_model(model.specification, trust_remote_code=study.loading.trust_remote_code)
+            check_model(parsed, study.loading)
         except ContstimError as error:
             problems.add(("models", model.name), str(error))
     wanted = [name for name in _NEEDS_MODELS if name in study.sections]

@@ -98,7 +98,7 @@ def _speed(study: Study, specification: str, sentences: list[Sentence]) -> Scori
     from contstim.models.catalog import free_memory, load_scorer
 
     began = perf_counter()
-    scorer = load_scorer(specification, **study.loading.keywords)
+    scorer = load_scorer(specification, study.loading)
     load = perf_counter() - began
     reasons = scorer.unscorable(sentences)
     some = cycle([s for s, why in zip(sentences, reasons, strict=True) if why is None])

@@ -189,7 +189,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("vocabulary --text corpus.txt --min-count 0 --out v.txt", "1 or more"),
         ("vocabulary --text corpus.txt --min-count 99999 --out v.txt", "99999 times"),
         ("vocabulary --out v.txt", "either --text or --published"),
-        ("vocabulary --published none --out v.txt", "does not hold the published vocabulary"),
+        ("vocabulary --published none --out v.txt", "There is no none"),
         ("vocabulary --published . --out v.txt", "not a pickle of plain values"),
         ("vocabulary --text cut.txt.gz --out v.txt", "Cannot read cut.txt.gz"),
         ("vocabulary --text corpus.txt --out corpus.txt/v.txt", "Cannot write"),

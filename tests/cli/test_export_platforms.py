@@ -81,7 +81,7 @@ def test_csv_and_what_is_in_the_way(folder: Path) -> None:
     assert failed.returncode == 2
     assert failed.stderr.startswith("error: . holds other files")
     failed = run(folder, *"export gorilla --trials trials.csv --out g --left a".split())
-    assert "--display, --left and --right name parts of --template" in failed.stderr
+    assert "without a template has no column 'a'" in failed.stderr
 
 
 def test_psych_ds_is_written_and_checked(folder: Path) -> None:

@@ -15,6 +15,7 @@ from contstim.errors import InputError
 from contstim.jobs.executors import Answered, Died, Executor, Ready
 from contstim.jobs.queue import WorkerTask
 from contstim.jobs.worker_context import WorkerContext
+from contstim.models.loading import Loading
 from tests.jobs.toy_tasks import Die, Nap, Refuse, Remember, Repeat, Sleep, Stop, Stumble
 
 SILENCE = 4
@@ -30,7 +31,7 @@ class ExecutorContract:
     @pytest.fixture
     def started(self, executor: Executor, tmp_path: Path) -> Iterator[Executor]:
         with executor:
-            executor.start(WorkerContext(device="cpu", folder=tmp_path))
+            executor.start(WorkerContext(Loading(device="cpu"), folder=tmp_path))
             ready = [executor.receive() for _ in range(executor.size)]
             workers = [event.worker for event in ready if isinstance(event, Ready)]
             assert sorted(workers) == [*range(executor.size)]
@@ -107,7 +108,7 @@ class SeparateWorkersContract(ExecutorContract):
         assert self.ask(started, Remember(), worker=1).reply.result == 2
 
     def test_closing_ends_busy_workers_too(self, executor: Executor, tmp_path: Path) -> None:
-        executor.start(WorkerContext(device="cpu", folder=tmp_path))
+        executor.start(WorkerContext(Loading(device="cpu"), folder=tmp_path))
         events = [executor.receive() for _ in range(executor.size)]
         executor.send(0, Sleep())
         executor.close()

@@ -6,10 +6,11 @@ import time
 
 from contstim.jobs.executors import RayExecutor
 from contstim.jobs.worker_context import WorkerContext
+from contstim.models.loading import Loading
 
 if __name__ == "__main__":
     executor = RayExecutor(2)
-    executor.start(WorkerContext(device="cpu"))
+    executor.start(WorkerContext(Loading(device="cpu")))
     for _ in range(executor.size):
         executor.receive()
     print("ready", flush=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from contstim.models.loading import Loading
 from contstim.reporter import Reporter
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 from contstim.steps.scoring import ScoreSentences
 
 

@@ -21,6 +21,7 @@ from contstim.jobs.executors import (
 )
 from contstim.jobs.executors.processes import usable_processors, visible_gpus
 from contstim.jobs.worker_context import WorkerContext
+from contstim.models.loading import Loading
 from tests.jobs.contract import SILENCE, ExecutorContract, SeparateWorkersContract
 from tests.jobs.toy_tasks import CallNetwork, Compute, Environment, Exit, Interrupt, Repeat
 
@@ -145,7 +146,7 @@ def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_model_is_not_spread_over_the_one_gpu_of_a_process() -> None:
     executor = ProcessExecutor(2)
     with pytest.raises(InputError, match="--device-map spreads a model over several GPUs"):
-        executor.start(WorkerContext(device_map="auto"))
+        executor.start(WorkerContext(Loading(device_map="auto")))
 
 
 def test_a_job_that_may_use_one_processor_gets_one_process() -> None:

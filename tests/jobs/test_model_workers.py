@@ -20,6 +20,7 @@ from contstim.jobs.model_workers import CallTask, FactsTask, ModelTaskQueue, rem
 from contstim.jobs.worker_context import WorkerContext
 from contstim.models.base import Continuation, Scorer
 from contstim.models.catalog import load_scorers
+from contstim.models.loading import Loading
 from contstim.models.remote import CHUNK
 from contstim.models.scoring import score_continuations, score_sentences, token_terms
 from contstim.sentence import Sentence
@@ -37,7 +38,7 @@ def sentences(english: list[Sentence]) -> list[Sentence]:
     return english[: 2 * CHUNK + 60]
 
 
-CONTEXT = WorkerContext("cpu", capacity=2)
+CONTEXT = WorkerContext(Loading(device="cpu"), capacity=2)
 
 
 def names_of(scorers: list[Scorer]) -> list[str]:
@@ -173,7 +174,9 @@ def test_an_error_of_a_model_keeps_the_scores_of_the_others(
     # One model in memory, so that each is loaded again when its turn comes
     with (
         Store(tmp_path / "scores.sqlite") as store,
-        remote_scorers(given, LocalExecutor(), WorkerContext("cpu", capacity=1)) as scorers,
+        remote_scorers(
+            given, LocalExecutor(), WorkerContext(Loading(device="cpu"), capacity=1)
+        ) as scorers,
     ):
         changing.write_bytes((trained / "2gram.arpa").read_bytes())
         with pytest.raises(ModelError, match="changing has changed since scoring began"):

@@ -16,6 +16,7 @@ from contstim.errors import InputError, WorkerError
 from contstim.jobs.executors import RayExecutor
 from contstim.jobs.model_workers import remote_scorers
 from contstim.jobs.worker_context import WorkerContext
+from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.remote import CHUNK
 from contstim.sentence import Sentence
@@ -49,7 +50,9 @@ def test_actors_score_sentences_as_the_model_itself_does(
     path = trained / "2gram.arpa"
     executor = RayExecutor(2, silence=SILENCE)
     sentences = english[: CHUNK + 60]
-    with remote_scorers([f"two=kenlm:{path}"], executor, WorkerContext("cpu")) as (scorer,):
+    with remote_scorers([f"two=kenlm:{path}"], executor, WorkerContext(Loading(device="cpu"))) as (
+        scorer,
+    ):
         scores = scorer.scores(sentences)
     np.testing.assert_array_equal(scores, NgramModel(path).log_probs(sentences))
 

@@ -13,6 +13,7 @@ from contstim.jobs.executors import ProcessExecutor
 from contstim.jobs.queue import TaskQueue, WorkerTask
 from contstim.jobs.scheduler import Scheduler
 from contstim.jobs.worker_context import WorkerContext
+from contstim.models.loading import Loading
 from tests.jobs.toy_tasks import Nap
 
 
@@ -52,7 +53,7 @@ class Naps(TaskQueue[Nap]):
 def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: Path) -> None:
     remarks: list[str] = []
     with ProcessExecutor(2) as executor:
-        executor.start(WorkerContext("cpu", folder=tmp_path))
+        executor.start(WorkerContext(Loading(device="cpu"), folder=tmp_path))
         queue = Naps([600, 0.01, 0.02, 0.03])
         Scheduler(executor, remarks.append, task_limit=2).work_off(queue)
     lost = "its worker was lost: its task took longer than --task-timeout 2"
@@ -67,7 +68,7 @@ def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: P
 @pytest.mark.parametrize("limit", [None, 60.0])
 def test_short_tasks_are_not_disturbed(tmp_path: Path, limit: float | None) -> None:
     with ProcessExecutor(1) as executor:
-        executor.start(WorkerContext("cpu", folder=tmp_path))
+        executor.start(WorkerContext(Loading(device="cpu"), folder=tmp_path))
         queue = Naps([0.3, 0.1, 0.2])
         Scheduler(executor, pytest.fail, task_limit=limit).work_off(queue)
     assert queue.results == [(0.3, "awake"), (0.1, "awake"), (0.2, "awake")]

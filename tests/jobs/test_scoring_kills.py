@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from contstim.models.loading import Loading
 from contstim.models.remote import CHUNK
 from contstim.sentence import Sentence
-from contstim.steps.loading import Loading
 from contstim.steps.scoring import ScoreSentences
 from contstim.store import Store
 

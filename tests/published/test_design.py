@@ -24,14 +24,12 @@ from contstim.experiments.design.simulated import (
     preferences_by_scope,
 )
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
     MODELS,
-    read_natural_scores,
-    read_stimulus_scores,
-)
-from contstim.experiments.reproduce.published.stimuli import (
     read_natural_pairs,
+    read_natural_scores,
     read_natural_sentences,
+    read_stimulus_scores,
     read_triplets,
 )
 from contstim.reviews import Decision, Review, undecided

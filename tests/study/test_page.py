@@ -21,9 +21,9 @@ import pytest
 
 from contstim.english import generate
 from contstim.errors import InputError
+from contstim.models.loading import Loading
 from contstim.records import record_path
 from contstim.reporting.report import Report
-from contstim.steps.loading import Loading
 from contstim.study.page import PAGE, correct_page, study_page
 from contstim.study.page_experiment import analysis_part
 from contstim.study.places import StudyFiles

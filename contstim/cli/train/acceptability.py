@@ -88,6 +88,7 @@ def acceptability(
         write_restarts,
     )
     from contstim.models.classifier.adapter import load_classifier
+    from contstim.models.loading import Loading
     from contstim.models.training.acceptability import train_acceptability
     from contstim.models.training.cola import read_annotations, read_cola
 
@@ -117,13 +118,9 @@ def acceptability(
         )
     # The classifiers are read back from their folders: results are those of what users will load.
     folders = [training.out for training in done.trainings]
+    loading = Loading(device=device, trust_remote_code=trust_remote_code)
     models = [
-        load_classifier(
-            str(folder),
-            name=f"classifier:{folder}",
-            device=device,
-            trust_remote_code=trust_remote_code,
-        )
+        load_classifier(str(folder), name=f"classifier:{folder}", loading=loading)
         for folder in folders
     ]
     sets = [

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.failures import Failure
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
-    from contstim.models.contamination import Contamination
+    from contstim.models.training_text import Contamination
 
 Columns = dict[str, list[Any]]
 

@@ -31,8 +31,8 @@ PLATFORMS = {
     "csv": "contstim.experiments.platforms.csv",
     "psych-ds": "contstim.experiments.platforms.psych_ds",
     "r": "contstim.experiments.platforms.r",
-    "collected": "contstim.experiments.collection.platform",
-    "golan2023": "contstim.experiments.reproduce.golan2023_platform",
+    "collected": "contstim.experiments.collection.tables",
+    "golan2023": "contstim.experiments.reproduce.golan2023_data",
 }
 """Names and the modules whose `PLATFORM` they are, in the order of the help."""
 

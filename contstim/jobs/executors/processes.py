@@ -74,13 +74,13 @@ class ProcessExecutor(Executor):
         Raises:
             InputError: a model is to be spread over several GPUs, of which each process has one.
         """
-        if context.device_map is not None:
+        if context.loading.device_map is not None:
             raise InputError(
                 "--device-map spreads a model over several GPUs, and each process of --executor "
                 "processes has one. Give --executor local, or ray with --gpus-per-worker 2 or more."
             )
         self._context = context
-        self._gpus = [] if context.device == "cpu" else visible_gpus()
+        self._gpus = [] if context.loading.device == "cpu" else visible_gpus()
         processors = usable_processors()
         self.size = self._wanted or len(self._gpus) or processors
         self._threads = max(1, processors // self.size)

@@ -85,7 +85,7 @@ class RayExecutor(Executor):
         gpus, processors = float(has.get("GPU", 0)), int(has.get("CPU", 1))
         share = self._share
         if share is None:
-            share = 1.0 if gpus and context.device != "cpu" else 0.0
+            share = 1.0 if gpus and context.loading.device != "cpu" else 0.0
         # A worker takes one processor and its share of a GPU.
         room = min(processors, int(gpus / share)) if share else processors
         self.size = self._wanted or max(room, 1)

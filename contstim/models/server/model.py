@@ -16,6 +16,7 @@ from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.context import context_tokens, wants_space
 from contstim.models.costs import count, timed
 from contstim.models.fingerprints import fingerprint_of_tokenizer
+from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of, parse_address
 from contstim.models.server.client import Client
 from contstim.models.server.handshake import check_unchanged, shake_hands
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation
+    from contstim.models.loading import Loading
     from contstim.models.server.address import ServerAddress
     from contstim.models.server.handshake import Handshake
     from contstim.sentence import Sentence
@@ -213,8 +215,8 @@ class ServerModel(LanguageModel):
         """Log-probabilities of the tokens of each row in context, nats."""
         if self._agreed is None:
             raise ModelError(
-                f"{self.name} was loaded to ask how it reads words, without its server. Load it "
-                f"with weights=True to score sentences."
+                f"{self.name} was loaded to ask how it reads words, without its server: it cannot "
+                f"score sentences."
             )
         if not rows:
             return []
@@ -238,14 +240,7 @@ def check_server(location: str, *, trust_remote_code: bool = False) -> None:
     parse_address(location)
 
 
-def load_server(
-    location: str,
-    *,
-    name: str,
-    prompt: str | None = None,
-    trust_remote_code: bool = False,
-    weights: bool = True,
-) -> ServerModel:
+def load_server(location: str, *, name: str, loading: Loading = DEFAULT_LOADING) -> ServerModel:
     """Load the tokenizer of a served model, and try its server out.
 
     Raises:
@@ -255,14 +250,16 @@ def load_server(
     from contstim.models.checkpoints import load_tokenizer
 
     address = parse_address(location)
-    tokenizer, config = load_tokenizer(address.tokenizer, trust_remote_code=trust_remote_code)
-    draft = load_model(address.draft) if address.draft and weights else None
+    tokenizer, config = load_tokenizer(
+        address.tokenizer, trust_remote_code=loading.trust_remote_code
+    )
+    draft = load_model(address.draft) if address.draft and loading.weights else None
     return ServerModel(
         address,
         tokenizer,
-        prompt=prompt,
+        prompt=loading.prompt,
         name=name,
         config=config,
         draft=draft,
-        connected=weights,
+        connected=loading.weights,
     )

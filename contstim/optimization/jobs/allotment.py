@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import Specification
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.sentence import Sentence
 
@@ -85,7 +85,7 @@ def read_allotment(path: Path | str) -> tuple[AllottedSentence, ...]:
 
 
 def specified(
-    allotment: Iterable[AllottedSentence], given: Iterable[NamedSpecification]
+    allotment: Iterable[AllottedSentence], given: Iterable[Specification]
 ) -> tuple[AllottedSentence, ...]:
     """The same with each model's specification for its name, as searches know it."""
     models = {model.name: model.specification for model in given}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from contstim.models.base import Convention
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import Specification
     from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.allotment import AllottedSentence
     from contstim.stimuli import Triplet
@@ -215,7 +215,7 @@ def _mean(values: list[float]) -> float | None:
     return fmean(values) if values else None
 
 
-def renamed(results: TripletResults, given: Iterable[NamedSpecification]) -> TripletResults:
+def renamed(results: TripletResults, given: Iterable[Specification]) -> TripletResults:
     """The same with each model's name for its specification."""
     names = {model.specification: model.name for model in given}
 
@@ -240,7 +240,7 @@ def renamed(results: TripletResults, given: Iterable[NamedSpecification]) -> Tri
 
 
 def rename_columns(
-    columns: dict[str, list[Any]], given: Sequence[NamedSpecification]
+    columns: dict[str, list[Any]], given: Sequence[Specification]
 ) -> dict[str, list[Any]]:
     """A table with each model's name for its specification in the columns accept and reject.
 

@@ -10,6 +10,8 @@ from contstim.optimization.jobs.words import shared_words, usable_words
 
 if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
+    from contstim.models.loading import Loading
+    from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.vocabulary import Vocabulary
 
 
@@ -25,6 +27,11 @@ class SearchContext(WorkerContext):
     vocabulary: Vocabulary | None = None
     allow_unknown: bool = False
     _words: dict[tuple[str, ...], Vocabulary] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def of_plan(cls, plan: SynthesisPlan, loading: Loading, capacity: int = 2) -> SearchContext:
+        """The context with which every worker of a plan begins."""
+        return cls(loading, capacity, vocabulary=plan.vocabulary, allow_unknown=plan.allow_unknown)
 
     def words(self, names: tuple[str, ...]) -> Vocabulary:
         """The words that a search between two models, and a judge if any, may use.

@@ -208,7 +208,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, bytes | Path]:
     """The files of a Psych-DS data set of the trials and responses; none where nobody answered."""
     if not facts.responses or not facts.trials:
         return {}
-    from contstim.experiments.platforms.psych_ds import Description, write_psych_ds
+    from contstim.experiments.platforms.psych_ds import PsychDsSettings, write_psych_ds
     from contstim.scores import ScoreTable
 
     title = facts.study.title
@@ -216,10 +216,9 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, bytes | Path]:
     write_psych_ds(
         facts.trials,
         out,
-        Description(name),
-        responses=facts.responses,
-        scores=ScoreTable.read(TRIAL_SCORES) if TRIAL_SCORES.is_file() else None,
-        simulated=any(facts.participants.values()),
+        PsychDsSettings(name=name, simulated=any(facts.participants.values())),
+        facts.responses,
+        ScoreTable.read(TRIAL_SCORES) if TRIAL_SCORES.is_file() else None,
     )
     return {
         f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path

@@ -11,6 +11,7 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.catalog import check_model, load_model, load_scorer
 from contstim.models.checkpoints import Checkpoint
+from contstim.models.loading import Loading
 from contstim.models.server.address import (
     KEY_VARIABLE,
     ServerAddress,
@@ -162,8 +163,8 @@ def test_means_are_exact_and_words_are_told_without_a_server(
         count = whole.token_counts([sentence])[0]
         assert mean == pytest.approx(whole.log_probs([sentence])[0] / count, abs=1e-5)
     # With the server gone, it still says how words are read, and scores nothing
-    reader = load_scorer(specification, weights=False)
+    reader = load_scorer(specification, Loading().without_weights)
     assert reader.convention.fingerprint.startswith("tokenizer-")
     assert reader.knows(["dog", "<|endoftext|>"]).tolist() == [True, False]
-    with pytest.raises(ModelError, match="weights=True"):
+    with pytest.raises(ModelError, match="cannot score"):
         reader.scores([sentence])

@@ -10,6 +10,7 @@ import pytest
 
 from contstim.jobs.executors import LocalExecutor, RayExecutor, Ready
 from contstim.jobs.executors.base import Event
+from contstim.models.loading import Loading
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
@@ -35,7 +36,7 @@ class Watched(RayExecutor):
 
 def test_an_actor_killed_in_the_midst_changes_nothing(study: SynthesisPlan, tmp_path: Path) -> None:
     """Witness: the same study in this process."""
-    context = SearchContext("cpu", vocabulary=study.vocabulary)
+    context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary)
     with Store(tmp_path / "local.sqlite") as store:
         expected = find_triplets(study, store, LocalExecutor(), context)
     executor, remarks = Watched(), list[str]()

@@ -17,6 +17,7 @@ import pytest
 
 from contstim.errors import InputError, StoreError
 from contstim.jobs.executors import LocalExecutor
+from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.specifications import parse_models
 from contstim.optimization.jobs import word_cap
@@ -39,7 +40,9 @@ Assigned = dict[tuple[str, str], dict[int, str]]
 
 
 def find(study: SynthesisPlan, path: Path, **options: Any) -> TripletResults:
-    context = SearchContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
+    context = SearchContext(
+        Loading(device="cpu"), vocabulary=study.vocabulary, allow_unknown=study.allow_unknown
+    )
     with Store(path) as store:
         return find_triplets(study, store, LocalExecutor(), context, **options)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError, StoreError
 from contstim.jobs.executors import LocalExecutor, ProcessExecutor
+from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
 from contstim.optimization.jobs.plausibility import (
@@ -37,7 +38,9 @@ Changed = Callable[..., SynthesisPlan]
 
 
 def find(study: SynthesisPlan, path: Path, executor: Any = None, **options: Any) -> TripletResults:
-    context = SearchContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
+    context = SearchContext(
+        Loading(device="cpu"), vocabulary=study.vocabulary, allow_unknown=study.allow_unknown
+    )
     with Store(path) as store:
         return find_triplets(study, store, executor or LocalExecutor(), context, **options)
 
@@ -241,7 +244,7 @@ def test_a_sentence_is_not_below_a_floor_that_is_its_own_score_but_for_rounding(
             floors=None if by_judge else floors,
             restarts=plan.restarts,
         )
-        outcome: Outcome = task.perform(SearchContext("cpu", vocabulary=words))
+        outcome: Outcome = task.perform(SearchContext(Loading(device="cpu"), vocabulary=words))
         return outcome.state
 
     assert state(2e-5) is JobState.FOUND

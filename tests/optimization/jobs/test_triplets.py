@@ -14,6 +14,7 @@ from contstim.errors import InputError, ModelError, StoreError, VocabularyError,
 from contstim.jobs.executors import LocalExecutor, ProcessExecutor
 from contstim.jobs.executors.base import Executor
 from contstim.models.base import Convention
+from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
 from contstim.optimization.jobs.results import TripletResults
@@ -33,7 +34,9 @@ Changed = Callable[..., SynthesisPlan]
 def find(
     study: SynthesisPlan, path: Path, executor: Executor | None = None, **options: Any
 ) -> TripletResults:
-    context = SearchContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
+    context = SearchContext(
+        Loading(device="cpu"), vocabulary=study.vocabulary, allow_unknown=study.allow_unknown
+    )
     with Store(path) as store:
         return find_triplets(study, store, executor or LocalExecutor(), context, **options)
 

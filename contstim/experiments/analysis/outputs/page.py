@@ -18,7 +18,7 @@ from contstim.experiments.analysis.outputs.sureness import (
 )
 from contstim.experiments.analysis.scopes import DESCRIPTIONS
 from contstim.experiments.responses import Problem
-from contstim.models.contamination import contamination_warnings
+from contstim.models.training_text import contamination_warnings
 from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
 from contstim.scale import Scale
 from contstim.wording import counted, p_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.intervals import Interval
     from contstim.experiments.analysis.run import Analysis
-    from contstim.models.contamination import Contamination
+    from contstim.models.training_text import Contamination
     from contstim.reporting.report import Part
 
 _FEW = 3  # comparisons that are shown unfolded
