@@ -50,7 +50,7 @@ def export_step(platform: Platform | str) -> type[ExportTrials] | None:
         f"export {place.name}",
         page_of(exporter.export),
         leave_out=frozenset(exporter.fixed),
-        settings=exporter.settings(**exporter.fixed),
+        settings=exporter.settings(**exporter.fixed) if exporter.fixed else exporter.settings,
     )
     step.exporter = exporter
     return step

@@ -31,7 +31,9 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
     Example: `contstim generate minimal-pairs --per-paradigm 1000 --out pairs`
     """
 
-    out: Annotated[Path, Writes("The folder to write, a file for each paradigm.")]
+    out: Annotated[
+        Path, Writes("The folder to write, a file for each paradigm.", record="minimal-pairs")
+    ]
     per_paradigm: Annotated[int, Help("Distinct pairs of each paradigm.", at_least=1)] = 1000
     paradigms: Annotated[
         tuple[Path, ...],

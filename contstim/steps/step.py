@@ -309,10 +309,17 @@ def perform(step: Step[Value], reporter: Reporter) -> tuple[Value, bool]:
     return outcome.value, outcome.complete
 
 
-@cache
-def fields_of(kind: Any) -> tuple[Field, ...]:
+_FIELDS: dict[type[Any], tuple[Field, ...]] = {}
+
+
+def fields_of(kind: type[Any]) -> tuple[Field, ...]:
     """The fields of a step or of a dataclass of settings that say something of themselves."""
-    found: list[Field] = []
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(_declared_fields(kind))
+    return _FIELDS[kind]
+
+
+def _declared_fields(kind: type[Any]) -> Iterator[Field]:
     hints = get_type_hints(kind, include_extras=True)
     left_out = getattr(kind, "leave_out", ())
     for each in fields(kind):
@@ -321,18 +328,13 @@ def fields_of(kind: Any) -> tuple[Field, ...]:
         default = each.default
         if note is not None:
             panel = note.panel or getattr(kind, "PANEL", "")
-            found.append(Field(each.name, hint, note, default, "", panel))
+            if each.name not in left_out:
+                yield Field(each.name, hint, note, default, "", panel)
         elif isinstance(hint, type) and is_dataclass(hint):
-            own = default if default is not MISSING else None
-            found += [
-                replace(
-                    inner,
-                    group=each.name,
-                    default=inner.default if own is None else getattr(own, inner.name),
-                )
-                for inner in fields_of(hint)
-            ]
-    return tuple(field for field in found if field.name not in left_out)
+            for inner in fields_of(hint):
+                if inner.name not in left_out:
+                    own = inner.default if default is MISSING else getattr(default, inner.name)
+                    yield replace(inner, group=each.name, default=own)
 
 
 def variant(

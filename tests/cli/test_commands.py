@@ -319,7 +319,10 @@ def test_repeated_words_are_exempt_by_a_vocabulary_files_own_list(folder: Path) 
     options = ("--scores", "scores.csv", "--per-pair", "3", "--no-repeats", "--out", "r.csv")
     succeed(folder, "select", "natural", *options, "--repeatable", "vocab.txt")
     certificate = json.loads((folder / "r.csv.certificate.json").read_text())
-    assert set(certificate["repeatable"]) == Vocabulary.load(folder / "vocab.txt").repeatable
+    assert (
+        set(certificate["question"]["repeatable"])
+        == Vocabulary.load(folder / "vocab.txt").repeatable
+    )
 
 
 def test_prose_is_excluded_as_prose(folder: Path) -> None:
