@@ -255,7 +255,7 @@ def _legend(analysis: Analysis) -> str:
     legend = "* significantly below the noise ceiling on the same trials"
     cannot: dict[str, list[str]] = {}  # why nothing can be tested, "" where it can → scopes
     for result in shown(analysis):
-        text = result.reach.cannot(str(analysis.sampling.units))
+        text = result.detectability.cannot(str(analysis.sampling.units))
         cannot.setdefault(text, []).append(result.scope.name.lower())
     # Nowhere can anything be tested, for one reason: a legend of stars would mislead
     if "" not in cannot and len(cannot) == 1:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
+from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.options import AnswerScale, Help, Seed, Writes
 from contstim.steps.fields import Responses, Trials, TrialScores
 from contstim.steps.step import Outcome, Step
@@ -108,7 +108,7 @@ class AnalyzeResponses(Step["Analysis"], name="analyze"):
         """Compare the models, and write tables, figures and pages."""
         settings = self.settings
         from contstim.experiments.analysis.effects import Sampling
-        from contstim.experiments.analysis.inference import read_contrasts
+        from contstim.experiments.analysis.families import read_contrasts
         from contstim.experiments.analysis.outputs.drawings import require_rivals
         from contstim.experiments.analysis.outputs.folder import write_analysis
         from contstim.experiments.analysis.run import analyze

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
+from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.options import Aside, Help, Reads, Seed, Stem, Writes
 from contstim.reviews import ItemKind, undecided

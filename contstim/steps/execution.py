@@ -13,7 +13,7 @@ from contstim.options import Aside
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from contstim.jobs.executors import Executor
+    from contstim.jobs import Executor
     from contstim.models.base import Scorer
     from contstim.models.loading import Loading
     from contstim.models.specifications import Models
@@ -61,7 +61,7 @@ class WorkerSettings:
         Raises:
             InputError: a setting is for another executor.
         """
-        from contstim.jobs.executors import (
+        from contstim.jobs import (
             InterleavedExecutor,
             LocalExecutor,
             ProcessExecutor,

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ContstimError
-from contstim.experiments.analysis.inference import (
+from contstim.experiments.analysis.families import (
     THESE_ITEMS,
+    crossed_instead,
+    detectability,
     every_contrast,
-    reach,
     read_contrasts,
 )
-from contstim.experiments.design.discoveries import crossed_instead
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
@@ -367,7 +367,7 @@ def _tests(study: Study) -> tuple[str, list[str]]:
             f"{counted(len(contrasts), 'test')} compare participants: how many are needed says "
             f"`contstim design --power`, or a section [power]. {THESE_ITEMS}"
         ), cautions
-    family = reach([counts.groups] * len(contrasts), settings.fdr, settings.correction)
+    family = detectability([counts.groups] * len(contrasts), settings.fdr, settings.correction)
     if settings.units == "crossed" or (settings.units == "auto" and family.needed is None):
         why = "" if settings.units == "crossed" else f" {crossed_instead(counts.groups)}"
         return (

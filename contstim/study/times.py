@@ -175,7 +175,7 @@ def workers_of(section: WorkerSettings) -> int:
         return 1
     if section.workers or section.executor == "ray":
         return section.workers or 1
-    from contstim.jobs.executors.processes import usable_processors, visible_gpus
+    from contstim.jobs.processes import usable_processors, visible_gpus
 
     return len(visible_gpus()) or usable_processors()
 

@@ -264,7 +264,7 @@ BAD = {
         (f"{DESIGN} {SMALL} --power --scores all.csv --ceiling 2 --out x.csv", "less than 1"),
         (
             f"{DESIGN} {SMALL} --power --scores all.csv --participants 0 --out x.csv",
-            "1 or more participants",
+            "participants must be 1 or more",
         ),
         ("design --pairs triplets.csv --out x.csv", "give --sentences"),
         (

@@ -78,7 +78,7 @@ def test_desiderata(folder: Path) -> None:
         (("--task-timeout", "9"), "--task-timeout is for another --executor than local"),
         (("--models-in-memory", "2"), "--models-in-memory is for the --executor processes or ray"),
         (("--ray-address", "auto"), "are for the --executor ray"),
-        (("--executor", "processes", "--workers", "0"), "1 worker or more, not 0"),
+        (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )
 def test_options_that_would_change_nothing_are_refused(

@@ -9,18 +9,17 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from contstim.errors import InputError, WorkerError
-from contstim.jobs.executors import watcher
-from contstim.jobs.executors.base import Answered, Died, Event, Executor, Ready
-from contstim.jobs.executors.silence import PULSE, SilenceWatch
+from contstim.jobs import watcher
+from contstim.jobs.in_process import checked_number
+from contstim.jobs.pool import Died, Event, Executor, Ready
+from contstim.jobs.worker_context import Reply
 
 if TYPE_CHECKING:
-    from contstim.jobs.queue import WorkerTask
-    from contstim.jobs.worker_context import Reply, WorkerContext
+    from contstim.jobs.worker_context import WorkerContext, WorkerTask
 
 
 _PATIENCE = 10  # seconds for a cluster to answer
@@ -52,24 +51,22 @@ class RayExecutor(Executor):
         address: str | None = None,
         silence: float = 300,
     ) -> None:
-        if workers is not None and workers < 1:
-            raise InputError(f"There must be 1 worker or more, not {workers}.")
+        self._wanted = checked_number(workers)
         if gpus_per_worker is not None and gpus_per_worker < 0:
-            raise InputError(f"GPUs for each worker must be 0 or more, not {gpus_per_worker}.")
+            raise InputError(f"gpus_per_worker must be 0 or more, not {gpus_per_worker}.")
         try:
             import ray
         except ImportError as error:
             raise WorkerError(
-                "Ray is not installed. Install it with pip install 'contstim[ray]', or use "
-                "--executor processes on one machine."
+                "Ray is not installed. Install it with pip install 'contstim[ray]', or use the "
+                "executor processes on one machine."
             ) from error
         self._ray: Any = ray
-        self._wanted, self._share, self._address = workers, gpus_per_worker, address
+        self._share, self._address, self.silence = gpus_per_worker, address, silence
         self._started_ray = False
         self._watcher: subprocess.Popen[bytes] | None = None
         self._actors: dict[int, Any] = {}
         self._pending: dict[Any, int] = {}  # the worker of each answer to come, by Ray's reference
-        self._silence = SilenceWatch(silence)
         self._processes: dict[int, tuple[str, int]] = {}  # of workers that are ready: node, number
         self._beats: dict[int, Any] = {}  # the answer to come when each was last asked for a sign
 
@@ -92,16 +89,14 @@ class RayExecutor(Executor):
         if self.size > room:
             raise InputError(
                 f"{self.size} workers with {share:g} GPUs each do not fit: the cluster has "
-                f"{processors} processors and {gpus:g} GPUs, room for {room}. Lower --workers or "
-                f"--gpus-per-worker."
+                f"{processors} processors and {gpus:g} GPUs, room for {room}. Lower workers or "
+                f"gpus_per_worker."
             )
         self._context = context
         # A thread of its own answers while another does a task.
         self._actor_class = self._ray.remote(
             num_cpus=1, num_gpus=share, max_restarts=0, concurrency_groups={"beat": 1}
         )(_Actor)
-        for worker in range(self.size):
-            self._spawn(worker)
 
     def _connect(self) -> None:
         if self._ray.is_initialized():
@@ -143,7 +138,8 @@ class RayExecutor(Executor):
             self._watcher.communicate(watcher.DONE)
             self._watcher = None
 
-    def _spawn(self, worker: int) -> None:
+    def spawn(self, worker: int) -> None:
+        """See `Executor.spawn`."""
         actor = self._actor_class.remote(self._context.fresh())
         self._actors[worker] = actor
         self._pending[actor.place.remote()] = worker
@@ -152,36 +148,25 @@ class RayExecutor(Executor):
         """See `Executor.send`."""
         self._pending[self._actors[worker].answer.remote(task)] = worker
 
-    def receive(self, timeout: float | None = None) -> Event | None:
-        """See `Executor.receive`."""
-        deadline = None if timeout is None else monotonic() + timeout
-        while True:
-            if self._silence.due:
-                for worker in self._silence.look(self._signs_of_life()):
-                    self.replace(worker)
-                    return Died(worker, f"no sign of life for {self._silence.limit:g} seconds")
-            left = PULSE if deadline is None else min(PULSE, max(0.0, deadline - monotonic()))
-            references, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=left)
-            for reference in references:
-                return self._event(reference)
-            if deadline is not None and monotonic() >= deadline:
-                return None
+    def wait(self, timeout: float) -> Event | None:
+        """See `Executor.wait`."""
+        references, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)
+        for reference in references:
+            worker = self._pending.pop(reference)
+            try:
+                message = self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:
+                self._processes.pop(worker, None)
+                return worker, Died(_first_line(error))
+            if isinstance(message, Reply):
+                return worker, message
+            # A worker's first answer, from `place`, says that it is ready.
+            node, host, process = message
+            self._processes[worker] = node, process
+            return worker, Ready(f"process {process} on {host}")
+        return None
 
-    def _event(self, reference: Any) -> Event:
-        worker = self._pending.pop(reference)
-        try:
-            message = self._ray.get(reference)
-        except self._ray.exceptions.RayError as error:
-            self._forget(worker)
-            self._spawn(worker)
-            return Died(worker, _first_line(error))
-        # A worker's first answer, from `place`, says that it is ready.
-        if isinstance(message, _Place):
-            self._processes[worker] = message.node, message.process
-            return Ready(worker, f"process {message.process} on {message.host}")
-        return Answered(worker, message)
-
-    def _signs_of_life(self) -> dict[int, object]:
+    def signs_of_life(self) -> dict[int, object]:
         """For each worker that is ready the question that it answers next, a new one each time."""
         for worker in self._processes:
             asked = self._beats.get(worker)
@@ -190,10 +175,10 @@ class RayExecutor(Executor):
                 self._beats[worker] = beat.remote()
         return dict(self._beats)
 
-    def replace(self, worker: int) -> None:
-        """See `Executor.replace`."""
-        actor, place = self._actors[worker], self._processes.get(worker)
-        self._ray.kill(actor)
+    def end(self, worker: int) -> None:
+        """See `Executor.end`."""
+        self._ray.kill(self._actors.pop(worker))
+        place = self._processes.pop(worker, None)
         if place is not None:
             # Ray asks an actor to end, which one that was stopped cannot do: a program on its
             # machine ends it, so that there is room for the next.
@@ -201,13 +186,7 @@ class RayExecutor(Executor):
             there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, False)
             kill = self._ray.remote(num_cpus=0, max_retries=0)(_kill)
             kill.options(scheduling_strategy=there).remote(process)
-        self._forget(worker)
-        self._spawn(worker)
-
-    def _forget(self, worker: int) -> None:
-        """Wait for nothing more from a worker that is gone."""
         self._pending = {wait: number for wait, number in self._pending.items() if number != worker}
-        self._processes.pop(worker, None)
         self._beats.pop(worker, None)
 
     def close(self) -> None:
@@ -222,25 +201,17 @@ class RayExecutor(Executor):
         self._unwatch()
 
 
-class _Place(NamedTuple):
-    """Node, host and process of an actor."""
-
-    node: str
-    host: str
-    process: int
-
-
 class _Actor:
     """A worker's context in a process that Ray starts."""
 
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
 
-    def place(self) -> _Place:
+    def place(self) -> tuple[str, str, int]:
+        """Node, host and process."""
         import ray
 
-        node = ray.get_runtime_context().get_node_id()
-        return _Place(node, socket.gethostname(), os.getpid())
+        return ray.get_runtime_context().get_node_id(), socket.gethostname(), os.getpid()
 
     def beat(self) -> None:
         """Answer, which a process that was stopped does not."""

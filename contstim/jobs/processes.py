@@ -12,19 +12,17 @@ import threading
 from dataclasses import dataclass
 from multiprocessing import connection
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.jobs.executors.base import Answered, Died, Event, Executor, Ready
-from contstim.jobs.executors.silence import PULSE, SilenceWatch
+from contstim.jobs.in_process import checked_number
+from contstim.jobs.pool import PULSE, Died, Event, Executor, Ready
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
-    from contstim.jobs.queue import WorkerTask
-    from contstim.jobs.worker_context import WorkerContext
+    from contstim.jobs.worker_context import WorkerContext, WorkerTask
 
 _PATIENCE = 10  # seconds for a process to vanish
 
@@ -62,10 +60,8 @@ class ProcessExecutor(Executor):
     """
 
     def __init__(self, workers: int | None = None, *, silence: float = 60) -> None:
-        if workers is not None and workers < 1:
-            raise InputError(f"There must be 1 worker or more, not {workers}.")
-        self._wanted = workers
-        self._silence = SilenceWatch(silence)
+        self._wanted = checked_number(workers)
+        self.silence = silence
         self._workers: dict[int, _Worker] = {}
 
     def start(self, context: WorkerContext) -> None:
@@ -76,18 +72,17 @@ class ProcessExecutor(Executor):
         """
         if context.loading.device_map is not None:
             raise InputError(
-                "--device-map spreads a model over several GPUs, and each process of --executor "
-                "processes has one. Give --executor local, or ray with --gpus-per-worker 2 or more."
+                "device_map spreads a model over several GPUs, and each process has one. Take the "
+                "executor local, or ray with gpus_per_worker of 2 or more."
             )
         self._context = context
         self._gpus = [] if context.loading.device == "cpu" else visible_gpus()
         processors = usable_processors()
         self.size = self._wanted or len(self._gpus) or processors
         self._threads = max(1, processors // self.size)
-        for worker in range(self.size):
-            self._spawn(worker)
 
-    def _spawn(self, worker: int) -> None:
+    def spawn(self, worker: int) -> None:
+        """See `Executor.spawn`."""
         # Workers share the processors, and take turns with the GPUs.
         environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(self._threads))}
         if self._gpus:
@@ -110,64 +105,47 @@ class ProcessExecutor(Executor):
         except OSError:
             return  # it died, which `receive` will tell
 
-    def receive(self, timeout: float | None = None) -> Event | None:
-        """See `Executor.receive`."""
-        deadline = None if timeout is None else monotonic() + timeout
-        while True:
-            # Also where messages never cease: the others' must not hide one that hangs.
-            if self._silence.due:
-                signs = {number: worker.sign_of_life for number, worker in self._workers.items()}
-                for worker in self._silence.look(signs):
-                    self.replace(worker)
-                    return Died(worker, f"no sign of life for {self._silence.limit:g} seconds")
-            # A text, a worker's first message, says that it is ready; the end of a pipe, that it
-            # died.
-            pipes = {worker.pipe: number for number, worker in self._workers.items()}
-            left = PULSE if deadline is None else min(PULSE, max(0.0, deadline - monotonic()))
-            for pipe in connection.wait(list(pipes), left):
-                worker = pipes[pipe]  # type: ignore[index]
-                try:
-                    message = self._workers[worker].pipe.recv()
-                except (EOFError, OSError):
-                    return self._reap(worker)
-                if isinstance(message, str):
-                    return Ready(worker, message)
-                return Answered(worker, message)
-            if deadline is not None and monotonic() >= deadline:
-                return None
+    def wait(self, timeout: float) -> Event | None:
+        """See `Executor.wait`."""
+        pipes = {worker.pipe: number for number, worker in self._workers.items()}
+        # A text, a worker's first message, says that it is ready; the end of a pipe, that it died.
+        for pipe in connection.wait(list(pipes), timeout):
+            number = pipes[pipe]  # type: ignore[index]
+            try:
+                message = self._workers[number].pipe.recv()
+            except (EOFError, OSError):
+                return number, Died(self._why(number))
+            return number, Ready(message) if isinstance(message, str) else message
+        return None
 
-    def _reap(self, worker: int) -> Died:
-        """Clear away a worker that died, and start another under its number."""
-        dead = self._workers.pop(worker)
-        dead.process.join(0.5)  # one that is dying then has an exit status that says why
-        _end(dead)
-        self._spawn(worker)
-        exit_code = dead.process.exitcode
+    def _why(self, worker: int) -> str:
+        """The reason of which a process died."""
+        process = self._workers[worker].process
+        process.join(0.5)  # one that is dying then has an exit status
+        exit_code = process.exitcode
         if exit_code is None or exit_code >= 0:
-            return Died(worker, f"exit status {exit_code}")
+            return f"exit status {exit_code}"
         name = signal.Signals(-exit_code).name
-        hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
-        return Died(worker, f"killed by {name}{hint}")
+        return f"killed by {name}" + (", perhaps for want of memory" * (name == "SIGKILL"))
 
-    def replace(self, worker: int) -> None:
-        """See `Executor.replace`."""
-        _end(self._workers.pop(worker))
-        self._spawn(worker)
+    def signs_of_life(self) -> dict[int, object]:
+        """See `Executor.signs_of_life`."""
+        return {number: worker.sign_of_life for number, worker in self._workers.items()}
+
+    def end(self, worker: int) -> None:
+        """See `Executor.end`."""
+        ended = self._workers.pop(worker)
+        ended.pipe.close()
+        if ended.process.is_alive():
+            ended.process.kill()  # which ends also one that was stopped
+            ended.process.join(_PATIENCE)
 
     def close(self) -> None:
         """See `Executor.close`."""
         for worker in self._workers.values():
             worker.process.kill()
-        for worker in self._workers.values():
-            _end(worker)
-        self._workers.clear()
-
-
-def _end(worker: _Worker) -> None:
-    worker.pipe.close()
-    if worker.process.is_alive():
-        worker.process.kill()  # which ends also one that was stopped
-        worker.process.join(_PATIENCE)
+        for number in [*self._workers]:
+            self.end(number)
 
 
 def _work(

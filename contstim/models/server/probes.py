@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from contstim.models.server.faults import ServerFault, ServerFaultError
+from contstim.models.server.client import ServerFault, ServerFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,20 +54,18 @@ _ROUNDING, _COARSE = 1e-5, 1e-4  # nats that float32 leaves of a step, and a ste
 
 
 @dataclass(frozen=True)
-class Handshake:
+class ServerProbe:
     """Values that a server gave for the probes, and facts that it tells of itself.
 
     Attributes:
         rows: the probes, context included; the shortest first.
         values: their tokens' log-probabilities, nats.
-        scores: the sum of each probe's values, (n_rows,), nats.
         version: of the server's program, or empty.
         window: how many tokens the model reads; None if the server does not tell.
     """
 
     rows: tuple[Tokens, ...]
     values: tuple[FloatArray, ...]
-    scores: FloatArray
     version: str
     window: int | None
 
@@ -84,10 +82,28 @@ class Handshake:
             facts: whatever else makes scores what they are.
         """
         # Equal shares of a score are equal steps of its logarithm
-        sizes = np.clip(-self.scores, 1e-3, 1e6)
+        sizes = np.clip([-score_of(row) for row in self.values], 1e-3, 1e6)
         steps = [round(math.log(size) / (4 * tolerance)) for size in sizes.tolist()]
         parts = json.dumps([model, self.version, steps, *facts])
         return hashlib.sha256(parts.encode()).hexdigest()[:24]
+
+    def check_unchanged(self, service: ScoringService) -> None:
+        """Refuse a server whose model, or form of values, has changed since the probe.
+
+        Raises:
+            ServerFaultError: the first probes have other values.
+            ModelError: the server cannot be reached.
+        """
+        for values, before in zip(service.echo(self.rows[:2]), self.values, strict=False):
+            allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
+            difference = _difference(values, before)
+            if difference > allowed:
+                service.refuse(
+                    ServerFault.CHANGED,
+                    f"A probe differs by {difference:.4f} nats from what it had at first, where "
+                    f"{allowed:.4f} is allowed. Scores of the two must not be mixed: serve one "
+                    f"model, and start the work again.",
+                )
 
 
 def tolerance_in_nats(score: float, tolerance: float) -> float:
@@ -100,27 +116,7 @@ def score_of(values: FloatArray) -> float:
     return float(np.nansum(values))
 
 
-def check_unchanged(service: ScoringService, agreed: Handshake) -> None:
-    """Refuse a server whose model, or form of values, has changed since the handshake.
-
-    Raises:
-        ServerFaultError: the first probes have other values.
-        ModelError: the server cannot be reached.
-    """
-    for values, before in zip(service.echo(agreed.rows[:2]), agreed.values, strict=False):
-        allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
-        difference = _difference(values, before)
-        if difference > allowed:
-            raise ServerFaultError(
-                service.address.text,
-                ServerFault.CHANGED,
-                f"A probe differs by {difference:.4f} nats from what it had at first, where "
-                f"{allowed:.4f} is allowed. Scores of the two must not be mixed: serve one model, "
-                f"and start the work again.",
-            )
-
-
-def shake_hands(service: ScoringService, tokenizer: Any, context: Tokens) -> Handshake:
+def probe_server(service: ScoringService, tokenizer: Any, context: Tokens) -> ServerProbe:
     """Try a server out, and keep what it gave.
 
     Args:
@@ -145,13 +141,13 @@ def shake_hands(service: ScoringService, tokenizer: Any, context: Tokens) -> Han
     values = _check_stability(service, rows)
     _check_steps(service, values)
     special = frozenset(tokenizer.all_special_ids)
-    sentence = rows[len(texts) - 1]
-    _check_paths(service, [context, sentence[: len(context) + 3]], special)
-    told = _check_sentence(service, sentence, values[len(texts) - 1], len(context))
-    _check_unlikely(service, sentence[: len(context) + 1], told[1], special)
-    _check_beginning(service, sentence, values[len(texts) - 1])
-    scores = np.array([score_of(row) for row in values])
-    return Handshake(tuple(rows), tuple(values), scores, version, window)
+    sentence, of_sentence, begin = rows[len(texts) - 1], values[len(texts) - 1], len(context)
+    _check_paths(service, [context, sentence[: begin + 3]], special)
+    told = service.alternatives([sentence[:place] for place in range(begin, len(sentence))])
+    _check_told(service, sentence, of_sentence, told)
+    _check_unlikely(service, sentence[: begin + 1], told[1], special)
+    _check_beginning(service, sentence, of_sentence)
+    return ServerProbe(tuple(rows), tuple(values), version, window)
 
 
 def _facts(service: ScoringService) -> tuple[str, int | None]:
@@ -162,15 +158,14 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
     entries = entries if isinstance(entries, list) else []
     models = {str(entry.get("id")): entry for entry in entries if isinstance(entry, dict)}
     if models and address.model not in models:
-        raise ServerFaultError(
-            address.text,
+        service.refuse(
             ServerFault.UNKNOWN_MODEL,
             f"It has {', '.join(sorted(models)[:10])}. Write the name after the '#'.",
         )
     window = models.get(address.model, {}).get("max_model_len")
     version = ""
-    for url in service.dialect.version_urls():
-        told = client.get(url)
+    for url in service.dialect.version_urls:
+        told = client.get(service.url(url))
         if isinstance(told, dict) and told.get("version"):
             version = str(told["version"])
             break
@@ -192,8 +187,7 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
         expected, actual = (_bare(t) for t in (text, told or ""))
         # Some servers give the text that was generated and not the text that was sent
         if expected not in actual and 2 * len(actual) > len(expected):
-            raise ServerFaultError(
-                service.address.text,
+            service.refuse(
                 ServerFault.OTHER_TOKENIZER,
                 f"{text!r} came back as {(told or '')[:80]!r}. Name the model's own tokenizer: "
                 f"'?tokenizer=' with a folder or a name on the hub.",
@@ -224,8 +218,7 @@ def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatA
                 shares.append(difference / max(abs(score), LEAST_TOLERANCE))
     if len(shares) > 1:
         largest = max(shares)
-        raise ServerFaultError(
-            service.address.text,
+        service.refuse(
             ServerFault.UNSTABLE,
             f"A probe differs by up to {largest:.2g} of its score, where "
             f"{service.address.tolerance:g} is allowed. Serve the model in float32, switch off "
@@ -250,8 +243,7 @@ def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
         score = score_of(row)
         if largest > tolerance_in_nats(score, service.address.tolerance):
             share = largest / max(abs(score), LEAST_TOLERANCE)
-            raise ServerFaultError(
-                service.address.text,
+            service.refuse(
                 ServerFault.ROUNDED,
                 f"They are multiples of {max(steps.values()):.4g} nats, so that a probe may be off "
                 f"by {share:.2g} of its score, where {service.address.tolerance:g} is allowed. "
@@ -286,45 +278,49 @@ def _check_paths(
     values.
     """
     paths = list(starts)
-    expected: list[list[float]] = [[] for _ in starts]
+    told: list[list[dict[int, float]]] = [[] for _ in starts]  # before each token of a path
     for step in range(_STEPS):
-        for number, likeliest in enumerate(service.alternatives(paths)):
-            plain = sorted((v, token) for token, v in likeliest.items() if token not in special)
+        for number, likely in enumerate(service.alternatives(paths)):
+            plain = sorted((v, token) for token, v in likely.items() if token not in special)
             if not plain:
-                raise ServerFaultError(
-                    service.address.text,
+                service.refuse(
                     ServerFault.UNTESTABLE,
                     f"Asked for {service.cap} alternatives to a generated token, it told none that "
                     f"the tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
                 )
-            value, token = plain[-1 if step % 2 == 0 else 0]
-            paths[number] = (*paths[number], token)
-            expected[number].append(value)
-    for start, told, row in zip(starts, expected, service.echo(paths), strict=True):
-        allowed = tolerance_in_nats(score_of(row), service.address.tolerance)
-        if _difference(row[len(start) :], np.array(told)) > allowed:
-            _refuse_values(service, row, dict(enumerate(told, len(start))), allowed)
+            paths[number] = (*paths[number], plain[-1 if step % 2 == 0 else 0][1])
+            told[number].append(likely)
+    for path, values, of_path in zip(paths, service.echo(paths), told, strict=True):
+        _check_told(service, path, values, of_path)
 
 
-def _check_sentence(
-    service: ScoringService, row: Tokens, values: FloatArray, n_context: int
-) -> list[dict[int, float]]:
-    """Tokens of a sentence have the values told when the server generates, or lower ones.
+def _check_told(
+    service: ScoringService, row: Tokens, values: FloatArray, told: Sequence[dict[int, float]]
+) -> None:
+    """A row's last tokens have the values told when the server generates, or lower ones.
 
-    Returns:
-        What the server tells before each token of the sentence.
+    Args:
+        service: the server.
+        row: the tokens.
+        values: what was echoed of them.
+        told: the alternatives before each of the last tokens; one that is not among them must be
+            less likely than all.
     """
-    places = range(n_context, len(row))
-    told = service.alternatives([row[:place] for place in places])
     allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
-    pairs = list(zip(places, told, strict=True))
-    expected = {place: likely[row[place]] for place, likely in pairs if row[place] in likely}
-    if any(abs(values[place] - value) > allowed for place, value in expected.items()):
-        _refuse_values(service, values, expected, allowed)
-    highest = {p: _least(likely) for p, likely in pairs if p not in expected}
-    if any(values[place] > value + allowed for place, value in highest.items()):
-        _refuse_values(service, values, expected | highest, allowed)
-    return told
+    begin = len(row) - len(told)
+    is_told = np.array([token in likely for token, likely in zip(row[begin:], told, strict=True)])
+    expected = [
+        likely.get(token, _least(likely)) for token, likely in zip(row[begin:], told, strict=True)
+    ]
+    off = np.maximum(values[begin:] - expected, np.where(is_told, -np.inf, 0.0))
+    if np.abs(off).max() > allowed or abs(off[is_told].sum()) > allowed:
+        place = int(np.abs(off).argmax())
+        service.refuse(
+            ServerFault.OTHER_VALUES,
+            f"Token {begin + place + 1} of a probe was echoed with {values[begin + place]:.4f} "
+            f"nats; when the server generates after the tokens before it, the token has "
+            f"{expected[place]:.4f}{'' if is_told[place] else ' at most'}.",
+        )
 
 
 def _check_unlikely(
@@ -340,8 +336,7 @@ def _check_unlikely(
     total = float(np.exp([*told.values(), *last]).sum())
     allowed = tolerance_in_nats(score_of(last), service.address.tolerance)
     if np.ptp(last) < _SAME or (last > _least(told) + allowed).any() or total > _MOST:
-        raise ServerFaultError(
-            service.address.text,
+        service.refuse(
             ServerFault.INVENTED,
             f"It tells {len(told)} alternatives to a token, down to {_least(told):.4f} nats; "
             f"{len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, …",
@@ -356,27 +351,6 @@ def _least(alternatives: dict[int, float]) -> float:
     return min(sorted(alternatives.values())[1:], default=0.0)
 
 
-def _refuse_values(
-    service: ScoringService, row: FloatArray, expected: dict[int, float], allowed: float
-) -> None:
-    """Name the fault of a row whose values at some places should be others."""
-    place = max(expected, key=lambda p: abs(row[p] - expected[p]))
-    for shift in (1, -1):
-        moved = {p: v for p, v in expected.items() if 0 < p + shift < len(row)}
-        differences = [abs(row[p + shift] - value) for p, value in moved.items()]
-        if len(differences) > 2 and max(differences) <= allowed:
-            fault = ServerFault.SHIFTED
-            break
-    else:
-        fault = ServerFault.OTHER_VALUES
-    raise ServerFaultError(
-        service.address.text,
-        fault,
-        f"Token {place + 1} of a probe was echoed with {row[place]:.4f} nats; when the server "
-        f"generates after the tokens before it, the token has {expected[place]:.4f}.",
-    )
-
-
 def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -> None:
     """The first token is read: without it, later ones have other values."""
     try:
@@ -384,10 +358,9 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
     except ServerFaultError:
         return  # it puts a beginning where there is none, and says so: ours always have one
     if np.abs(without[1:] - values[2:]).max() < _SAME:
-        raise ServerFaultError(
-            service.address.text,
-            ServerFault.BEGINNING_IGNORED,
-            "Without it, all tokens have the values that they have after it.",
+        service.refuse(
+            ServerFault.OTHER_TOKENS,
+            "All others have the same values without the token that begins a text.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Several workers in this process that take turns, and whose network calls share batches."""
+"""Workers of this process: one, or several that take turns and share batches of a network."""
 
 from __future__ import annotations
 
@@ -6,23 +6,53 @@ import os
 import threading
 from collections import deque
 from contextlib import ExitStack
-from dataclasses import dataclass
 from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.jobs.executors.base import Answered, Event, Executor, Ready
+from contstim.jobs.pool import Event, Executor, Ready
 from contstim.models.merging import Answer, NetworkCall, compute_all, runner
 
 if TYPE_CHECKING:
-    from contstim.jobs.queue import WorkerTask
-    from contstim.jobs.worker_context import Reply, WorkerContext
+    from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 
 DEFAULT_WORKERS = 8
 # Seconds for a thread to end, which it does where it next needs a network; one that needs none
 # goes on until its task is done, or this process ends
 _PATIENCE = 5.0
+
+
+class LocalExecutor(Executor):
+    """One worker does each task when its answer is asked for; a task that kills it kills all."""
+
+    size = 1
+
+    def start(self, context: WorkerContext) -> None:
+        """See `Executor.start`."""
+        self._context = context
+
+    def spawn(self, worker: int) -> None:  # noqa: ARG002
+        """See `Executor.spawn`."""
+        self._context = self._context.fresh()
+        self._next: Ready | WorkerTask[Any] = Ready(f"process {os.getpid()}")
+
+    def send(self, worker: int, task: WorkerTask[Any]) -> None:  # noqa: ARG002
+        """See `Executor.send`."""
+        self._next = task
+
+    def wait(self, timeout: float) -> Event:  # noqa: ARG002
+        """See `Executor.wait`."""
+        if isinstance(self._next, Ready):
+            return 0, self._next
+        return 0, self._context.answer(self._next)
+
+    def end(self, worker: int) -> None:
+        """See `Executor.end`."""
+
+    def close(self) -> None:
+        """See `Executor.close`."""
+        self.__dict__.pop("_context", None)  # and with it the models
 
 
 class InterleavedExecutor(Executor):
@@ -47,11 +77,9 @@ class InterleavedExecutor(Executor):
     shares_models = True
 
     def __init__(self, workers: int | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise InputError(f"There must be 1 worker or more, not {workers}.")
-        self.size = workers or DEFAULT_WORKERS
-        self._workers: dict[int, _Worker] = {}
-        self._ready: deque[Ready] = deque()
+        self.size = checked_number(workers) or DEFAULT_WORKERS
+        self._workers: dict[int, _Thread] = {}
+        self._ready: deque[int] = deque()
         self._open = ExitStack()
 
     def start(self, context: WorkerContext) -> None:
@@ -61,26 +89,29 @@ class InterleavedExecutor(Executor):
         self._lender = context.fresh()
         # A setting of the whole process, which one worker must not undo while another computes
         self._open.enter_context(float32_products())
-        for worker in range(self.size):
-            self.replace(worker)
+
+    def spawn(self, worker: int) -> None:
+        """See `Executor.spawn`."""
+        self._workers[worker] = _Thread(self._lender.borrower())
+        self._ready.append(worker)
 
     def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
         self._workers[worker].message = task
 
-    def receive(self, timeout: float | None = None) -> Event | None:
-        """See `Executor.receive`; how long it takes is asked between two turns of workers."""
-        deadline = None if timeout is None else monotonic() + timeout
+    def wait(self, timeout: float) -> Event | None:
+        """See `Executor.wait`; how long it takes is asked between two turns of workers."""
+        deadline = monotonic() + timeout
         while not self._ready:
-            if deadline is not None and monotonic() >= deadline:
+            if monotonic() >= deadline:
                 return None
             number = min((n for n, w in self._workers.items() if w.message is not None), default=-1)
             if number >= 0:
                 reply = self._workers[number].run()
                 if reply is not None:
-                    return Answered(number, reply)
+                    return number, reply
                 continue
-            groups: dict[int, list[_Worker]] = {}
+            groups: dict[int, list[_Thread]] = {}
             for _, worker in sorted(self._workers.items()):
                 if worker.call is not None:
                     groups.setdefault(id(worker.call.network), []).append(worker)
@@ -89,15 +120,12 @@ class InterleavedExecutor(Executor):
             answers = compute_all([w.call for w in waiting if w.call is not None])
             for worker, answer in zip(waiting, answers, strict=True):
                 worker.message = answer
-        return self._ready.popleft()
+        number = self._ready.popleft()
+        return number, Ready(f"thread {number} of process {os.getpid()}")
 
-    def replace(self, worker: int) -> None:
-        """See `Executor.replace`."""
-        if worker in self._workers:
-            self._workers.pop(worker).end()
-        thread = _Worker(self._lender.borrower())
-        self._workers[worker] = thread
-        self._ready.append(Ready(worker, f"thread {worker} of process {os.getpid()}"))
+    def end(self, worker: int) -> None:
+        """See `Executor.end`."""
+        self._workers.pop(worker).end()
 
     def close(self) -> None:
         """See `Executor.close`."""
@@ -108,18 +136,22 @@ class InterleavedExecutor(Executor):
         self._open.close()
 
 
+def checked_number(workers: int | None) -> int | None:
+    """A number of workers that was asked for.
+
+    Raises:
+        InputError: fewer than one.
+    """
+    if workers is not None and workers < 1:
+        raise InputError(f"workers must be 1 or more, not {workers}.")
+    return workers
+
+
 class _EndedError(BaseException):
     """Raised in a worker that is not to go on, where it waits; no error that a task handles."""
 
 
-@dataclass(frozen=True)
-class _Failure:
-    """Error that ended a worker's thread."""
-
-    error: BaseException
-
-
-class _Worker:
+class _Thread:
     """A thread that runs while `run` waits for it, and else waits itself.
 
     Attributes:
@@ -133,7 +165,7 @@ class _Worker:
         self._context = context
         # What goes to the thread, and what comes from it; None tells it to end
         self._turns: SimpleQueue[WorkerTask[Any] | Answer | None] = SimpleQueue()
-        self._results: SimpleQueue[Reply | NetworkCall | _Failure] = SimpleQueue()
+        self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -142,8 +174,8 @@ class _Worker:
         message, self.message, self.call = self.message, None, None
         self._turns.put(message)
         result = self._results.get()
-        if isinstance(result, _Failure):
-            raise result.error
+        if isinstance(result, BaseException):  # that ended the thread
+            raise result
         if isinstance(result, NetworkCall):
             self.call = result
             return None
@@ -163,7 +195,7 @@ class _Worker:
         except _EndedError:
             return
         except BaseException as error:
-            self._results.put(_Failure(error))
+            self._results.put(error)
 
     def _wait(self, call: NetworkCall) -> Answer:
         self._results.put(call)
