@@ -90,7 +90,7 @@ def gather(
         scored = (sentence for table in tables.values() for sentence in table.sentences or ())
         chosen = sentences if sentences is not None else list(scored)
         if not chosen:
-            raise InputError("Models need sentences to score: give some (sentences).")
+            raise InputError("Models need sentences to score: give some (`sentences`).")
         given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, lacks = join_tables(given)
@@ -281,7 +281,7 @@ def contest_start(
     if start is None:
         raise VocabularyError(
             "No sentence is made of words of the vocabulary alone, none of them twice: the "
-            "search has no start. Give a larger vocabulary, or other sentences."
+            "search has no start. Give a larger `vocabulary`, or other sentences."
         )
     return start, words
 

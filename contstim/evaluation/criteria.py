@@ -69,7 +69,7 @@ class Criterion:
 
     def __post_init__(self) -> None:
         if self.delta is not None and not 0 < self.delta < np.inf:
-            raise InputError(f"delta must be above 0, not {self.delta}.")
+            raise InputError(f"`delta` must be above 0, not {self.delta}.")
 
     @property
     def name(self) -> str:
@@ -250,7 +250,7 @@ def _check_models(scores: JudgedScores) -> None:
     for name in {"", PEOPLE} & set(scores.models):
         raise InputError(
             f"A model cannot be called {name!r}: tables of results have a column of that name. "
-            f"Rename its column of scores, or choose others (column)."
+            f"Rename its column of scores, or choose others (`column`)."
         )
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if len(np.unique(column[~np.isnan(column)])) < 2:

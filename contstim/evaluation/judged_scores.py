@@ -127,7 +127,7 @@ def published_scores(
     if len(names) > MOST_MODELS:
         raise ScoreError(
             f"{path} has {len(names):,} columns of numbers; each is taken for a model, and there "
-            f"may be {MOST_MODELS:,}. Name those that are (column)."
+            f"may be {MOST_MODELS:,}. Name those that are (`column`)."
         )
     if missing or not names:
         raise ScoreError(
@@ -145,7 +145,7 @@ def published_scores(
         raise ScoreError(
             f"{path} lacks scores of {len(texts):,} of {len(judgements.texts):,} sentences: "
             f"{listed(map(repr, texts), 5)}. Complete it, or leave them and their pairs out "
-            f"(allow_missing)."
+            f"(`allow_missing`)."
         )
     # after the check of what is lacking: -inf is a score, though not one that can be standardized
     return _without_infinite(judgements, names, values, lacking, (path,))

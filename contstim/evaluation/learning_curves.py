@@ -66,7 +66,7 @@ def train_on_parts(
         sizes = [int(size) for size in (settings.sizes or "").split(",")]
     except ValueError:
         raise InputError(
-            f"sizes must be whole numbers such as 1000,10000,100000, not {settings.sizes!r}."
+            f"`sizes` must be whole numbers such as 1000,10000,100000, not {settings.sizes!r}."
         ) from None
     if max(sizes) > len(text):
         say(f"The text has {counted(len(text), 'sentence')}, not {max(sizes):,}: all are used.")

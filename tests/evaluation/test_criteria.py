@@ -75,7 +75,7 @@ def test_the_adc_is_symmetric_and_grows_with_delta(
 def test_names_and_bad_deltas() -> None:
     assert [c.name for c in (BLIMP, HALF, ONE)] == ["blimp", "adc-0.5", "adc-1"]
     for delta in (0.0, -1.0, float("nan")):
-        with pytest.raises(InputError, match="delta must be above 0"):
+        with pytest.raises(InputError, match="`delta` must be above 0"):
             Criterion(delta)
 
 

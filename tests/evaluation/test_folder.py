@@ -9,6 +9,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
+
+from contstim.errors import InputError
 from contstim.evaluation.folder import (
     Findings,
     data_hash,
@@ -17,8 +19,6 @@ from contstim.evaluation.folder import (
     table_of,
     write_findings,
 )
-
-from contstim.errors import InputError
 from contstim.models.catalog import load_model
 from contstim.reporting.canvas import new_figure, styled
 from contstim.reporting.report import Paragraph
