@@ -10,13 +10,13 @@ import ast
 import re
 import shlex
 import sys
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from inspect import Parameter, Signature, cleandoc, signature
+from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -151,42 +151,11 @@ def _command(found: Any, name: str) -> Any:
 
 def command_of(function: Callable[..., None], name: str) -> Any:
     """The command that Typer makes of a function."""
-    types = get_type_hints(function, include_extras=True)
-    groups = {name: kind for name, kind in types.items() if is_dataclass(kind)}
-    if groups:
-        function = _with_options_of(function, groups)
     program = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
     program.command(name)(function)
     return typer.main.get_command(program)
-
-
-def _with_options_of(function: Callable[..., None], groups: Mapping[str, Any]) -> Any:
-    """The function with an option for each field of the dataclasses that it takes."""
-
-    def command(**given: Any) -> None:
-        for name, group in groups.items():
-            own = {each.name: given.pop(each.name) for each in fields(group)}
-            # Of several values, Typer gives None where none was given
-            given[name] = group(
-                **{
-                    n: tuple(v) if isinstance(v, list) else v
-                    for n, v in own.items()
-                    if v is not None
-                }
-            )
-        function(**given)
-
-    options: list[Parameter] = []
-    hints = get_type_hints(function, include_extras=True)
-    for name, parameter in signature(function).parameters.items():
-        if name in groups:
-            options += [option(field) for field in fields_of(groups[name])]
-        else:
-            typed = parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY)
-            options.append(typed)
-    return as_command(command, options, function.__doc__ or "")
 
 
 def command_of_step(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.options import Quiet, Seed
-from contstim.cli.output import changed_words, remark, results_table, terminal
-from contstim.cli.progress import training_progress
+from contstim.cli.output import changed_words, results_table, terminal
+from contstim.cli.progress import ProgressBars
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,8 +36,7 @@ def demo(
     results = run_demo(
         out,
         seed=seed,
-        say=lambda line: remark(f"{line} …", quiet=quiet),
-        watch=lambda _name: training_progress(quiet=quiet),
+        reporter=ProgressBars(quiet=quiet),
         show=lambda triplet: console.print(_triplet_table(triplet)),
     )
     # Of each pair of models, the natural pair with the lowest sum of ranks (Eq. 5).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from contstim.models.base import Scorer
     from contstim.reporting.report import Table as ReportTable
     from contstim.sentence import Sentence
 
@@ -93,16 +91,6 @@ def warn(text: str) -> None:
     """A warning on standard error, even if quiet; nothing where there is nothing to warn of."""
     if text:
         print(f"warning: {text}", file=sys.stderr)
-
-
-def tell_unknown_words(
-    models: Sequence[Scorer], sentences: Sequence[Sentence], *, quiet: bool = False
-) -> None:
-    """Say which share of the words each model does not know; a large one even if quiet."""
-    from contstim.models.letter_case import unknown_words
-
-    for model in models:
-        unknown_words(model, sentences).tell(warn, partial(remark, quiet=quiet))
 
 
 def show_warning(

@@ -38,7 +38,7 @@ app = group(
             {
                 "ngram": "contstim.steps.training:TrainNgram",
                 **{kind: f"contstim.steps.training:TRAININGS.{kind}" for kind in _KINDS},
-                "acceptability": "contstim.cli.train.acceptability:acceptability",
+                "acceptability": "contstim.steps.training:TrainAcceptability",
             },
         ),
         "vocabulary": "contstim.steps.vocabulary:MakeVocabulary",
@@ -69,14 +69,14 @@ app = group(
         ),
         "analyze": "contstim.steps.analysis:AnalyzeResponses",
         "mixed": "contstim.steps.mixed:FitMixed",
-        "compare": "contstim.cli.compare:compare",
+        "compare": "contstim.steps.evaluation:CompareModels",
         "controls": "contstim.steps.controls:CompareControls",
         "evaluate": group(
             "Evaluate models without people: on benchmarks, and on what scores should be like.",
             {
-                "blimp": "contstim.cli.evaluate.blimp:blimp",
-                "acceptability": "contstim.cli.evaluate.acceptability:acceptability",
-                "desiderata": "contstim.cli.evaluate.desiderata:desiderata",
+                "blimp": "contstim.steps.evaluation:EvaluateMinimalPairs",
+                "acceptability": "contstim.steps.evaluation:EvaluateAcceptability",
+                "desiderata": "contstim.steps.evaluation:EvaluateDesiderata",
             },
         ),
         "reproduce": group(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -17,12 +16,9 @@ from contstim.reporter import Reporter
 from contstim.wording import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from rich.progress import Progress, TaskID
-
-    from contstim.models.base import Scorer
-    from contstim.sentence import Sentence
 
 _SECONDS_PER_LINE = 60.0
 _as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
@@ -152,29 +148,3 @@ class ProgressBars(Reporter):
                     minutes = f"{(perf_counter() - work.started) / 60:,.0f} min"
                     texts = (what, work.amount, work.note, minutes, work.left)
                     print(", ".join(filter(None, texts)), file=sys.stderr, flush=True)
-
-
-@contextmanager
-def scoring_progress(
-    n_sentences: int, *, quiet: bool, together: bool = False
-) -> Iterator[Callable[[Scorer, int], None]]:
-    """Progress of scoring outside steps; see `contstim.steps.execution.scoring_progress`."""
-    from contstim.steps.execution import scoring_progress as advance
-
-    with ProgressBars(quiet=quiet) as reporter:
-        yield advance(reporter, n_sentences, together=together)
-
-
-@contextmanager
-def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
-    """Progress of training outside steps."""
-    from contstim.steps.training import tell_training
-
-    with ProgressBars(quiet=quiet) as reporter:
-        yield lambda now, name="training": tell_training(reporter, name, now)
-
-
-def reading_progress(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
-    """Progress of reading outside steps."""
-    with ProgressBars(quiet=quiet) as reporter:
-        yield from reporter.reading("sentences", sentences)

@@ -10,6 +10,7 @@ import typer
 from contstim.cli.output import (
     changed_words,
     names_for_tables,
+    print_summary,
     print_table,
     remark,
     remark_folder,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from contstim.evaluation.criteria import AcceptabilityEvaluation
     from contstim.experiments.analysis.controls import FeaturePreference, TokenCountTest
     from contstim.experiments.analysis.mixed import MixedAnalysis
     from contstim.experiments.analysis.run import Analysis
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from contstim.optimization.search.symmetric import SymmetricPair
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.reviews import ItemKind, Review
+    from contstim.steps.evaluation import Comparison
     from contstim.steps.sentences import FindSentences, NaturalSentences
 
 
@@ -72,6 +75,16 @@ def show_result(step: Any, value: Any, *, quiet: bool) -> None:
             remark_folder(step.out / "fits.csv", quiet=quiet)
         case "controls":
             _controls(*value)
+        case "compare":
+            _comparison(value)
+        case "evaluate":
+            _evaluation(step, value, quiet=quiet)
+        case "train" if step.name.endswith("acceptability"):
+            from contstim.evaluation.folder import page_table
+
+            for name in ("summary", "features"):
+                if value.tables[name]:
+                    print_summary("Matthews correlation", page_table(value.tables[name]), ())
         case "reproduce":
             _reproduction(step, *value, quiet=quiet)
 
@@ -124,12 +137,54 @@ def _reproduction(
     step: Any, found: Any, compared: Sequence[PublishedClaim], *, quiet: bool
 ) -> None:
     if step.name.endswith("adc"):
-        from contstim.cli.evaluate.acceptability import show
-
-        show(found, quiet=quiet)
+        _criteria(found, quiet=quiet)
     else:
         _analysis(found, quiet=quiet)
     _claims(compared, step.out / "report.html", quiet=quiet)
+
+
+def _evaluation(step: Any, found: Any, *, quiet: bool) -> None:
+    match step.name.split()[1]:
+        case "blimp":
+            from contstim.evaluation.minimal_pair_report import accuracy_table
+
+            table = accuracy_table(found)
+            names = [str(name) for name, *_ in table.rows]
+            print_summary("Accuracy on minimal pairs (95 % interval)", table, names)
+        case "acceptability":
+            _criteria(found, quiet=quiet)
+        case "desiderata":
+            from contstim.evaluation.desiderata_report import desiderata_summary
+
+            names = [each.model for each in found.models]
+            print_summary("Desiderata of scoring rules", desiderata_summary(found), names)
+    remark_folder(step.out / "report.html", quiet=quiet)
+
+
+def _criteria(evaluation: AcceptabilityEvaluation, *, quiet: bool) -> None:
+    """Print how many pairs meet each criterion, and say what is not evaluated."""
+    from contstim.evaluation.acceptability_report import criteria_table
+
+    title = f"Criteria met by {len(evaluation.pairs):,} minimal pairs"
+    print_summary(title, criteria_table(evaluation), evaluation.models)
+    for reason, number in evaluation.excluded_for().items():
+        if number:
+            remark(f"Not evaluated: {counted(number, 'pair')}, {reason}.", quiet=quiet)
+    left_out = {omission.sentence for omission in evaluation.scores.left_out}
+    if left_out:
+        sentences = counted(len(left_out), "sentence")
+        remark(f"Without a score: {sentences}; see left_out.csv.", quiet=quiet)
+
+
+def _comparison(comparison: Comparison) -> None:
+    findings = comparison.findings
+    print_summary(findings.title, findings.summary, comparison.models)
+    print("Set them against each other:", *comparison.commands, sep="\n  ")
+    for triplet in comparison.triplets:
+        print(f"{triplet.model_1} rejects: {triplet.synthetic_1}")
+        print(f"{triplet.model_2} rejects: {triplet.synthetic_2}")
+        if not triplet.distinct:
+            print(f"Nothing was found from {triplet.natural.text!r}: {triplet.alike}.")
 
 
 def _needs(needs: SentenceNeeds) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,9 @@ from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.records import record_path, write_record
+from contstim.reporter import SILENT, Reporter
 from contstim.reporting.stimuli_page import stimuli_report
+from contstim.steps.training import tell_training
 from contstim.stimuli import read_triplets, write_pairs, write_triplets
 from contstim.store import Store
 from contstim.version import __version__
@@ -32,17 +35,12 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from typing import TypeAlias
 
     from contstim.models.base import LanguageModel
-    from contstim.models.training.loop import Progress
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
     from contstim.vocabulary import Vocabulary
-
-    Watcher: TypeAlias = Callable[[Progress], None] | None
 
 _WORDS = 7  # BERT is exact over all orders, which costs twice as much for every word more
 # Each is shown as soon as its second model is trained; models are trained in the order of NAMES.
@@ -103,8 +101,7 @@ def run_demo(
     *,
     seed: int = 0,
     scale: Scale | None = None,
-    say: Callable[[str], None] = lambda _line: None,
-    watch: Callable[[str], AbstractContextManager[Watcher]] = lambda _name: nullcontext(),
+    reporter: Reporter = SILENT,
     show: Callable[[Triplet], None] = lambda _triplet: None,
 ) -> Demo:
     """Train one model of every kind on the embedded English and show where they disagree.
@@ -117,9 +114,7 @@ def run_demo(
         out: the folder, made if need be.
         seed: decides the text, the models' first weights and every search.
         scale: how much is done.
-        say: told what happens next.
-        watch: given a model's name, a context while it is trained; what that gives is told of
-            every step.
+        reporter: told what happens next, and how far each training is.
         show: given the most controversial triplet of two models as soon as both are trained.
 
     Raises:
@@ -127,15 +122,20 @@ def run_demo(
     """
     out, scale = Path(out), scale or Scale()
     _claim(out, {"contstim": __version__, "seed": seed, **vars(scale)})
-    say(f"Writing {counted(scale.training, 'sentence')} of the embedded English")
+    reporter.say(f"Writing {counted(scale.training, 'sentence')} of the embedded English …")
     text = _sentences(out / "text.txt", lambda: generate(scale.training, seed=seed))
     models: dict[str, LanguageModel] = {}
 
     def train_next(name: str) -> LanguageModel:
-        say(f"Training: {name}")
-        with watch(name) as watcher:
+        reporter.say(f"Training: {name} …")
+        with reporter:
             models[name] = train(
-                name, text, out, seed=seed, most_epochs=scale.most_epochs, on_progress=watcher
+                name,
+                text,
+                out,
+                seed=seed,
+                most_epochs=scale.most_epochs,
+                on_progress=partial(tell_training, reporter, "training"),
             )
         return models[name]
 
@@ -155,7 +155,7 @@ def run_demo(
             vocabulary, _ = shared_vocabulary([train_next(name)], vocabulary)
         duel = _read_duel(path, models[first], models[second], seed)
         if not duel:
-            say(f"Searching: {first} against {second}")
+            reporter.say(f"Searching: {first} against {second} …")
             # Every duel starts from sentences of its own.
             starts = natural[number :: len(_DUELS)]
             duel = _search_duel(models[first], models[second], starts, vocabulary, scale, seed)
@@ -168,7 +168,7 @@ def run_demo(
     loaded = model_origins(model.specification for model in models.values()).files
     write_triplets(path, triplets)
     write_record(path, [out / "natural.txt", out / "vocab.txt", *loaded], **facts)
-    say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs")
+    reporter.say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs …")
     with Store(out / "scores.sqlite") as store:
         to_score = list(filter_sentences(natural, [InVocabulary(vocabulary)]))
         scores = score_sentences([*models.values()], to_score, store=store)

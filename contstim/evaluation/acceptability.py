@@ -126,18 +126,15 @@ def read_judgements(
         InputError: a file or a column is missing (names it and what there is), a value is of the
             wrong kind, and what `Judgements` refuses.
     """
-    data = Path(data)
-    if data.is_dir():
-        data, published_pairs = _published(data)
-        pairs = pairs or published_pairs
+    data, pairs = judgement_files(data, pairs)
     table = read_table(data)
     # Pairs come from a table of their own, or from items: labels then say which sentences are
     # acceptable, and each of these makes a pair with each of the others.
     sentences = _sentences(data, table, settings)
     if pairs is not None:
-        files: tuple[Path, ...] = (data, Path(pairs))
+        files: tuple[Path, ...] = (data, pairs)
         _columns(data, table, settings, item=(), label=())
-        formed = _pairs_of_table(files[1], read_table(pairs), settings)
+        formed = _pairs_of_table(pairs, read_table(pairs), settings)
     else:
         # a name that was given for a table of pairs shows that one was forgotten
         for what in ("acceptable", "unacceptable", "discard"):
@@ -152,6 +149,21 @@ def read_judgements(
         return Judgements(sentences, formed, files, named=settings.id_column in table)
     except InputError as error:
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
+
+
+def judgement_files(
+    data: Path | str, pairs: Path | str | None = None
+) -> tuple[Path, Path | None]:
+    """Tables of judged sentences and of pairs, those of LI-Adger's folder where none is named.
+
+    Raises:
+        InputError: the folder does not hold them.
+    """
+    data, named = Path(data), None if pairs is None else Path(pairs)
+    if not data.is_dir():
+        return data, named
+    sentences, published = _published(data)
+    return sentences, named or published
 
 
 def _published(folder: Path) -> tuple[Path, Path]:

@@ -59,8 +59,7 @@ def desiderata_findings(desiderata: Desiderata) -> Findings:
     words       words, their frequencies, tokens and scores in each carrier
     left_out    sentences and words that are left out, and why
     """
-    claims, columns = tuple(check_claims(desiderata)), desiderata.table()
-    summary = page_table(columns, {n: shown for n, shown in _SHOWN.items() if n in columns})
+    claims, summary = tuple(check_claims(desiderata)), desiderata_summary(desiderata)
     return Findings(
         "Desiderata of scoring rules",
         summary,
@@ -68,6 +67,12 @@ def desiderata_findings(desiderata: Desiderata) -> Findings:
         desiderata_tables(desiderata) | {"claims": columns_of(RuleClaim, claims)},
         lambda: {"desiderata": desiderata_figure(desiderata)},
     )
+
+
+def desiderata_summary(desiderata: Desiderata) -> Table:
+    """Correlations of every model, as pages and terminals show them."""
+    columns = desiderata.table()
+    return page_table(columns, {n: shown for n, shown in _SHOWN.items() if n in columns})
 
 
 def desiderata_tables(desiderata: Desiderata) -> dict[str, Columns]:

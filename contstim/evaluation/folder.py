@@ -13,8 +13,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.models.base import conventions
-from contstim.models.origins import model_origins
-from contstim.records import provenance, write_record
+from contstim.records import provenance
 from contstim.reporting.canvas import new_figure, save, styled
 from contstim.reporting.report import Bullets, Heading, Picture, Report, Table, code
 from contstim.tables import write_table
@@ -63,10 +62,10 @@ def write_findings(
     models: Sequence[Scorer] = (),
     data: Iterable[Path] = (),
     **facts: Any,
-) -> None:
+) -> tuple[dict[str, Any], list[Path]]:
     """Write NAME.csv for each table, NAME.png and .pdf for each figure, and the page.
 
-    The page is report.html, which stands alone, and report.md with its record. It ends with the
+    The page is report.html, which stands alone, and report.md. It ends with the
     figures and with what was run: every model with rule, context and fingerprint, the versions, the
     hash of the data and the facts.
 
@@ -77,11 +76,14 @@ def write_findings(
         data: the files that were read.
         facts: further ones.
 
+    Returns:
+        Facts for a record, and the files beside the page.
+
     Raises:
         InputError: a file cannot be written or read.
     """
-    folder, data = Path(folder), list(data)
-    written = []
+    folder = Path(folder)
+    written: list[Path] = []
     for name, columns in findings.tables.items():
         if columns:
             written.append(folder / f"{name}.csv")
@@ -98,10 +100,7 @@ def write_findings(
     report = Report(findings.title, parts)
     write_text(folder / "report.md", report.markdown())
     write_text(folder / "report.html", report.html())
-    origins = model_origins(model.specification for model in models)
-    told = {"models": conventions(models), "commits": origins.commits}
-    written.append(folder / "report.html")
-    write_record(folder / "report.md", [*data, *origins.files], written, **told, **facts)
+    return {"models": conventions(models), **facts}, written
 
 
 def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]:

@@ -50,7 +50,7 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
     settings, tables = evaluation.settings, minimal_pair_tables(evaluation)
     return Findings(
         "Minimal pairs",
-        _summary(evaluation),
+        accuracy_table(evaluation),
         tuple(_parts(evaluation, tables)),
         tables,
         partial(minimal_pair_figures, evaluation),
@@ -187,7 +187,7 @@ def _pairs(scores: PairScores) -> Iterator[Row]:
         }
 
 
-def _summary(evaluation: MinimalPairEvaluation) -> Table:
+def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
     """Accuracy with its interval, and ties, of every model and of people, by method."""
     columns: list[tuple[str, dict[str, str]]] = []
     for scores in evaluation.scoring.by_method:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from contstim.models.scoring import score_continuations, score_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.minimal_pairs import MinimalPair
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
     from contstim.store import Store
 
-    ProgressBars = Callable[[int], AbstractContextManager[Callable[[Scorer, int], None]]]
+    Progress = Callable[[Scorer, int], None]
 
 _ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
 
@@ -110,7 +108,7 @@ def score_pairs(
     methods: Iterable[Method] = Method,
     *,
     store: Store | None = None,
-    bars: ProgressBars = lambda _texts: nullcontext(lambda _model, _more: None),
+    progress: Callable[[int, str], Progress | None] = lambda _n_texts, _method: None,
 ) -> PairScoring:
     """Score both sides of pairs by each method that they and the models allow.
 
@@ -122,7 +120,7 @@ def score_pairs(
         pairs: minimal pairs.
         methods: what to compare; those that apply to no pair are passed over.
         store: where scores are kept between runs.
-        bars: makes the context in which progress on so many texts is shown.
+        progress: makes what is told of scores, from the number of texts and the method.
 
     Raises:
         InputError: there is nothing to compare.
@@ -150,11 +148,11 @@ def score_pairs(
         readable = [pair for pair, both in sides.items() if all(side in rows for side in both)]
         if not readable:
             continue
-        with bars(len(texts)) as progress:
-            if method is Method.FULL_SENTENCE:
-                scores = score_sentences(able, texts, store=store, progress=progress).log_probs
-            else:
-                scores = score_continuations(able, texts, store=store, progress=progress)
+        told = progress(len(texts), str(method))
+        if method is Method.FULL_SENTENCE:
+            scores = score_sentences(able, texts, store=store, progress=told).log_probs
+        else:
+            scores = score_continuations(able, texts, store=store, progress=told)
         scores = scores[[rows[side] for pair in readable for side in sides[pair]]]
         names = tuple(model.name for model in able)
         all_pairs, read = (Counter(p.paradigm for p in some) for some in (sides, readable))

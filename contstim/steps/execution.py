@@ -155,13 +155,14 @@ LOCAL_SCORING = ScoringExecution()
 
 
 def scoring_progress(
-    reporter: Reporter, n_sentences: int, *, together: bool = False
+    reporter: Reporter, n_sentences: int, what: str = "", *, together: bool = False
 ) -> Callable[[Scorer, int], None]:
     """Progress of scoring: a bar for each model, or one for all that are scored at the same time.
 
     Args:
         reporter: told it.
         n_sentences: distinct sentences for each model.
+        what: name of what is scored, where models score several things one after the other.
         together: whether models are scored at the same time.
 
     Returns:
@@ -172,7 +173,7 @@ def scoring_progress(
 
     def advance(model: Scorer, more: int) -> None:
         names.add(model.name)
-        label = "scores" if together else model.name
+        label = " ".join(filter(None, ("scores" if together else model.name, what)))
         done[label] += more
         reporter.progress(label, done[label], n_sentences * (len(names) if together else 1))
 

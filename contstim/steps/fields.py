@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from contstim.options import Aside, Help, Models, Reads
+from contstim.options import Aside, Help, Models, Reads, Stem
 
 _MODEL = Models(
     "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME stands for it in files, "
@@ -15,6 +15,9 @@ _MODEL = Models(
 GivenModels = Annotated[tuple[str, ...], _MODEL]
 
 Text = Annotated[Path, Reads("UTF-8 text, one sentence a line; - for stdin.")]
+Sentences = Annotated[
+    Path, Reads("Sentences, one a line, or a table with columns of sentences.")
+]
 Prose = Annotated[bool, Help("The text is running prose: split it into sentences.", flag="--prose")]
 TrustRemoteCode = Annotated[
     bool,
@@ -25,6 +28,11 @@ TrustRemoteCode = Annotated[
 ]
 StoreBeside = Annotated[
     Path | None, Aside("Where scores are kept between runs; contstim.sqlite beside --out.")
+]
+
+# Of a folder's other files, the store in it goes on changing
+ReportFolder = Annotated[
+    Path, Stem("The folder to write.", beside=("/report.md", "/report.html"))
 ]
 
 # What reviewers decided

@@ -102,9 +102,10 @@ class ReproduceAdc(
         compared = claims(reproduction)
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
         evaluation = reproduction.evaluation
-        write_findings(acceptability_findings(evaluation, title), self.out, data=evaluation.files)
+        findings = acceptability_findings(evaluation, title)
+        facts, _ = write_findings(findings, self.out, data=evaluation.files)
         _write_claims(compared, self.out / "claims.csv")
-        return Outcome((evaluation, compared), {})
+        return Outcome((evaluation, compared), facts)
 
 
 def _write_claims(compared: Sequence[PublishedClaim], path: Path) -> None:

@@ -20,9 +20,9 @@ from contstim.models.scoring import (
 )
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination_facts, contamination_warnings
-from contstim.options import Help, Reads, Writes
+from contstim.options import Help, Writes
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
-from contstim.steps.fields import GivenModels, StoreBeside
+from contstim.steps.fields import GivenModels, Sentences, StoreBeside
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli
 from contstim.store import Store
@@ -64,9 +64,7 @@ class ScoreSentences(
     """
 
     models: GivenModels
-    sentences: Annotated[
-        Path, Reads("Sentences, one a line, or a table with columns of sentences.")
-    ]
+    sentences: Sentences
     out: Annotated[Path, Writes("The table to write: .csv, .parquet, .jsonl or .npz.")]
     per_word: Annotated[
         bool,

@@ -1,1 +1,0 @@
-"""Commands that train models, beside those of steps."""

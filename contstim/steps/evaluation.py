@@ -1,0 +1,469 @@
+"""Models evaluated without people: on benchmarks, on scores themselves, and beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from contstim.errors import ContstimError, InputError
+from contstim.evaluation.settings import (
+    ACCEPTABILITY,
+    DESIDERATA,
+    MINIMAL_PAIRS,
+    AcceptabilitySettings,
+    DesiderataSettings,
+    Method,
+    MinimalPairSettings,
+)
+from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.options import Aside, Help, Models, Reads, Seed
+from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
+from contstim.steps.fields import GivenModels, ReportFolder, Sentences
+from contstim.steps.step import Outcome, Step
+from contstim.steps.training import tell_training
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.evaluation.accuracies import MinimalPairEvaluation
+    from contstim.evaluation.criteria import AcceptabilityEvaluation
+    from contstim.evaluation.desiderata import Desiderata
+    from contstim.evaluation.folder import Findings
+    from contstim.models.base import LanguageModel, Scorer
+    from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
+    from contstim.stimuli import Triplet
+
+_KEPT = "All scores so far are kept in the store."
+StoreInFolder = Annotated[
+    Path | None, Aside("Where scores are kept between runs; contstim.sqlite in --out.")
+]
+
+
+class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp", kept=_KEPT):
+    """Ask models which sentence of a minimal pair is acceptable (Warstadt et al. 2020).
+
+    Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
+    paradigm, phenomenon and overall, people and published models beside; ties; contrasts; accuracy
+    against length, perplexity, log-probability and confidence. Every score is kept as soon as it is
+    known: an interrupted run, started again, goes on where it stopped.
+
+    Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
+    """
+
+    data: Annotated[
+        Path,
+        Reads(
+            "A checkout of alexwarstadt/blimp, a folder of tables, or a table of minimal pairs "
+            "(.jsonl, .csv, .parquet)."
+        ),
+    ]
+    out: ReportFolder
+    models: GivenModels = ()
+    scores: Annotated[
+        Path | None, Reads("Scores of all sentences, as of `score`, in place of models.")
+    ] = None
+    text: Annotated[Path | None, Reads("With --sizes: UTF-8 text, one sentence a line.")] = None
+    people: Annotated[
+        Path | None,
+        Reads("People's answers (human_responses.csv); by default those in --data."),
+    ] = None
+    published: Annotated[
+        Path | None,
+        Reads("Published accuracies (models_summary.jsonl); by default those in --data."),
+    ] = None
+    settings: MinimalPairSettings = MINIMAL_PAIRS
+    execution: ScoringExecution = LOCAL_SCORING
+    loading: Loading = DEFAULT_LOADING
+    store: StoreInFolder = None
+
+    def reads(self) -> tuple[Path, ...]:
+        """Files that are read; the folder of pairs holds much else."""
+        from contstim.evaluation.minimal_pairs import pair_files, published_files
+
+        beside = published_files(self.data, self.people, self.published)
+        files = [*pair_files(self.data), *(path for path in beside if path is not None)]
+        files += [path for path in super().reads() if path != self.data]
+        return tuple(dict.fromkeys(files))
+
+    def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
+        """Score the pairs, and write the findings."""
+        from contstim.evaluation.accuracies import evaluate_minimal_pairs
+        from contstim.evaluation.folder import write_findings
+        from contstim.evaluation.minimal_pair_report import minimal_pair_findings
+        from contstim.evaluation.minimal_pairs import (
+            pair_files,
+            published_files,
+            read_human_agreement,
+            read_minimal_pairs,
+            read_published_accuracies,
+        )
+        from contstim.evaluation.pair_scores import pair_scores_from_table, score_pairs
+        from contstim.models.origins import model_origins
+        from contstim.scores import ScoreTable
+        from contstim.store import Store
+
+        if bool(self.scores) == bool(self.models or self.settings.sizes):
+            raise InputError("Name models (`models`, `sizes`), or a table of scores (`scores`).")
+        if bool(self.settings.sizes) != bool(self.text):
+            raise InputError("Learning curves need both `sizes` and `text`.")
+        # Before models are loaded: a wrong folder or column is told at once
+        files = pair_files(self.data)
+        pairs = read_minimal_pairs(files, self.settings)
+        answers, summary = published_files(self.data, self.people, self.published)
+        agreement = read_human_agreement(answers)
+        accuracies = read_published_accuracies(summary)
+        with self.execution.scorers(self.models, self.loading, reporter.say) as loaded:
+            trained = self._train_on_parts(loaded, reporter)
+            models = [*loaded, *(model for model, _ in trained)]
+            sides = [side for pair in pairs for side in (pair.good, pair.bad)]
+            _tell_unknown_words(models, sides, reporter)
+            if self.scores:
+                table = ScoreTable.read(self.scores)
+                scoring = pair_scores_from_table(table, pairs, self.settings.method)
+            else:
+                together = not self.execution.is_local
+                with Store(self.store or self.out / "contstim.sqlite") as store:
+                    scoring = score_pairs(
+                        models,
+                        pairs,
+                        self.settings.method or Method,
+                        store=store,
+                        progress=partial(scoring_progress, reporter, together=together),
+                    )
+        evaluation = evaluate_minimal_pairs(
+            scoring,
+            self.settings,
+            models=models,
+            texts={model.name: part for model, part in trained},
+            people=agreement,
+            published=accuracies,
+        )
+        facts, written = write_findings(
+            minimal_pair_findings(evaluation),
+            self.out,
+            models=models,
+            data=[*files, *(p for p in (answers, summary, self.scores, self.text) if p)],
+            pairs=len(pairs),
+        )
+        written += model_origins(model.specification for model, _ in trained).files
+        for (_, method), reason in scoring.refusals.items():
+            reporter.warn(f"{method}: {reason}")
+        if scoring.left_out:
+            unread = len({omission.sentence for omission in scoring.left_out})
+            reporter.warn(
+                f"Not read by every model: {counted(unread, 'sentence')}, see "
+                f"{self.out / 'left_out.csv'}."
+            )
+        return Outcome(evaluation, facts, writes=tuple(written))
+
+    def _train_on_parts(
+        self, loaded: Sequence[Scorer], reporter: Reporter
+    ) -> list[tuple[LanguageModel, list[Sentence]]]:
+        from contstim.corpus import read_sentences
+        from contstim.evaluation.learning_curves import train_on_parts
+
+        if self.text is None:
+            return []
+        return train_on_parts(
+            list(reporter.reading("sentences", read_sentences(self.text))),
+            self.settings,
+            self.out / "models",
+            taken={model.name for model in loaded},
+            device=self.loading.device,
+            say=reporter.say,
+            on_progress=lambda now, name: tell_training(reporter, name, now),
+        )
+
+
+class EvaluateAcceptability(
+    Step["AcceptabilityEvaluation"], name="evaluate acceptability", kept=_KEPT
+):
+    """Say how well models follow gradient judgements of acceptability.
+
+    Counts the minimal pairs that meet the BLiMP criterion (the acceptable sentence scores higher)
+    and the Acceptability Delta Criterion at each δ: scores, as z-scores over all sentences, differ
+    in the same direction as people's judgements and by nearly as much. Writes tables (CSV),
+    figures (PNG, PDF) and a page. An interrupted run goes on where it stopped.
+
+    Example: `contstim evaluate acceptability --data li-adger --model hf:gpt2 --model
+    hf:bert-large-cased@pll-original --out adc`
+    """
+
+    data: Annotated[
+        Path,
+        Reads("LI-Adger's folder, or a table of judged sentences (.csv, .parquet, .jsonl)."),
+    ]
+    out: ReportFolder
+    models: GivenModels = ()
+    scores: Annotated[
+        tuple[Path, ...], Reads("A table of scores, by the column id or sentence; repeatable.")
+    ] = ()
+    pairs: Annotated[
+        Path | None,
+        Reads(
+            "A table of minimal pairs. By default all acceptable × unacceptable sentences of an "
+            "item."
+        ),
+    ] = None
+    settings: AcceptabilitySettings = ACCEPTABILITY
+    execution: ScoringExecution = LOCAL_SCORING
+    loading: Loading = DEFAULT_LOADING
+    store: StoreInFolder = None
+
+    def reads(self) -> tuple[Path, ...]:
+        """Files that are read; LI-Adger's folder holds much else."""
+        from contstim.evaluation.acceptability import judgement_files
+
+        data, pairs = judgement_files(self.data, self.pairs)
+        files = [data] if pairs is None else [data, pairs]
+        files += [path for path in super().reads() if path != self.data]
+        return tuple(dict.fromkeys(files))
+
+    def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation]:
+        """Score the sentences, and write the findings."""
+        from contstim.evaluation.acceptability import read_judgements
+        from contstim.evaluation.acceptability_report import acceptability_findings
+        from contstim.evaluation.criteria import evaluate_acceptability
+        from contstim.evaluation.folder import write_findings
+        from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
+        from contstim.store import Store
+
+        if not (self.models or self.scores):
+            raise InputError("Give what to evaluate: `models`, or `scores` with a table.")
+        if self.settings.column and len(self.scores) != 1:
+            raise InputError("`column` chooses from one table: give `scores` once.")
+        if self.settings.scores_as_given and self.models:
+            raise InputError(
+                "`scores_as_given` is for tables: scores of `models` are not z-scores."
+            )
+        judgements = read_judgements(self.data, self.pairs, self.settings)
+        # Scores of tables and of models stand side by side, in columns of one table.
+        parts = [published_scores(judgements, table, self.settings) for table in self.scores]
+        with self.execution.scorers(self.models, self.loading, reporter.say) as models:
+            if models:
+                _tell_unknown_words(models, judgements.texts, reporter)
+                # A sentence that several items share is scored once.
+                distinct, together = len(set(judgements.texts)), not self.execution.is_local
+                progress = scoring_progress(reporter, distinct, together=together)
+                with Store(self.store or self.out / "contstim.sqlite") as store:
+                    parts.append(model_scores(judgements, models, store=store, progress=progress))
+        evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts), self.settings)
+        findings = acceptability_findings(evaluation)
+        facts, written = write_findings(findings, self.out, models=models, data=evaluation.files)
+        return Outcome(evaluation, facts, writes=tuple(written))
+
+
+class EvaluateDesiderata(Step["Desiderata"], name="evaluate desiderata", kept=_KEPT):
+    """Ask of scoring rules what any measure of likelihood should do (Kauf & Ivanova 2023).
+
+    Scores should fall with a sentence's length, rise with a word's frequency in a neutral sentence,
+    agree with a causal model's, and not favour words that are cut into several tokens. Writes
+    tables, scatter plots and a report. An interrupted run goes on where it stopped.
+
+    Example: `contstim evaluate desiderata --model hf:runs/bert@pll-original --model
+    hf:runs/bert@pll-word-l2r --reference hf:runs/gpt2 --sentences heldout.txt --frequencies
+    train.txt --out desiderata`
+    """
+
+    models: GivenModels
+    sentences: Sentences
+    frequencies: Annotated[
+        Path,
+        Reads(
+            "Where word frequencies come from: a text, a table with the columns word and count, or "
+            "a trained model of words."
+        ),
+    ]
+    out: ReportFolder
+    reference: Annotated[
+        str | None,
+        Models("A causal model to correlate scores with; may be the NAME of a --model."),
+    ] = None
+    word_list: Annotated[
+        Path | None, Reads("The words, one a line, instead of drawn ones.")
+    ] = None
+    settings: DesiderataSettings = DESIDERATA
+    execution: ScoringExecution = LOCAL_SCORING
+    loading: Loading = DEFAULT_LOADING
+    store: StoreInFolder = None
+
+    def specifications(self) -> tuple[str, ...]:
+        """Specifications of the models, and of a reference that is none of them."""
+        from contstim.evaluation.desiderata import with_reference
+        from contstim.models.specifications import parse_models
+
+        texts, _ = with_reference(self.models, self.reference)
+        return tuple(model.specification for model in parse_models(texts))
+
+    def work(self, reporter: Reporter) -> Outcome[Desiderata]:
+        """Score sentences and words, and write the findings."""
+        from contstim.corpus import read_lines
+        from contstim.evaluation.desiderata import (
+            evaluate_desiderata,
+            sample_items,
+            with_reference,
+        )
+        from contstim.evaluation.desiderata_report import desiderata_findings
+        from contstim.evaluation.folder import write_findings
+        from contstim.frequencies import read_frequencies
+        from contstim.stimuli import read_stimuli
+        from contstim.store import Store
+
+        settings, counts = self.settings, read_frequencies(self.frequencies)
+        given = list(read_lines(self.word_list)) if self.word_list else None
+        chosen, words = sample_items(read_stimuli(self.sentences), counts, settings, given)
+        # Every word is scored in every carrier.
+        total = len(chosen) + len(settings.carrier) * len(words)
+        specifications, compared = with_reference(self.models, self.reference)
+        together = not self.execution.is_local
+        with (
+            self.execution.scorers(specifications, self.loading, reporter.say) as loaded,
+            Store(self.store or self.out / "contstim.sqlite") as store,
+        ):
+            _tell_unknown_words(loaded, chosen, reporter)
+            results = evaluate_desiderata(
+                # A reference of its own is the last of those loaded, and is not evaluated
+                loaded[: len(self.models)],
+                chosen,
+                words,
+                counts,
+                carriers=settings.carrier,
+                reference=None if compared is None else loaded[compared],
+                store=store,
+                progress=scoring_progress(reporter, total, together=together),
+            )
+        facts, written = write_findings(
+            desiderata_findings(results),
+            self.out,
+            models=loaded,
+            data=[path for path in (self.sentences, self.frequencies, self.word_list) if path],
+            seed=settings.seed,
+            sample=settings.sample,
+        )
+        sentences_lost = {omission.sentence for omission in results.left_out}
+        for what, lost in (("sentence", sentences_lost), ("word", results.words_left_out)):
+            if lost:
+                number = counted(len(lost), what)
+                reporter.say(f"Left out: {number}; see {self.out / 'left_out.csv'}.")
+        return Outcome(results, facts, writes=tuple(written))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models beside each other, and what sets them against each other.
+
+    Attributes:
+        models: their names.
+        findings: rank correlations, disagreements, scores.
+        commands: the command that selects natural pairs, and those that synthesize sentences.
+        triplets: what the latter find, where they were run.
+    """
+
+    models: tuple[str, ...]
+    findings: Findings
+    commands: tuple[str, ...]
+    triplets: tuple[Triplet, ...]
+
+
+class CompareModels(Step[Comparison], name="compare", kept=_KEPT):
+    """Say how alike models or scoring rules order sentences, and where they part most.
+
+    Rank correlations, the share of pairs of sentences that two models order alike, the sentences on
+    which they disagree most, and the commands that set them against each other: one that selects
+    natural pairs and, for models, those that synthesize a sentence for each direction.
+
+    Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
+    --sentences natural.txt --out compared`
+    """
+
+    out: ReportFolder
+    scores: Annotated[
+        tuple[Path, ...], Reads("A table of scores, as of `score`; repeatable.")
+    ] = ()
+    models: GivenModels = ()
+    sentences: Annotated[
+        Path | None, Reads("What models score: a text, or a table; by default the tables' own.")
+    ] = None
+    top: Annotated[
+        int, Help("Sentences to list for each pair of models and direction.", at_least=1)
+    ] = 10
+    vocabulary: Annotated[
+        Path | None,
+        Reads("Words for synthesis; by default those frequent in the models' text."),
+    ] = None
+    synthesize: Annotated[bool, Help("Run the synthesis too, and write synthesized.csv.")] = False
+    loading: Loading = DEFAULT_LOADING
+    store: StoreInFolder = None
+    seed: Seed = 0
+
+    def work(self, reporter: Reporter) -> Outcome[Comparison]:
+        """Score the sentences, write the findings, and search where that is asked for."""
+        from contstim.evaluation.comparison import (
+            comparison_findings,
+            contest_commands,
+            contest_start,
+            contest_triplets,
+            gather,
+            read_tables,
+            select_command,
+        )
+        from contstim.evaluation.folder import write_findings
+        from contstim.models.catalog import load_scorers
+        from contstim.stimuli import read_stimuli, write_triplets
+        from contstim.store import Store
+
+        if self.synthesize and len(self.models) < 2:
+            raise InputError("`synthesize` needs two models: name them (`models`).")
+        tables = read_tables(self.scores)
+        models = load_scorers(self.models, self.loading)
+        texts = read_stimuli(self.sentences) if self.sentences else None
+        # Without sentences of its own, a comparison is of those that the tables hold.
+        sizes = [len(table.log_probs) for table in tables.values()]
+        total = len(set(texts or ())) or max(sizes, default=0)
+        progress = scoring_progress(reporter, total)
+        with Store(self.store or self.out / "contstim.sqlite") as store:
+            table, left_out = gather(tables, models, texts, store=store, progress=progress)
+        _tell_unknown_words(models, table.sentences or (), reporter)
+        commands, contest = [select_command(self.out, table)], None
+        # A contest between two models needs both loaded, not their scores alone
+        if len(models) > 1:
+            try:
+                contest = contest_start(models, table, self.vocabulary)
+                commands += contest_commands(
+                    models, contest[0], self.vocabulary, self.loading.prompt
+                )
+            except ContstimError as error:
+                # Tables are worth having without commands, unless the user asked for what these
+                # need.
+                if self.synthesize or self.vocabulary:
+                    raise
+                reporter.say(f"No commands to synthesize sentences: {error}")
+        findings = comparison_findings(table, top=self.top, left_out=left_out, commands=commands)
+        data = [path for path in (*self.scores, self.sentences, self.vocabulary) if path]
+        facts, written = write_findings(
+            findings, self.out, models=models, data=data, seed=self.seed
+        )
+        if left_out:
+            number = counted(len(left_out), "sentence")
+            reporter.say(f"{number} left out: see {self.out / 'left_out.csv'}.")
+        triplets: Sequence[Triplet] = ()
+        if self.synthesize and contest:
+            triplets = contest_triplets(models, *contest, seed=self.seed)
+            written.append(self.out / "synthesized.csv")
+            write_triplets(written[-1], triplets)
+        comparison = Comparison(table.models, findings, tuple(commands), tuple(triplets))
+        return Outcome(comparison, facts, writes=tuple(written))
+
+
+def _tell_unknown_words(
+    models: Sequence[Scorer], sentences: Sequence[Sentence], reporter: Reporter
+) -> None:
+    """Say which share of the words each model does not know; warn of a large one."""
+    from contstim.models.letter_case import unknown_words
+
+    for model in models:
+        unknown_words(model, sentences).tell(reporter.warn, reporter.say)
