@@ -70,11 +70,11 @@ def controls(
         count_tokens,
         feature_preferences,
         feature_shares,
-        mean_zipfs,
-        read_features,
         token_count_control,
     )
+    from contstim.experiments.analysis.features import mean_zipfs, read_features
     from contstim.experiments.analysis.ratings import gather
+    from contstim.experiments.analysis.tables import rows_table
     from contstim.experiments.responses import CatchRule, admit, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.frequencies import read_frequencies
@@ -113,10 +113,8 @@ def controls(
     ):
         if rows:
             # A control without tests writes no file, not an empty one.
-            cells = [asdict(row) for row in rows]
-            table = {column: [row[column] for row in cells] for column in cells[0]}
             written.append(out / f"{name}.csv")
-            write_table(written[-1], table)
+            write_table(written[-1], rows_table(rows))
     origins = model_origins(scorer.specification for scorer in models)
     write_record(
         out / "controls",
@@ -145,11 +143,12 @@ def _print(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePrefere
             f"{interval}, adjusted {p_equation(test.adjusted)}"
         )
     for row in preferences:
+        apart = row.difference
         print(
             f"{row.model} prefers more {row.feature} in {row.model_share:.1%} of "
             f"{counted(row.trials, 'trial')}, people in {row.people_share:.1%}; difference of "
-            f"{row.feature} {row.difference:.3g} (95 %: {row.low:.3g} to {row.high:.3g}), adjusted "
-            f"{p_equation(row.adjusted)}"
+            f"{row.feature} {apart.value:.3g} (95 %: {apart.low:.3g} to {apart.high:.3g}), "
+            f"adjusted {p_equation(row.adjusted)}"
         )
     families = dict.fromkeys([test.family for test in tests] + [row.family for row in preferences])
     if families:

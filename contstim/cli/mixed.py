@@ -12,7 +12,7 @@ from contstim.options import AnswerScale
 from contstim.steps.mixed import MixedOptions, fit_ratings
 
 if TYPE_CHECKING:
-    from contstim.experiments.analysis.mixed import MixedAnalysis
+    from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
 
 
 def mixed(
@@ -49,10 +49,11 @@ def _print(analysis: MixedAnalysis) -> None:
 
     best_first = sorted(analysis.fits, key=lambda fit: -fit.log_likelihood)
     names = names_for_tables([fit.name for fit in best_first])
+    rated = analysis.empty.rated
     title = (
-        f"{counted(analysis.empty.ratings, 'rating')}, "
-        f"{counted(analysis.empty.participants, 'participant')}, "
-        f"{counted(analysis.empty.trials, 'trial')}"
+        f"{counted(rated.size, 'rating')}, "
+        f"{counted(len(rated.participants), 'participant')}, "
+        f"{counted(rated.n_trials, 'trial')}"
     )
     table = results_table(
         "model",
@@ -65,14 +66,14 @@ def _print(analysis: MixedAnalysis) -> None:
     )
     for fit in best_first:
         (row,) = fit.coefficients
-        low, high = row.low * row.typical_ratio, row.high * row.typical_ratio
+        low, high = (end * row.typical_ratio for end in (row.estimate.low, row.estimate.high))
         table.add_row(
             names[fit.name],
             f"{fit.log_likelihood:,.1f}",
             f"{fit.aic:,.0f}",
             f"{row.typical_effect:.2f}",
             f"{low:.2f} to {high:.2f}",
-            p_text(row.p_value),
+            p_text(row.estimate.p_value),
         )
     print_table(table, names)
     # Each model against the next best: whether the order can be relied on
@@ -80,10 +81,10 @@ def _print(analysis: MixedAnalysis) -> None:
     for better, worse in pairwise(best_first):
         pair = rows[frozenset((better.name, worse.name))]
         sign = 1 if pair.first == better.name else -1
-        low, high = sorted(sign * end for end in (pair.low, pair.high))
+        low, high = sorted(sign * end for end in (pair.difference.low, pair.difference.high))
         print(
-            f"{better.name} fits better than {worse.name} by {abs(pair.difference):.1f} nats (95 "
-            f"%: {low:.1f} to {high:.1f}), adjusted {p_equation(pair.adjusted)}"
+            f"{better.name} fits better than {worse.name} by {abs(pair.difference.value):.1f} nats "
+            f"(95 %: {low:.1f} to {high:.1f}), adjusted {p_equation(pair.adjusted)}"
         )
     if analysis.comparisons:
         print(f"P-values are adjusted by Benjamini and Hochberg over {pair.family}.")

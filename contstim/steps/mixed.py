@@ -12,7 +12,8 @@ from contstim.steps.analysis import MinCatch
 from contstim.steps.watching import SILENT
 
 if TYPE_CHECKING:
-    from contstim.experiments.analysis.mixed import MixedAnalysis, MixedSettings
+    from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
+    from contstim.experiments.analysis.mixed.models import MixedSettings
     from contstim.scale import Scale
     from contstim.steps.watching import Watcher
     from contstim.stimuli import Condition
@@ -66,7 +67,7 @@ class MixedOptions:
     @property
     def settings(self) -> MixedSettings:
         """The mixed model."""
-        from contstim.experiments.analysis.mixed import MixedSettings
+        from contstim.experiments.analysis.mixed.models import MixedSettings
 
         items = self.items == "intercept"
         return MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
@@ -78,7 +79,7 @@ class MixedOptions:
         Raises:
             InputError: there is no such condition.
         """
-        from contstim.experiments.analysis.mixed import TESTING
+        from contstim.experiments.analysis.mixed.models import TESTING
         from contstim.stimuli import Condition
 
         try:
@@ -117,7 +118,7 @@ def fit_ratings(
         InputError: a file cannot be read or written, the tables do not fit together, or no mixed
             model can be fitted (see `fit_mixed`).
     """
-    from contstim.experiments.analysis.mixed import compare_mixed
+    from contstim.experiments.analysis.mixed.comparisons import compare_mixed
     from contstim.experiments.analysis.ratings import gather
     from contstim.experiments.responses import CatchRule, admit, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
@@ -163,10 +164,11 @@ def fit_ratings(
     )
     watch.remark(str(admission))
     watch.warn(admission.origin.warning)
-    if settings.people != "none" and analysis.empty.sided < analysis.empty.ratings:
+    rated = analysis.empty.rated
+    if settings.people != "none" and rated.sided < rated.size:
         watch.warn(
-            f"{counted(analysis.empty.ratings - analysis.empty.sided, 'rating')} of "
-            f"{analysis.empty.ratings:,} do not say which sentence was shown left (column left of "
+            f"{counted(rated.size - rated.sided, 'rating')} of "
+            f"{rated.size:,} do not say which sentence was shown left (column left of "
             f"{responses}): no leaning of participants towards a side is estimated there."
         )
     if settings.thresholds == "flexible":
