@@ -31,8 +31,8 @@ from contstim.evaluation.minimal_pairs.published_results import (
     read_published_accuracies,
 )
 from contstim.evaluation.minimal_pairs.reading import read_minimal_pairs
+from contstim.experiments.analysis.controls import read_features
 from contstim.experiments.analysis.families import read_contrasts
-from contstim.experiments.analysis.features import read_features
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.experiment import read_study
 from contstim.experiments.collection.tables import collected_responses

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.features import mean_zipfs
+from contstim.experiments.analysis.controls import mean_zipfs
 from contstim.frequencies import WordFrequencies, read_frequencies
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence

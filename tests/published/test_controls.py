@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_rel
 
-from contstim.experiments.analysis.controls import feature_preferences
-from contstim.experiments.analysis.features import mean_log_frequencies
+from contstim.experiments.analysis.controls import feature_preferences, mean_log_frequencies
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.analysis.scopes import Scope

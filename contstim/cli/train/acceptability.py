@@ -10,8 +10,8 @@ import typer
 from contstim.cli.options import Device, Quiet, TrustRemoteCode
 from contstim.cli.output import print_table, remark, results_table
 from contstim.cli.progress import training_progress
-from contstim.cli.train.network import Precision
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings, TrainingSettings
+from contstim.steps.training import Precision
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ families     contrasts, their false-discovery or family-wise error rate, what co
 effects      comparisons of models and ceilings, with tests, effect sizes and intervals
 regression   choices on log-probability ratios, errors clustered by people and items
 mixed/       ordinal mixed models of ratings, with random effects of people and items
-controls     what else preferences could follow: tokens, or any feature
-features     features of a sentence that no model is asked for: any table, word frequencies
+controls     what else preferences could follow: tokens, word frequency, any feature
 failures     the trials on which each model fails worst
 pairs        rival models on the trials that set them against each other
 run          all results at once

@@ -7,25 +7,45 @@ prefer frequent words, or any other feature, more or less than people do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import Estimate
+from contstim.sentence import Sentence
 from contstim.stimuli import CONTROVERSIAL, Condition
+from contstim.tables import listed, number, parsed, read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray
-    from contstim.experiments.analysis.features import Features
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.frequencies import WordFrequencies
     from contstim.models.base import Scorer
-    from contstim.sentence import Sentence
     from contstim.stimuli import Trial
+
+__all__ = [
+    "FeaturePreference",
+    "FeatureShare",
+    "TokenCountTest",
+    "count_tokens",
+    "feature_preferences",
+    "feature_shares",
+    "mean_log_frequencies",
+    "mean_zipfs",
+    "read_features",
+    "token_count_control",
+]
+
+Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
+"""Feature (or model) → `Sentence.text` → value."""
+
+MOST_FEATURES = 1_000  # columns; each is tested against each model
 
 _Row = TypeVar("_Row", "TokenCountTest", "FeaturePreference")
 
@@ -113,6 +133,70 @@ class FeatureShare:
     is_model: bool
     trials: int
     share: float
+
+
+def read_features(path: Path | str) -> dict[str, dict[str, float]]:
+    """Read a table with a column `sentence` and a column of numbers for each feature.
+
+    Raises:
+        InputError: the file cannot be read, has no such columns, a cell that is not a number, or a
+            sentence twice with different values.
+    """
+    table = read_table(path)
+    if "sentence" not in table or len(table) < 2:
+        raise InputError(
+            f"{path} must have a column `sentence` and one for each feature; its columns are "
+            f"{listed(table)}."
+        )
+    if len(table) > MOST_FEATURES:
+        raise InputError(
+            f"{path} has {len(table):,} columns; each beside `sentence` is taken for a feature, "
+            f"and there may be {MOST_FEATURES - 1:,}. Keep the columns that are."
+        )
+    sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
+    texts = [sentence.text for sentence in sentences]
+    features: dict[str, dict[str, float]] = {}
+    # A sentence may stand in several rows, as in a table of trials, if its values are the same.
+    for name, cells in table.items():
+        if name != "sentence":
+            features[name] = {}
+            values = parsed(path, name, cells, number, "number")
+            for row, (text, value) in enumerate(zip(texts, values, strict=True)):
+                if features[name].setdefault(text, value) != value:
+                    raise InputError(f"{path}, row {row}: {text!r} has two values of {name}.")
+    return features
+
+
+def mean_zipfs(sentences: Iterable[Sentence], frequencies: WordFrequencies) -> dict[str, float]:
+    """The mean word frequency of each sentence, on the Zipf scale."""
+    return {sentence.text: frequencies.mean_zipf(sentence) for sentence in sentences}
+
+
+def mean_log_frequencies(
+    sentences: Iterable[Sentence], frequencies: Mapping[str, float]
+) -> dict[str, float]:
+    """The mean log10 frequency of the words of each sentence, as in the 2023 study.
+
+    For its published frequencies; those of a text are measured by `mean_zipfs`. A word is looked
+    up as written, then in lower case; one that is not there counts like the rarest that is.
+
+    Args:
+        sentences: what to measure.
+        frequencies: word → relative frequency, as the published ones
+            (`contstim.experiments.reproduce.published.reading.read_frequencies`).
+
+    Raises:
+        InputError: no frequencies, or one that is not positive.
+    """
+    rarest = min(frequencies.values(), default=0.0)
+    if not rarest > 0:
+        raise InputError("Frequencies of words must be positive, and there must be some.")
+
+    def log_frequency(word: str) -> float:
+        frequency = frequencies.get(word, frequencies.get(word.lower(), rarest))
+        return float(np.log10(frequency))
+
+    return {s.text: float(np.mean(list(map(log_frequency, s.words)))) for s in sentences}
 
 
 def count_tokens(
@@ -323,10 +407,10 @@ def _require_values(
     texts = {sentence.text for trial in every for sentence in (trial.sentence_1, trial.sentence_2)}
     missing = sorted(texts - features[feature].keys())
     if missing:
-        number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
+        lacking, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
         raise InputError(
-            f"{number} of the trials {have} no value of {feature}, among them {missing[0]!r}. Give "
-            "the table a row for each."
+            f"{lacking} of the trials {have} no value of {feature}, among them {missing[0]!r}. "
+            "Give the table a row for each."
         )
 
 

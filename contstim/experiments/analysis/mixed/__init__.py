@@ -6,3 +6,39 @@ fitting       thresholds, slopes and variances that fit best, and their standard
 models        ratings on the ratios of one or several language models
 comparisons   which language model fits better, and what one adds to another
 """
+
+from contstim.experiments.analysis.mixed.comparisons import (
+    FitAddition,
+    FitComparison,
+    FitSummary,
+    MixedAnalysis,
+    compare_fits,
+    compare_mixed,
+)
+from contstim.experiments.analysis.mixed.models import (
+    TESTING,
+    MixedCoefficient,
+    MixedFit,
+    MixedSettings,
+    MixedThreshold,
+    MixedVariance,
+    TrialEffect,
+    fit_mixed,
+)
+
+__all__ = [
+    "TESTING",
+    "FitAddition",
+    "FitComparison",
+    "FitSummary",
+    "MixedAnalysis",
+    "MixedCoefficient",
+    "MixedFit",
+    "MixedSettings",
+    "MixedThreshold",
+    "MixedVariance",
+    "TrialEffect",
+    "compare_fits",
+    "compare_mixed",
+    "fit_mixed",
+]
