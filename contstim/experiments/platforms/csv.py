@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import BUTTON_LIST, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
@@ -59,6 +59,7 @@ def export_csv(
     ]
     folder.rows("presentation.csv", rows, COLUMNS)
     folder.readme(
+        template("csv.md"),
         rows=f"{len(rows):,}",
         participants=participants,
         buttons=BUTTON_LIST if scale is Scale.CONFIDENCE else _TWO_BUTTONS,

@@ -136,9 +136,8 @@ class ExportFolder:
         """Write a text."""
         self._add(name, partial(write_text, text=text))
 
-    def readme(self, **facts: object) -> None:
-        """Write README.md after the platform's template, its `$names` filled in."""
-        text = template(f"{self._platform}.md")
+    def readme(self, text: str, **facts: object) -> None:
+        """Write README.md, its `$names` filled in."""
         self.text("README.md", Template(text).substitute(facts))
 
     def finish(self, *, check: Callable[[Path], object] | None = None, **facts: object) -> Exported:

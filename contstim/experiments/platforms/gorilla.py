@@ -23,7 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from contstim.documents import read_json_object, read_toml, shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import BUTTON_LIST, QUESTION, as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.responses.alignment import Imported, align, recorded
@@ -131,6 +131,7 @@ def export_gorilla(
         folder.rows(f"{stimulus_list.name}.csv", sheet, columns)
     folder.lists(lists)
     folder.readme(
+        template("gorilla.md"),
         lists=len(lists),
         question=QUESTION,
         left=left,

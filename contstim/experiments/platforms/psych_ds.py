@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError, VerificationError
-from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.psych_ds_rules import PsychDsFinding, check_psych_ds
@@ -216,6 +216,7 @@ def write_psych_ds(
     metadata = {**_metadata(settings, origin), "variableMeasured": variables}
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
+        template("psych_ds.md"),
         head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
         tables="\n".join(f"* {what}: {counted(len(tables[what]), 'row')}" for what in columns),
     )

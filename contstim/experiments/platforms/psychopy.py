@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, read_rows
+from contstim.experiments.platforms.folder import ExportFolder, read_rows, template
 from contstim.experiments.platforms.lists import (
     BUTTON_LIST,
     QUESTION,
@@ -105,7 +105,7 @@ def export_psychopy(
         ]
         folder.rows(f"{stimulus_list.name}.csv", rows, COLUMNS)
     folder.lists(lists)
-    folder.readme(lists=len(lists), question=QUESTION, buttons=BUTTON_LIST)
+    folder.readme(template("psychopy.md"), lists=len(lists), question=QUESTION, buttons=BUTTON_LIST)
     return folder.finish(seed=settings.seed)
 
 
