@@ -64,7 +64,7 @@ def test_two_people_at_once_one_of_whom_reloads(
     assert "person-" not in server.download("participants").text
 
 
-@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("fresh", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_whoever_follows_at_a_shared_computer_begins_anew(
     fresh: bool, server: Served, visit: Visit
 ) -> None:
@@ -97,6 +97,7 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
     assert [person["completed"] != "" for person in people] == [False, True]
 
 
+@pytest.mark.slow
 def test_whoever_comes_from_a_platform_is_nobody_else(server: Served, visit: Visit) -> None:
     page = visit(f"{address(server)}?PROLIFIC_PID=person-1")
     begin(page)
@@ -105,6 +106,7 @@ def test_whoever_comes_from_a_platform_is_nobody_else(server: Served, visit: Vis
     assert page.locator("button.next").count() == 1
 
 
+@pytest.mark.slow
 def test_a_page_that_answers_by_itself_says_so(server: Served, visit: Visit) -> None:
     reach(visit(f"{address(server)}?simulate"), "saved")
     assert {row["simulated"] for row in table(server, "responses")} == {"true"}
