@@ -30,11 +30,10 @@ if TYPE_CHECKING:
         VocabularyError,
         WorkerError,
     )
-    from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
-    from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
-    from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
-    from contstim.experiments.analysis.mixed.comparisons import compare_mixed
-    from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+    from contstim.evaluation.accuracies import evaluate_minimal_pairs
+    from contstim.evaluation.criteria import evaluate_acceptability
+    from contstim.evaluation.desiderata import evaluate_desiderata
+    from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
     from contstim.experiments.analysis.outputs.folder import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
     from contstim.experiments.design.artificial import artificial_participants, simulate_responses
@@ -155,14 +154,14 @@ _HOMES = {
     "read_responses": "contstim.experiments.responses",
     "Analysis": "contstim.experiments.analysis.run",
     "analyze": "contstim.experiments.analysis.run",
-    "MixedSettings": "contstim.experiments.analysis.mixed.models",
-    "fit_mixed": "contstim.experiments.analysis.mixed.models",
-    "compare_mixed": "contstim.experiments.analysis.mixed.comparisons",
+    "MixedSettings": "contstim.experiments.analysis.mixed",
+    "fit_mixed": "contstim.experiments.analysis.mixed",
+    "compare_mixed": "contstim.experiments.analysis.mixed",
     "write_analysis": "contstim.experiments.analysis.outputs.folder",
     # models on benchmarks
-    "evaluate_minimal_pairs": "contstim.evaluation.minimal_pairs.evaluation",
-    "evaluate_acceptability": "contstim.evaluation.acceptability.evaluation",
-    "evaluate_desiderata": "contstim.evaluation.desiderata.evaluation",
+    "evaluate_minimal_pairs": "contstim.evaluation.accuracies",
+    "evaluate_acceptability": "contstim.evaluation.criteria",
+    "evaluate_desiderata": "contstim.evaluation.desiderata",
     # a study in one file
     "Study": "contstim.study.study",
     "read_study": "contstim.study.study_file",

@@ -126,7 +126,7 @@ def _reproduction(
     if step.name.endswith("adc"):
         from contstim.cli.evaluate.acceptability import show
 
-        show(found, 0, quiet=quiet)
+        show(found, quiet=quiet)
     else:
         _analysis(found, quiet=quiet)
     _claims(compared, step.out / "report.html", quiet=quiet)
