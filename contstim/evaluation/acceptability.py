@@ -151,9 +151,7 @@ def read_judgements(
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
 
 
-def judgement_files(
-    data: Path | str, pairs: Path | str | None = None
-) -> tuple[Path, Path | None]:
+def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
     """Tables of judged sentences and of pairs, those of LI-Adger's folder where none is named.
 
     Raises:

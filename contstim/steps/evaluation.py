@@ -283,9 +283,7 @@ class EvaluateDesiderata(Step["Desiderata"], name="evaluate desiderata", kept=_K
         str | None,
         Models("A causal model to correlate scores with; may be the NAME of a --model."),
     ] = None
-    word_list: Annotated[
-        Path | None, Reads("The words, one a line, instead of drawn ones.")
-    ] = None
+    word_list: Annotated[Path | None, Reads("The words, one a line, instead of drawn ones.")] = None
     settings: DesiderataSettings = DESIDERATA
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
@@ -381,9 +379,7 @@ class CompareModels(Step[Comparison], name="compare", kept=_KEPT):
     """
 
     out: ReportFolder
-    scores: Annotated[
-        tuple[Path, ...], Reads("A table of scores, as of `score`; repeatable.")
-    ] = ()
+    scores: Annotated[tuple[Path, ...], Reads("A table of scores, as of `score`; repeatable.")] = ()
     models: GivenModels = ()
     sentences: Annotated[
         Path | None, Reads("What models score: a text, or a table; by default the tables' own.")

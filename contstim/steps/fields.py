@@ -15,9 +15,7 @@ _MODEL = Models(
 GivenModels = Annotated[tuple[str, ...], _MODEL]
 
 Text = Annotated[Path, Reads("UTF-8 text, one sentence a line; - for stdin.")]
-Sentences = Annotated[
-    Path, Reads("Sentences, one a line, or a table with columns of sentences.")
-]
+Sentences = Annotated[Path, Reads("Sentences, one a line, or a table with columns of sentences.")]
 Prose = Annotated[bool, Help("The text is running prose: split it into sentences.", flag="--prose")]
 TrustRemoteCode = Annotated[
     bool,
@@ -31,9 +29,7 @@ StoreBeside = Annotated[
 ]
 
 # Of a folder's other files, the store in it goes on changing
-ReportFolder = Annotated[
-    Path, Stem("The folder to write.", beside=("/report.md", "/report.html"))
-]
+ReportFolder = Annotated[Path, Stem("The folder to write.", beside=("/report.md", "/report.html"))]
 
 # What reviewers decided
 Reviews = Annotated[

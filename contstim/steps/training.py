@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import fields
 from functools import partial
 from math import exp
 from pathlib import Path
@@ -10,21 +11,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.corpus import read_sentences
 from contstim.models.training.settings import (
+    FINE_TUNING,
     RECURRENT_TRAINING,
     TRANSFORMER_TRAINING,
+    ClassifierSettings,
     RecurrentSettings,
     TrainingPrecision,
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.options import Help, Writes
+from contstim.options import Help, Reads, Writes
 from contstim.records import Record, record_path
-from contstim.steps.fields import Prose, Text
+from contstim.steps.fields import Prose, ReportFolder, Text, TrustRemoteCode
 from contstim.steps.step import Outcome, Step, variant
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from contstim.evaluation.folder import Findings
     from contstim.models.ngram.estimate import Estimate
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
@@ -123,6 +128,129 @@ class TrainNetwork(
         from contstim.models.training.transformers import train_transformer
 
         return train_transformer(sentences, self.out, self.network, self.training, **given)
+
+
+class TrainAcceptability(
+    Step["Findings"],
+    name="train acceptability",
+    kept="The last checkpoint of the training is kept.",
+):
+    """Fine-tune classifiers of acceptability, whose confidence scores sentences.
+
+    Each restart is a folder (`restart-1`, …) with training.json and curve.png that loads as
+    `classifier:DIR`. Beside them: mean, standard deviation, maximum and majority of the restarts'
+    Matthews correlation, every prediction, and a page (report.html, report.md). A training that
+    was interrupted goes on by the same command.
+
+    Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
+    --base bert-base-cased --restarts 20 --out cola`
+    """
+
+    data: Annotated[
+        Path,
+        Reads(
+            "Labelled sentences: CoLA's .tsv (source, label, mark, sentence), or a table with the "
+            "columns label (1 or 0) and sentence."
+        ),
+    ]
+    out: ReportFolder
+    base: Annotated[str, Help("What to fine-tune: a folder, or a name on the hub.")] = (
+        ClassifierSettings.base
+    )
+    restarts: Annotated[
+        int, Help("How many classifiers to train, each from a new head.", at_least=1)
+    ] = 1
+    evaluate: Annotated[
+        tuple[Path, ...],
+        Reads(
+            "Labelled sentences to judge, such as CoLA's development sets; repeatable. By default "
+            "those that --validation kept apart."
+        ),
+    ] = ()
+    annotations: Annotated[
+        Path | None,
+        Reads(
+            "Labelled sentences with a column of 1 and 0 for each feature, such as CoLA's "
+            "grammatical annotations: results by feature."
+        ),
+    ] = None
+    epochs: Annotated[int, Help("Passes over the text.")] = FINE_TUNING.epochs
+    batch_size: Annotated[int, Help("Sentences a step.")] = FINE_TUNING.batch_size
+    learning_rate: Annotated[float, Help("Its peak, after the warm-up.")] = (
+        FINE_TUNING.learning_rate
+    )
+    warmup: Annotated[float, Help("Share of the steps in which the learning rate rises.")] = (
+        FINE_TUNING.warmup
+    )
+    validation: Annotated[
+        float, Help("Share of the sentences kept apart, the same for all restarts.")
+    ] = FINE_TUNING.validation
+    patience: Annotated[int, Help("Epochs in a row that may bring no better validation loss.")] = (
+        FINE_TUNING.patience
+    )
+    seed: Annotated[int, Help("Of the first restart, and of what is kept apart; counts up.")] = (
+        FINE_TUNING.seed
+    )
+    device: Device = "auto"
+    precision: Precision = "auto"
+    trust_remote_code: TrustRemoteCode = False
+
+    def work(self, reporter: Reporter) -> Outcome[Findings]:
+        """Train the classifiers, let them judge, and write the findings."""
+        from contstim.evaluation.folder import write_findings
+        from contstim.evaluation.restarts import judge, restart_findings
+        from contstim.models.classifier.adapter import load_classifier
+        from contstim.models.loading import Loading
+        from contstim.models.training.acceptability import train_acceptability
+        from contstim.models.training.cola import read_annotations, read_cola
+
+        sentences = read_cola(self.data)
+        test_sets = [(path.name, read_cola(path)) for path in self.evaluate]
+        annotated = None if self.annotations is None else read_annotations(self.annotations)
+        chosen = {each.name: getattr(self, each.name, each.default) for each in fields(FINE_TUNING)}
+        done = train_acceptability(
+            sentences,
+            self.out,
+            self.restarts,
+            ClassifierSettings(base=self.base),
+            TrainingSettings(**chosen),
+            device=self.device,
+            precision=self.precision,
+            trust_remote_code=self.trust_remote_code,
+            on_progress=lambda number, now: tell_training(reporter, f"restart {number}", now),
+        )
+        # The classifiers are read back from their folders: results are those of what users will
+        # load.
+        folders = [training.out for training in done.trainings]
+        loading = Loading(device=self.device, trust_remote_code=self.trust_remote_code)
+        models = [
+            load_classifier(str(folder), name=f"classifier:{folder}", loading=loading)
+            for folder in folders
+        ]
+        sets = [
+            judge(name, judged, models)
+            for name, judged in test_sets or [("kept apart", [*done.validation])]
+        ]
+        files = [self.data, *self.evaluate]
+        if self.annotations is not None and annotated is not None:
+            name, features = self.annotations.name, annotated.features
+            sets.append(judge(name, annotated.sentences, models, features))
+            files.append(self.annotations)
+        findings = restart_findings(sets, models)
+        facts, written = write_findings(
+            findings,
+            self.out,
+            models=models,
+            data=files,
+            data_files=[path.name for path in files],
+            base=self.base,
+            seeds=[*done.seeds],
+        )
+        left_out = {missing.sentence for judged in sets for missing in judged.left_out}
+        if left_out:
+            reporter.say(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.")
+        reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
+        return Outcome(findings, facts, writes=(*written, *folders))
 
 
 def tell_training(reporter: Reporter, name: str, now: Progress) -> None:

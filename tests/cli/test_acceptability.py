@@ -149,11 +149,12 @@ def test_columns_of_the_data_are_no_models_and_must_exist(tmp_path: Path) -> Non
     ("arguments", "message"),
     [
         ("", "Give what to evaluate"),
-        ("--model m --column m", "--column chooses from one table"),
-        ("--model m --scores-as-given", "--scores-as-given is for tables"),
+        ("--model m.arpa --column m", "--column chooses from one table"),
+        ("--model m.arpa --scores-as-given", "--scores-as-given is for tables"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, arguments: str, message: str) -> None:
-    given = ["--data", tmp_path, "--out", tmp_path / "out", *arguments.split()]
+    data = write(tmp_path / "items.csv", ITEMS)
+    given = ["--data", data, "--out", tmp_path / "out", *arguments.split()]
     with pytest.raises(ContstimError, match=message):
         invoke("evaluate", "acceptability", *given)

@@ -31,6 +31,10 @@ def test_two_rules_of_one_model_side_by_side(trained: Path, tmp_path: Path) -> N
     record = json.loads((tmp_path / "out" / "report.md.meta.json").read_text())
     assert set(record["models"]) == set(models)
     assert record["seed"] == 0
+    read = {name.rpartition("/")[2] for name in record["inputs"]}
+    assert {"text.txt", "3gram.arpa", "3gram.arpa.counts.csv"} <= read
+    assert {"report.md", "report.html", "desiderata.csv", "desiderata.png"} <= {*record["outputs"]}
+    assert "contstim.sqlite" not in record["outputs"]  # it goes on changing
     report = (tmp_path / "out" / "report.md").read_text()
     assert "Desiderata of scoring rules" in report
     assert "versions" in report

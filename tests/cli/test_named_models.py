@@ -160,6 +160,6 @@ def test_a_learning_curves_names_are_its_own(folder: Path) -> None:
     )
     columns = ("--phenomenon-column", "", "--pair-column", "")
     curves = ("--sizes", "5,10", "--text", "natural.txt", "--out", "curves")
-    with pytest.raises(InputError, match="'ngram-5' is what --sizes calls"):
+    with pytest.raises(InputError, match="'ngram-5' is what a model is called"):
         run("evaluate blimp --data pairs.csv", *columns, *curves, *models("ngram-5=2.arpa"))
     assert not (folder / "curves").exists()

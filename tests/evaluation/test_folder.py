@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from base64 import b64encode
 from hashlib import sha256
@@ -43,7 +42,7 @@ def test_the_report_says_what_was_run(tmp_path: Path, trained: Path) -> None:
         figures=lambda: {"accuracy": new_figure(2, 1)},
         facts={"sample": "all"},
     )
-    write_findings(findings, out, models=[trigram], data=[data], seed=7)
+    facts, written = write_findings(findings, out, models=[trigram], data=[data], seed=7)
     report = (out / "report.md").read_text(encoding="utf-8")
     page = (out / "report.html").read_text(encoding="utf-8")
     for fact in (
@@ -64,10 +63,14 @@ def test_the_report_says_what_was_run(tmp_path: Path, trained: Path) -> None:
     assert (out / "header.csv").read_text() == '"paradigm"\n'
     assert not (out / "nothing.csv").exists()
     assert (out / "accuracy.png").read_bytes()[1:4] == b"PNG"
-    record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))
-    assert record["models"][trigram.name]["rule"] == "log-likelihood"
-    read = {name.rpartition("/")[2] for name in record["inputs"]}
-    assert {"pairs.jsonl", "3gram.arpa", "3gram.arpa.counts.csv"} <= read
+    assert {path.name for path in written} == {
+        "accuracy.csv",
+        "accuracy.pdf",
+        "accuracy.png",
+        "header.csv",
+    }
+    assert facts["models"][trigram.name]["rule"] == "log-likelihood"
+    assert (facts["data_sha256"], facts["seed"], facts["sample"]) == (data_hash([data]), 7, "all")
 
 
 def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
