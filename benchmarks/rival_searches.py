@@ -263,7 +263,7 @@ def first_order(model: LanguageModel, position: Position) -> FloatArray:
     if isinstance(model, LeftToRightModel):
         return _of_recurrent(model, position)
     if isinstance(model, CausalModel):
-        checkpoint, before = model._checkpoint, model._context
+        checkpoint, before = model.checkpoint, model._context
     elif isinstance(model, MaskedModel):
         checkpoint, before = model.checkpoint, ()
     else:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.checksums import checksum
 from contstim.files import is_file, path_inside
-from contstim.models.ngram.counts import counts_path
 from contstim.models.origins import model_origins
 from contstim.models.specifications import Specification, parse_model
 from contstim.models.training_text import training_text_of, training_text_path
+from contstim.models.word_list import counts_path
 from contstim.steps.constraints import read_fluency, read_plausible
 from contstim.steps.design import DesignSettings, PowerSettings
 from contstim.steps.settings_files import files_of_settings

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
+from contstim.models.causal.candidates import CandidateTokens
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel
 from contstim.models.boundaries import BOUNDARY, WITHIN, token_classes
 from contstim.models.causal.adapter import CausalModel
-from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, shared_paths
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
@@ -69,7 +69,7 @@ class TestContract(LanguageModelContract):
     def expected_continuation(self, model: LanguageModel, one: Continuation) -> float:
         """Witness: the network's own softmax over all tokens, whatever the rule."""
         assert isinstance(model, CausalModel)
-        tokenizer, network = model._tokenizer, model._checkpoint.model
+        tokenizer, network = model._tokenizer, model.checkpoint.model
         words, space = one.sentence.words, " " if model._space else ""
         ids, before = (
             tokenizer(space + " ".join(some), add_special_tokens=False)["input_ids"] if some else []

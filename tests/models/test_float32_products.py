@@ -127,7 +127,7 @@ def test_networks_compute_products_as_float32(
     before = told()
     model: Any = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
     seen: list[list[str]] = []
-    handle = model._checkpoint.model.register_forward_hook(lambda *_: seen.append(told()))
+    handle = model.checkpoint.model.register_forward_hook(lambda *_: seen.append(told()))
     sentence = Sentence.parse("She sleeps in the small house.")
     model.log_probs([sentence])
     n_scored = len(seen)

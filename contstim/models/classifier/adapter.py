@@ -60,7 +60,7 @@ class ClassifierModel(Scorer):
         if checkpoint.kind != "classifier":
             raise ModelError(f"{checkpoint.location} is a language model, not a classifier.")
         self.name = name or checkpoint.location
-        self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         _check_padding(checkpoint)
         self._acceptable = acceptable_label(checkpoint.location, checkpoint.model.config)
         self._budget = Budget.for_device(checkpoint.device)
@@ -68,7 +68,7 @@ class ClassifierModel(Scorer):
     @cached_property
     def convention(self) -> Convention:
         """The rule `signed-confidence`; the unit says that it is not a log-probability."""
-        parts = f"{self._checkpoint.fingerprint} {self._acceptable}"
+        parts = f"{self.checkpoint.fingerprint} {self._acceptable}"
         digest = hashlib.sha256(parts.encode()).hexdigest()
         return Convention(
             rule=CLASSIFIER_RULES[0],
@@ -81,7 +81,7 @@ class ClassifierModel(Scorer):
     @property
     def training_text(self) -> TrainingText | None:
         """See `Scorer.training_text`; None for checkpoints of the hub."""
-        return TrainingText.beside(self._checkpoint.location)
+        return TrainingText.beside(self.checkpoint.location)
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Signed confidences, (n_sentences,); see `Scorer.scores` for what it raises."""
@@ -99,7 +99,7 @@ class ClassifierModel(Scorer):
         probabilities = np.empty(len(rows))
 
         def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> Write:
-            logits = self._checkpoint.model(input_ids=ids, attention_mask=attention).logits
+            logits = self.checkpoint.model(input_ids=ids, attention_mask=attention).logits
             # float64, since a sure network's probability is closer to 1 than float32 can say
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
             return partial(write, places, softmax[:, self._acceptable])
@@ -107,11 +107,11 @@ class ClassifierModel(Scorer):
         def write(places: IntArray, of_label: torch.Tensor) -> None:
             probabilities[places] = of_label.cpu().numpy()
 
-        pad = self._checkpoint.model.config.pad_token_id
+        pad = self.checkpoint.model.config.pad_token_id
         alone = pad is None  # GPT-2 as published does not know where a padded text ends
         budget = Budget(1) if alone else self._budget
         forward_in_batches(
-            rows, run, pad=0 if alone else pad, budget=budget, device=self._checkpoint.device
+            rows, run, pad=0 if alone else pad, budget=budget, device=self.checkpoint.device
         )
         return probabilities
 
@@ -121,10 +121,10 @@ class ClassifierModel(Scorer):
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `Scorer.knows`: all but special tokens, and those with the unknown one."""
-        return readable(self._checkpoint.tokenizer, words)
+        return readable(self.checkpoint.tokenizer, words)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
-        tokenizer, window = self._checkpoint.tokenizer, self._checkpoint.window
+        tokenizer, window = self.checkpoint.tokenizer, self.checkpoint.window
         if not sentences:
             return []
         refuse_special_tokens(tokenizer, sentences)

@@ -24,7 +24,7 @@ pruned model make a probability larger than 1 does KenLM give the inverse.
 from __future__ import annotations
 
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,33 +40,8 @@ if TYPE_CHECKING:
 _PLACES_AT_ONCE = 2**17
 
 
-class NgramQuery(Protocol):
-    """A way to ask an n-gram model for conditional probabilities, log10."""
-
-    @property
-    def order(self) -> int:
-        """The length of the longest n-grams."""
-
-    def log10_probs(self, sentence: Sentence) -> list[float]:
-        """Of each word given those before it, and of the end of the sentence."""
-
-    def totals(
-        self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
-    ) -> FloatArray:
-        """Sums of the words' log10 probabilities, (n_sentences,).
-
-        Args:
-            sentences: what to score.
-            starts: the first word of each sentence that counts, 0-based; None for all words.
-            end: whether the end of the sentence counts.
-        """
-
-    def holds(self, word: str) -> bool:
-        """True if the model has a word; never asked about boundaries and the unknown word."""
-
-
 class TableQuery:
-    """Conditional probabilities from a model's tables.
+    """Conditional probabilities, log10, from a model's tables; `KenlmQuery` has the same methods.
 
     Args:
         tables: the model.
@@ -77,11 +52,11 @@ class TableQuery:
 
     @property
     def order(self) -> int:
-        """See `NgramQuery.order`."""
+        """The length of the longest n-grams."""
         return self._tables.order
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
-        """See `NgramQuery.log10_probs`."""
+        """Of each word given those before it, and of the end of the sentence."""
         words = [sentence.words]
         ids, _ = self._places(words, np.array([len(sentence.words)]))
         probs: list[float] = self._of_places(ids)[1:].tolist()
@@ -90,7 +65,13 @@ class TableQuery:
     def totals(
         self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
     ) -> FloatArray:
-        """See `NgramQuery.totals`."""
+        """Sums of the words' log10 probabilities, (n_sentences,).
+
+        Args:
+            sentences: the sentences to score.
+            starts: the first word of each sentence that counts, 0-based; None for all words.
+            end: whether the end of the sentence counts.
+        """
         totals = np.zeros(len(sentences))
         words = [sentence.words for sentence in sentences]
         n_words = np.fromiter(map(len, words), np.int64, len(words))
@@ -110,7 +91,7 @@ class TableQuery:
         return totals
 
     def holds(self, word: str) -> bool:
-        """See `NgramQuery.holds`."""
+        """True if the model has a word; never asked about boundaries and the unknown word."""
         return word in self._tables.word_ids
 
     def _places(

@@ -6,6 +6,5 @@ The parts, from what the rest of the package uses to what it rests on:
     left_to_right  RNN and LSTM: words given those before them, and the end
     both_sides     BiLSTM: words given those before and after them
     adapter        RecurrentModel, the common part of these two
-    words          the vocabulary, with its counts
     network        the torch modules: layers and output layers
 """

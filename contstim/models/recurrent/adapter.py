@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.recurrent.network import RecurrentNetwork
-    from contstim.models.recurrent.words import WordList
     from contstim.models.training_text import TrainingText
+    from contstim.models.word_list import WordList
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 

@@ -12,7 +12,7 @@ import torch
 from contstim.models.batching import computing
 from contstim.models.costs import count
 from contstim.models.recurrent.adapter import Parts, RecurrentModel
-from contstim.models.recurrent.network import BOUNDARY
+from contstim.models.word_list import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

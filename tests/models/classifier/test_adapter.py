@@ -81,7 +81,7 @@ class TestClassifier(ScorerContract):
         np.testing.assert_allclose(ours, expected, atol=tolerance(ours))
 
     def test_a_special_token_in_the_text_is_refused(self, model: Scorer) -> None:
-        token = str(model._checkpoint.tokenizer.all_special_tokens[0])  # type: ignore[attr-defined]
+        token = str(model.checkpoint.tokenizer.all_special_tokens[0])  # type: ignore[attr-defined]
         assert model.unscorable([Sentence.parse(f"the {token} dog")])[0] is not None
 
 
