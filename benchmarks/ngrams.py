@@ -25,7 +25,7 @@ from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
-from contstim.models.ngram.query import TableQuery
+from contstim.models.ngram.tables import TableQuery
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence

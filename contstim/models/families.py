@@ -78,7 +78,7 @@ FAMILIES: dict[str, Family] = {
             name="classifier",
             summary="classifier of sequences that says how surely a sentence is acceptable; its "
             "scores are not log-probabilities",
-            loader="contstim.models.classifier.adapter:load_classifier",
+            loader="contstim.models.classifier:load_classifier",
             checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
             options=("loading",),

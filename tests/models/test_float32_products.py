@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from contstim.models.batching import float32_products
 from contstim.models.catalog import load_model
-from contstim.models.float32_products import float32_products
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def test_before_pytorch_2_9_the_older_settings_are_used(
     free: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del free
-    monkeypatch.setattr("contstim.models.float32_products._kinds_of_operations", list)
+    monkeypatch.setattr("contstim.models.batching._kinds_of_operations", list)
     before = told()
     with float32_products():
         assert told()[-3:] == ["False", "False", "highest"]

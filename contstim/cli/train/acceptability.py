@@ -87,7 +87,7 @@ def acceptability(
         set_spreads,
         write_restarts,
     )
-    from contstim.models.classifier.adapter import load_classifier
+    from contstim.models.classifier import load_classifier
     from contstim.models.loading import Loading
     from contstim.models.training.acceptability import train_acceptability
     from contstim.models.training.cola import read_annotations, read_cola

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.arrays import BoolArray, FloatArray
-    from contstim.models.classifier.adapter import ClassifierModel
+    from contstim.models.classifier import ClassifierModel
     from contstim.models.training.cola import LabelledSentence
     from contstim.reporting.report import Part
 

@@ -1,9 +1,8 @@
 """N-gram models: estimated here, kept as ARPA files, scored from tables or by KenLM.
 
 adapter      NgramModel, under the contract of every language model
-query        conditional probabilities of the words of sentences, from the tables
 kenlm        the same by KenLM, where the kenlm package is installed, and what it must not read
-tables       the model as sorted arrays
+tables       the model as sorted arrays, and conditional probabilities from them
 arpa         tables from and to ARPA files
 replace      the score with every word of the vocabulary at one position
 training     train_ngram: from sentences to a model file, with word counts beside it

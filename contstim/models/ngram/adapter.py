@@ -16,9 +16,8 @@ from contstim.models.base import Convention, LanguageModel, Replacements, TokenS
 from contstim.models.caching import WORDS, SizedCache
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery, check_file, is_binary
-from contstim.models.ngram.query import TableQuery
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables, TableQuery
 from contstim.models.training_text import TrainingText
 from contstim.models.word_list import WordList, counts_path
 

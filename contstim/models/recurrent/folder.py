@@ -21,8 +21,8 @@ from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import write_text
 from contstim.models.loading import resolve_device
+from contstim.models.recurrent.adapter import LeftToRightModel
 from contstim.models.recurrent.both_sides import BothSidesModel
-from contstim.models.recurrent.left_to_right import LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
 from contstim.models.tensors import write_tensors

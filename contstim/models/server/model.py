@@ -13,13 +13,13 @@ import numpy as np
 from contstim.errors import ModelError
 from contstim.models.base import Convention
 from contstim.models.costs import count, timed
-from contstim.models.fingerprints import fingerprint_of_tokenizer
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of, parse_address
 from contstim.models.server.client import Client
 from contstim.models.server.handshake import check_unchanged, shake_hands
 from contstim.models.server.service import ScoringService
 from contstim.models.subwords import SubwordModel, context_tokens, wants_space
+from contstim.models.tensors import fingerprint_of_tokenizer
 from contstim.models.words import END_MARK
 
 if TYPE_CHECKING:

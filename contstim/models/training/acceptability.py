@@ -11,7 +11,7 @@ import torch
 
 from contstim.errors import InputError
 from contstim.models.checkpoints import new_classifier, silence
-from contstim.models.classifier.labels import LABELS
+from contstim.models.classifier import LABELS
 from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import split_sentences, train_network

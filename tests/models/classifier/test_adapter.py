@@ -15,8 +15,7 @@ from contstim.errors import ModelError
 from contstim.models.base import Scorer
 from contstim.models.catalog import load_scorer
 from contstim.models.checkpoints import silence
-from contstim.models.classifier.adapter import UNIT
-from contstim.models.classifier.labels import LABELS, acceptable_label
+from contstim.models.classifier import LABELS, UNIT, acceptable_label
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, ScorerContract, tolerance
 

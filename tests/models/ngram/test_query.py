@@ -16,7 +16,7 @@ from contstim.errors import ModelError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery
-from contstim.models.ngram.query import TableQuery
+from contstim.models.ngram.tables import TableQuery
 from contstim.sentence import Sentence
 
 HERE = Path(__file__).parent
@@ -145,7 +145,7 @@ def test_sentences_in_many_parts_are_scored_like_each_alone(
     sentences = english[:300]
     together = query.totals(sentences, end=True)
     alone = [query.totals([sentence], end=True)[0] for sentence in sentences]
-    monkeypatch.setattr("contstim.models.ngram.query._PLACES_AT_ONCE", 64)
+    monkeypatch.setattr("contstim.models.ngram.tables._PLACES_AT_ONCE", 64)
     np.testing.assert_array_equal(query.totals(sentences, end=True), alone)
     np.testing.assert_array_equal(together, alone)
 

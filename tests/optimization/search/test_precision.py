@@ -15,9 +15,9 @@ from contstim.errors import ModelError, VerificationError
 from contstim.models.base import Convention
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
-from contstim.models.fingerprints import fingerprint_of_network
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
+from contstim.models.tensors import fingerprint_of_network
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesize import synthesize

@@ -1,10 +1,11 @@
-"""Acceptability of a sentence to a fine-tuned classifier, as a score."""
+"""Acceptability of a sentence to a fine-tuned classifier, as a score: no log-probability."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,14 +14,13 @@ from contstim.errors import ModelError
 from contstim.models.base import Convention, Scorer
 from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.checkpoints import load_checkpoint
-from contstim.models.classifier.labels import acceptable_label
 from contstim.models.families import CLASSIFIER_RULES
 from contstim.models.special_tokens import readable, refuse_special_ids, refuse_special_tokens
 from contstim.models.training_text import TrainingText
 from contstim.models.words import unscorable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 UNIT = "signed confidence, -1 to 1"
+UNACCEPTABLE, ACCEPTABLE = "unacceptable", "acceptable"
+LABELS = (UNACCEPTABLE, ACCEPTABLE)
+"""In CoLA's order: 0 is unacceptable."""
+
+_YES = frozenset({"acceptable", "grammatical", "correct", "1"})
+_NO = frozenset({"unacceptable", "ungrammatical", "incorrect", "0"})
+_NAMELESS = re.compile(r"label_([01])")
 
 
 def load_classifier(location: str, *, name: str, loading: Loading) -> ClassifierModel:
@@ -151,3 +158,26 @@ def _check_padding(checkpoint: Checkpoint) -> None:
             f"{checkpoint.location}: config.json says pad_token_id = {pad}; the network has the "
             f"tokens 0 to {n_tokens - 1:,}. Give the configuration it was saved with."
         )
+
+
+def acceptable_label(location: str, config: Any) -> int:
+    """The number of the label that means acceptable; without names, 1 as in CoLA.
+
+    Args:
+        location: where the checkpoint came from.
+        config: a `transformers` configuration.
+
+    Raises:
+        ModelError: there are not two labels, or their names do not tell.
+    """
+    names: Mapping[int, str] = config.id2label
+    plain = {n: _NAMELESS.sub(r"\1", str(name).lower()) for n, name in names.items()}
+    yes = [number for number, name in plain.items() if name in _YES]
+    no = [number for number, name in plain.items() if name in _NO]
+    if len(plain) != 2 or len(yes) != 1 or len(no) != 1:
+        raise ModelError(
+            f"{location} has the labels {', '.join(map(str, names.values()))}; a classifier of "
+            f"acceptability has two: unacceptable and acceptable. 'contstim train acceptability' "
+            f"makes one."
+        )
+    return int(yes[0])
