@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from contstim.english import generate
-from contstim.jobs.executors import InterleavedExecutor, LocalExecutor
+from contstim.jobs import InterleavedExecutor, LocalExecutor
 from contstim.models.batching import Budget
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
@@ -35,7 +35,7 @@ from contstim.store import Store
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from contstim.jobs.executors import Executor
+    from contstim.jobs import Executor
     from contstim.optimization.jobs.results import TripletResults
     from contstim.sentence import Sentence
 

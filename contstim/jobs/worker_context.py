@@ -1,12 +1,13 @@
-"""Context of a worker: options, and the models that it has loaded."""
+"""Tasks of workers, and the context in which one does them: options, and loaded models."""
 
 from __future__ import annotations
 
 import os
 import traceback
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from contstim.errors import ContstimError
 from contstim.models.base import require_language_model
@@ -16,9 +17,19 @@ from contstim.models.loading import DEFAULT_LOADING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from contstim.jobs.queue import WorkerTask
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.loading import Loading
+
+
+ContextT = TypeVar("ContextT", bound="WorkerContext", contravariant=True)
+
+
+class WorkerTask(ABC, Generic[ContextT]):
+    """Something to do with models; a value that can be sent to another process."""
+
+    @abstractmethod
+    def perform(self, context: ContextT) -> Any:
+        """Do it; the result can be sent to another process."""
 
 
 @dataclass(frozen=True)

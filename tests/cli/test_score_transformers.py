@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
-from contstim.jobs.executors import LocalExecutor
+from contstim.jobs import LocalExecutor
 from contstim.jobs.model_workers import remote_scorers
 from contstim.jobs.worker_context import WorkerContext
 from contstim.models.base import require_language_model

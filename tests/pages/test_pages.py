@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from contstim.experiments.platforms.gorilla.columns import GorillaOptions
+from contstim.experiments.platforms.gorilla import GorillaOptions
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.study.planning import plan_study

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from contstim.cli.options import Device, Quiet, TrustRemoteCode
-from contstim.cli.output import print_table, remark, results_table
+from contstim.cli.output import print_summary, remark
 from contstim.cli.progress import training_progress
-from contstim.cli.train.network import Precision
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings, TrainingSettings
+from contstim.steps.training import Precision
 from contstim.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from contstim.evaluation.acceptability.restarts import Spread
 
 
 def acceptability(
@@ -81,12 +76,8 @@ def acceptability(
     Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
     --base bert-base-cased --restarts 20 --out cola`
     """
-    from contstim.evaluation.acceptability.restarts import (
-        feature_spreads,
-        judge,
-        set_spreads,
-        write_restarts,
-    )
+    from contstim.evaluation.folder import page_table, write_findings
+    from contstim.evaluation.restarts import judge, restart_findings
     from contstim.models.classifier import load_classifier
     from contstim.models.loading import Loading
     from contstim.models.training.acceptability import train_acceptability
@@ -130,21 +121,13 @@ def acceptability(
     if annotations is not None and annotated is not None:
         sets.append(judge(annotations.name, annotated.sentences, models, annotated.features))
     files = [path for path in (data, *(evaluate or ()), annotations) if path is not None]
-    write_restarts(out, sets, models, files, base=base, seeds=list(done.seeds))
-    _show(set_spreads(sets), feature_spreads(sets))
+    findings = restart_findings(sets, models)
+    facts = {"data_files": [path.name for path in files], "base": base, "seeds": [*done.seeds]}
+    write_findings(findings, out, models=models, data=files, **facts)
+    for name in ("summary", "features"):
+        if findings.tables[name]:
+            print_summary("Matthews correlation", page_table(findings.tables[name]), ())
     left_out = {missing.sentence for judged in sets for missing in judged.left_out}
     if left_out:
         remark(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.", quiet=quiet)
     remark(f"Load a classifier as {models[0].name}; read {out / 'report.html'}.", quiet=quiet)
-
-
-def _show(rows: Sequence[Spread], features: Sequence[Spread]) -> None:
-    """Print how well the restarts do in all, then by feature where there are features."""
-    for about, spread in (("set", rows), ("feature", features)):
-        names = ("sentences", "mean", "sd", "maximum", "majority")
-        table = results_table(about, *names, title="Matthews correlation")
-        for row in spread:
-            values = (getattr(row, name) for name in names[1:])
-            table.add_row(row.about, f"{row.sentences:,}", *(f"{value:.3f}" for value in values))
-        if spread:
-            print_table(table)

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from contstim.errors import ModelError, WorkerError
-from contstim.jobs.queue import TaskQueue
+from contstim.jobs.pool import TaskQueue
 from contstim.optimization.jobs.plan import seed_for
 from contstim.optimization.jobs.tasks import (
     InspectionTask,

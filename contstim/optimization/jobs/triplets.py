@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from contstim.errors import InputError
-from contstim.jobs.scheduler import Scheduler
+from contstim.jobs.pool import worker_pool
 from contstim.optimization.jobs.allotment import (
     AllottedSentence,
     models_of,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.jobs.executors.base import Executor
+    from contstim.jobs.pool import Executor, Pool
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Floors
     from contstim.optimization.jobs.search_context import SearchContext
@@ -72,7 +72,7 @@ def find_triplets(
     Args:
         plan: what is wanted.
         database: where outcomes are stored.
-        executor: runs the searches; is started and closed here.
+        executor: spawns the workers of the searches; is started and closed here.
         context: what every worker begins with, the plan's words among it.
         retry_failed: try those again that failed in an earlier run.
         task_limit: seconds that a search may take, with loading its models; None for any time.
@@ -105,13 +105,10 @@ def find_triplets(
     order = (*before_models, *(model for model in plan.models if model not in before_models))
     rejected = {} if review is None else _rejected(review, store, database.path)
     before = {triplet.triplet_id for triplet in _of_plan(plan, store.triplets())}
-    with executor:
-        executor.start(context)
-        scheduler = Scheduler(executor, say, task_limit)
-
+    with worker_pool(executor, context, say=say, task_limit=task_limit) as workers:
         # What each model is and which words it knows; only workers load models.
         inspection = ModelInspection(plan.models, plan.sentences)
-        scheduler.work_off(inspection)
+        workers.work_off(inspection)
         profiles = {name: inspection.profiles[name] for name in plan.models}
         for profile in profiles.values():
             if profile.unknown is not None:
@@ -120,7 +117,7 @@ def find_triplets(
         if judge is not None and judge not in profiles:
             # Alone: it may be one of the models under another specification.
             inspection = ModelInspection((judge,))
-            scheduler.work_off(inspection)
+            workers.work_off(inspection)
             profiles[judge] = inspection.profiles[judge]
 
         # Natural sentences for each pair, of words that both models, and a judge, know.
@@ -156,7 +153,7 @@ def find_triplets(
         allocator.assign(plan.per_pair, plan.pairs)
 
         # Floors are computed once: a store that was made on another machine keeps its own.
-        floors = _floors(plan, profiles, change, floors or {}, scheduler, note)
+        floors = _floors(plan, profiles, change, floors or {}, workers, note)
 
         # Nothing is stored before all input has been found to be good.
         settings = change.settings(describe(floors))
@@ -211,7 +208,7 @@ def find_triplets(
                 ),
                 together=executor.shares_models,
             )
-            scheduler.work_off(queue)
+            workers.work_off(queue)
             if waves is None or not waves.decide():
                 break
 
@@ -299,7 +296,7 @@ def _floors(
     profiles: Mapping[str, ModelProfile],
     change: StoreChange,
     given: Floors,
-    scheduler: Scheduler,
+    workers: Pool,
     note: Callable[[str], None],
 ) -> Floors:
     """The floors of plausibility: stored or given ones, and those that workers compute."""
@@ -316,7 +313,7 @@ def _floors(
                 f"plausibility."
             )
     queue = NaturalScores(sentences)
-    scheduler.work_off(queue)
+    workers.work_off(queue)
     for model, scores in queue.scores.items():
         floors[model] |= floors_of(scores, plan.plausible.quantile)
     return floors

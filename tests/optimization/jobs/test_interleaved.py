@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from contstim.jobs.executors import InterleavedExecutor, LocalExecutor
+from contstim.jobs import InterleavedExecutor, LocalExecutor
 from contstim.models.batching import Budget
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
@@ -25,7 +25,7 @@ from contstim.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from contstim.jobs.executors import Executor
+    from contstim.jobs import Executor
     from contstim.optimization.jobs.results import TripletResults
 
 NATURALS = tuple(map(Sentence.parse, ("She sleeps well.", "The dogs rest.", "They like books.")))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from contstim.jobs.executors import LocalExecutor, RayExecutor, Ready
-from contstim.jobs.executors.base import Event
+from contstim.jobs import LocalExecutor, RayExecutor
+from contstim.jobs.pool import Event, Ready
 from contstim.models.loading import Loading
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.search_context import SearchContext
@@ -27,10 +27,10 @@ class Watched(RayExecutor):
         super().__init__(2)
         self.processes: dict[int, int] = {}
 
-    def receive(self, timeout: float | None = None) -> Event | None:
-        event = super().receive(timeout)
-        if isinstance(event, Ready):
-            self.processes[event.worker] = process_of(event)
+    def wait(self, timeout: float) -> Event | None:
+        event = super().wait(timeout)
+        if event is not None and isinstance(event[1], Ready):
+            self.processes[event[0]] = process_of(event[1])
         return event
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, StoreError
-from contstim.jobs.executors import LocalExecutor
-from contstim.jobs.executors.base import Executor
+from contstim.jobs import LocalExecutor
+from contstim.jobs.pool import Executor
 from contstim.models.loading import Loading
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.results import TripletResults

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError, StoreError
-from contstim.jobs.executors import LocalExecutor
+from contstim.jobs import LocalExecutor
 from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.specifications import parse_models

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError, StoreError
-from contstim.jobs.executors import LocalExecutor, ProcessExecutor
+from contstim.jobs import LocalExecutor, ProcessExecutor
 from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, StoreError
-from contstim.jobs.executors import LocalExecutor, ProcessExecutor
-from contstim.jobs.executors.base import Executor
+from contstim.jobs import LocalExecutor, ProcessExecutor
+from contstim.jobs.pool import Executor
 from contstim.models.loading import Loading
 from contstim.optimization.jobs import word_cap
 from contstim.optimization.jobs.plan import SynthesisPlan
