@@ -21,30 +21,6 @@ from contstim.models.training.settings import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_HELP = {
-    "embedding": "Width of a word's vector.",
-    "hidden": "Width of a recurrent state.",
-    "width": "Width of the hidden states.",
-    "layers": "Layers that stand on each other.",
-    "heads": "Attention heads in each layer; they share the width.",
-    "window": "Tokens that the network reads at most.",
-    "dropout": "Share of states that training hides.",
-    "vocabulary_size": "Words or tokens that are told apart; by default as many as the text gives, "
-    "20,000 words or 8,000 tokens at most.",
-    "min_count": "How often a word must occur to be told apart.",
-    "mask_share": "Share of the tokens that training hides; by default drawn for every sentence.",
-    "masking": "What hidden tokens count for: plain, all alike; any-order, as in masked diffusion: "
-    "with m of a sentence's n tokens hidden, n/m each.",
-    "epochs": "Passes over the text at most.",
-    "batch_size": "Sentences a step.",
-    "learning_rate": "Its peak, after the warm-up; from there it falls to zero.",
-    "warmup": "Share of the steps in which the learning rate rises.",
-    "weight_decay": "AdamW's, for weight matrices.",
-    "clip": "Largest norm of a gradient.",
-    "validation": "Share of the sentences that is kept apart for validation.",
-    "patience": "Epochs in a row that may bring no better validation loss.",
-    "seed": "Decides everything that is left to chance.",
-}
 _Settings = TypeVar("_Settings", bound=RecurrentSettings | TransformerSettings | TrainingSettings)
 _OUT = Annotated[Path, typer.Option(help="The folder of the model.")]
 Precision = Annotated[
@@ -85,8 +61,8 @@ def network_command(
     options = [
         option("text", Text),
         option("out", _OUT),
-        *field_options(network, _HELP, leave_out=["mask_share", "masking"] if unmasked else []),
-        *field_options(training, _HELP),
+        *field_options(network, leave_out=["mask_share", "masking"] if unmasked else []),
+        *field_options(training),
         option("prose", Prose, False),
         option("device", Device, "auto"),
         option("precision", Precision, "auto"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
         TransformerSettings,
     )
     from contstim.sentence import Sentence
+
+
+_MANY = 10**6  # epochs
 
 
 class _Enough(Exception):  # noqa: N818
@@ -86,9 +90,11 @@ def train_briefly(
     build = _builder(network)
     began = perf_counter()
     training, validation = training_and_validation(sentences, None, settings)
+    # Epochs of a small text are shorter than what is to be measured
+    endless = replace(settings, epochs=_MANY, patience=_MANY)
     with seeded(settings.seed, BUILDING, place), silence():
         task = build(training)
-        trainer = Trainer(task, training, validation, settings, device=place, bf16=bf16)
+        trainer = Trainer(task, training, validation, endless, device=place, bf16=bf16)
     ends: list[float] = []
 
     def stop(_now: Progress) -> None:
@@ -97,12 +103,8 @@ def train_briefly(
             raise _Enough
 
     first = perf_counter()
-    try:
-        # Epochs of a small text are shorter than what is to be measured
-        while len(ends) < 2 or ends[-1] - ends[0] < seconds:
-            trainer.epoch((), stop)
-    except _Enough:
-        pass
+    with suppress(_Enough):
+        trainer.run(stop, lambda: None)
     trained = perf_counter()
     task.network.eval()
     with silence():
