@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from contstim.errors import ModelError
 from contstim.options import Help
@@ -28,6 +28,8 @@ each part, such as `{"transformer": 0, "lm_head": "cpu"}`."""
 @dataclass(frozen=True, kw_only=True)
 class Loading:
     """Options of loading models."""
+
+    PANEL: ClassVar[str] = "Loading of models"
 
     prompt: Annotated[
         str | None, Help("What causal transformers read before a sentence; it never counts.")

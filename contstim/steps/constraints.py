@@ -121,7 +121,7 @@ def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str
     if uncapped is None:
         return REPEATABLE_ENGLISH
     if word_cap is None:
-        raise InputError("--uncapped names the exceptions of --word-cap: give both.")
+        raise InputError("`uncapped` names the exceptions of `word_cap`: give both.")
     return read_repeatable(uncapped)
 
 
@@ -158,6 +158,6 @@ def read_fluency(text: str) -> tuple[list[str], float]:
         return [model], number(floor)
     except ValueError:
         raise InputError(
-            f"--fluency {text} has no floor: write the model, a colon and a log-probability in "
+            f"`fluency` {text} has no floor: write the model, a colon and a log-probability in "
             f"nats, such as kenlm:trigram.arpa:-60."
         ) from None

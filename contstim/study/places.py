@@ -13,11 +13,9 @@ from contstim.checksums import checksum
 from contstim.files import is_file, path_inside
 from contstim.models.ngram.counts import counts_path
 from contstim.models.origins import model_origins
-from contstim.models.specifications import Specification, parse_model
 from contstim.models.training_text import training_text_of, training_text_path
-from contstim.steps.constraints import read_fluency, read_plausible
 from contstim.steps.design import DesignSettings, PowerSettings
-from contstim.steps.settings_files import files_of_settings
+from contstim.steps.triplets import judges_of
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 
 if TYPE_CHECKING:
@@ -52,11 +50,9 @@ ARCHIVED_ALLOTMENT = ARCHIVED / "allotment.csv"
 
 REVIEW = RESULTS / "review"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
+POWER = RESULTS / "trials.csv.power.csv"
 RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
 
-NETWORKS = ("numpy", "torch", "transformers", "tokenizers", "kenlm", "accelerate", "bitsandbytes")
-SOLVERS = ("numpy", "scipy", "ortools")
-STATISTICS = ("numpy", "scipy", "statsmodels", "matplotlib")
 
 _OF_A_STORE = frozenset({"models", "per_pair", "exclude"})
 """Options of a search that a store of triplets takes more of."""
@@ -222,16 +218,6 @@ def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path
     return path
 
 
-def judges_of(settings: TripletSettings) -> tuple[str, ...]:
-    """The specification of the model that judges sentences of a search; none where none does."""
-    judges: list[Specification] = []
-    if settings.fluency is not None:
-        judges += [parse_model(text) for text in read_fluency(settings.fluency)[0]]
-    if settings.plausible is not None:
-        judges += present(read_plausible(settings.plausible)[1])
-    return tuple(judge.specification for judge in judges)
-
-
 def options_of(settings: Any) -> dict[str, Any]:
     """All that settings decide about a result; not where it is computed."""
     return {name: value for name, value in asdict(settings).items() if name not in _PLACES_OF_WORK}
@@ -249,7 +235,8 @@ def present(*paths: _Kind | None) -> tuple[_Kind, ...]:
 
 def user_files(settings: Any) -> tuple[Path, ...]:
     """The files that settings name, to be read."""
-    read, _ = files_of_settings(settings)
+    values = [getattr(settings, field.name) for field in fields(settings)]
+    read = [path for path in values if isinstance(path, Path)]
     # Of a trained model, which tells how frequent words are, the counts stand beside it
     counts = (counts_path(path) for path in read)
     return (*read, *(path for path in counts if path.exists()))

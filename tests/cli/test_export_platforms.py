@@ -90,9 +90,9 @@ def test_psych_ds_is_written_and_checked(folder: Path) -> None:
     )
     said = run(folder, *command.split())
     assert "set obeys the rules of Psych-DS 1.5." in said.stderr
-    assert run(folder, *"export psych-ds --check set".split()).returncode == 0
+    assert run(folder, *"check psych-ds set".split()).returncode == 0
     (folder / "set" / "data" / "extra.csv").write_text("a\n1\n")
-    checked = run(folder, *"export psych-ds --check set".split())
+    checked = run(folder, *"check psych-ds set".split())
     assert checked.returncode == 1
     assert checked.stdout == "error: FILENAME_KEYWORD_FORMATTING_ERROR: data/extra.csv\n"
     failed = run(folder, "export", "psych-ds")

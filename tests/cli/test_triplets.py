@@ -178,7 +178,7 @@ def test_a_store_in_use_is_refused(folder: Path) -> None:
         (("--per-pair", "0"), "1 or more, not 0"),
         (("--recipe", "soup"), "there are default, golan2023"),
         (("--workers", "2"), "--executor local has one worker"),
-        (("--gpus-per-worker", "1"), "are for --executor ray"),
+        (("--gpus-per-worker", "1"), "are for the --executor ray"),
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more"),
         (("--model", "kenlm:2.arpa"), "given twice"),
         (("--model", "kenlm:none.arpa"), "no n-gram model at none.arpa"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import run, succeed
-from tests.evaluation.minimal_pairs.blimp_files import write_folder
+from tests.evaluation.blimp_files import write_folder
 
 MODELS = ("--model", "two=2.arpa", "--model", "three=3.arpa")
 PROCESSES = ("--executor", "processes", "--workers", "2")
@@ -17,7 +17,7 @@ PROCESSES = ("--executor", "processes", "--workers", "2")
 @pytest.fixture(autouse=True)
 def _unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds to save."""
-    monkeypatch.setattr("contstim.evaluation.output_folder.save", lambda *_: b"")
+    monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -75,9 +75,9 @@ def test_desiderata(folder: Path) -> None:
     ("options", "told"),
     [
         (("--workers", "2"), "--executor local has one worker"),
-        (("--task-timeout", "9"), "--task-timeout is for other executors than local"),
-        (("--models-in-memory", "2"), "--models-in-memory is for --executor processes and ray"),
-        (("--ray-address", "auto"), "are for --executor ray"),
+        (("--task-timeout", "9"), "--task-timeout is for another --executor than local"),
+        (("--models-in-memory", "2"), "--models-in-memory is for the --executor processes or ray"),
+        (("--ray-address", "auto"), "are for the --executor ray"),
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.experiments.analysis.inference import SINGLE_TESTS
+from contstim.experiments.analysis.families import SINGLE_TESTS
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ class Exporter(Generic[Settings]):
         fixed: settings that are not asked for, and what they are.
         to_edit: files of the folder that are there to be edited; exported again, they are kept.
         check: findings about a folder, each with a text and whether it is an `error`; gives the
-            command `--check`.
+            command `contstim check`.
         format: what a folder without errors obeys; said after `check`.
     """
 

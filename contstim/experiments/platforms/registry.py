@@ -37,14 +37,18 @@ PLATFORMS = {
 """Names and the modules whose `PLATFORM` they are, in the order of the help."""
 
 
+def platform_names() -> list[str]:
+    """Names of all platforms, those built in first."""
+    return [*PLATFORMS, *(name for name in plugin_names(GROUP) if name not in PLATFORMS)]
+
+
 def platforms() -> list[Platform]:
     """All platforms, those built in first.
 
     Raises:
         InputError: see `platform_named`.
     """
-    names = [*PLATFORMS, *(n for n in plugin_names(GROUP) if n not in PLATFORMS)]
-    return [platform for name in names if (platform := platform_named(name))]
+    return [platform for name in platform_names() if (platform := platform_named(name))]
 
 
 def platform_named(name: str) -> Platform | None:

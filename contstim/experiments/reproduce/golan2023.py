@@ -13,7 +13,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.inference import CEILING
+from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.measures import (
     rank_squares,
     signed_rank_cosine,

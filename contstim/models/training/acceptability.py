@@ -135,7 +135,7 @@ def train_acceptability(
             special token of the tokenizer, or the loss is no longer a number.
     """
     if restarts < 1:
-        raise InputError(f"restarts must be 1 or more, not {restarts}.")
+        raise InputError(f"`restarts` must be 1 or more, not {restarts}.")
     chosen = network or ClassifierSettings()
     texts, apart = split_sentences(sentences, training)
     seeds = tuple(training.seed + number for number in range(restarts))

@@ -196,7 +196,7 @@ class Trainer:
                 if not bool(torch.isfinite(weight).all()):
                     raise ModelError(
                         f"The training left numbers in {name} that are not finite, so there is no "
-                        f"model: lower learning_rate or clip, in another folder."
+                        f"model: lower `learning_rate` or `clip`, in another folder."
                     )
         self.task.network.eval()
         return ended
@@ -248,7 +248,7 @@ class Trainer:
         if not loss < _LARGEST_LOSS:  # nor is nan
             raise ModelError(
                 f"The loss is {loss:g} after {step:,} steps and no longer a number that training "
-                f"can lower: lower learning_rate (now {self.settings.learning_rate:g}) or clip."
+                f"can lower: lower `learning_rate` (now {self.settings.learning_rate:g}) or `clip`."
             )
 
     def validate(self) -> float:

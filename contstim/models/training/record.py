@@ -195,7 +195,7 @@ def is_begun(folder: Path, identity: Identity) -> bool:
     now = json.loads(json.dumps(dict(identity)))  # as the old settings went: tuples become lists
     for name in (*now, *then):
         if now.get(name) != then.get(name):
-            what = _NOT_SETTINGS.get(name, name)
+            what = _NOT_SETTINGS.get(name, f"`{name}`")
             values = f" ({then.get(name)!r} then, {now.get(name)!r} now)"
             raise InputError(
                 f"{what} is not the one with which {folder} was begun"

@@ -137,7 +137,7 @@ def _fitting_memory() -> Iterator[None]:
             raise
         raise ModelError(
             "A network of these sizes does not fit into memory. Choose smaller ones, a smaller "
-            "vocabulary, or a smaller batch_size."
+            "vocabulary, or a smaller `batch_size`."
         ) from error
 
 
@@ -153,7 +153,8 @@ def training_and_validation(
     if len(training) < settings.batch_size:
         raise InputError(
             f"Of {len(training) + len(apart):,} sentences {len(training):,} are left to train on, "
-            f"fewer than one batch of {settings.batch_size:,}. Give more text, or lower batch_size."
+            f"fewer than one batch of {settings.batch_size:,}. Give more text, or lower "
+            f"`batch_size`."
         )
     return training, apart
 

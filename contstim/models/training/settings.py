@@ -34,7 +34,7 @@ _Dropout = Annotated[float, Help("Share of states that training hides.", at_leas
 
 def _require(is_allowed: bool, settings: object, name: str, what: str) -> None:
     if not is_allowed:
-        raise InputError(f"{name} must be {what}, not {getattr(settings, name)!r}.")
+        raise InputError(f"`{name}` must be {what}, not {getattr(settings, name)!r}.")
 
 
 def _check_numbers(settings: DataclassInstance) -> None:
@@ -159,8 +159,8 @@ class TransformerSettings:
             _require(0 < self.mask_share < 1, self, "mask_share", "between 0 and 1")
             if self.masking == "any-order":
                 raise InputError(
-                    "masking any-order draws the share of hidden tokens for every sentence: give "
-                    "it without mask_share."
+                    "`masking` any-order draws the share of hidden tokens for every sentence: give "
+                    "it without `mask_share`."
                 )
 
 

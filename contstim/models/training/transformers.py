@@ -264,7 +264,8 @@ def train_tokenizer(
     if size is not None and len(tokenizer) != size:
         raise InputError(
             f"The text gives {len(tokenizer):,} tokens, its single characters included, not "
-            f"{size:,}. Give that number as vocabulary_size, leave it out, or give more text."
+            f"{size:,}. Give that number as `vocabulary_size`, leave it out, or give more "
+            f"text."
         )
     tokenizer.model_max_length = window
     return tokenizer

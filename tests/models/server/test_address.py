@@ -21,7 +21,7 @@ from contstim.models.server.address import (
 )
 from contstim.models.specifications import parse_models, parse_specification
 from contstim.sentence import Sentence
-from contstim.steps.scoring import score
+from contstim.steps.scoring import ScoreSentences
 from tests.models.server.fakes import MODEL, FakeServer, Network
 
 SECRET = "sk-Not.For/Anybody_77"
@@ -139,7 +139,8 @@ def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
                 load_model(specification)
             assert SECRET not in repr(caught.getrepr(showlocals=False))
         monkeypatch.setenv(KEY_VARIABLE, SECRET)
-        score([specification], sentences, tmp_path / "scores.csv")
+        out = tmp_path / "scores.csv"
+        ScoreSentences(models=(specification,), sentences=sentences, out=out).run()
         assert SECRET not in repr(vars(load_model(specification)))
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.name for path in written} > {"scores.csv", "contstim.sqlite"}

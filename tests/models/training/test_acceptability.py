@@ -161,7 +161,7 @@ def test_a_new_head_leaves_loaded_networks_alone(base: str) -> None:
 
 
 def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="restarts must be 1 or more"):
+    with pytest.raises(InputError, match="`restarts` must be 1 or more"):
         train_acceptability(SENTENCES, tmp_path, 0)
     with pytest.raises(InputError, match="fewer than one batch of 80"):
         train(base, tmp_path, replace(TRAINING, batch_size=80))

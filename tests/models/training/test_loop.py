@@ -147,7 +147,7 @@ def test_progress_counts_every_step(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
     broken = replace(TRAINING, learning_rate=1e30, clip=1e30)
-    with pytest.raises(ModelError, match=r"after .* no longer a number .* lower learning_rate"):
+    with pytest.raises(ModelError, match=r"after .* no longer a number .* lower `learning_rate`"):
         train("rnn", tmp_path / "rnn", broken)
 
 
@@ -176,29 +176,29 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
     [
         (TrainingSettings, {"epochs": 0}, "epochs must be 1 or more, not 0"),
         (TrainingSettings, {"batch_size": 0}, "batch_size"),
-        (TrainingSettings, {"learning_rate": 0.0}, "learning_rate must be above 0"),
-        (TrainingSettings, {"learning_rate": math.nan}, "learning_rate must be above 0"),
-        (TrainingSettings, {"clip": math.inf}, "clip must be above 0"),
-        (TrainingSettings, {"validation": 0.0}, "validation must be between 0 and 1"),
-        (TrainingSettings, {"warmup": 1.0}, "warmup must be between 0 and 1"),
+        (TrainingSettings, {"learning_rate": 0.0}, "`learning_rate` must be above 0"),
+        (TrainingSettings, {"learning_rate": math.nan}, "`learning_rate` must be above 0"),
+        (TrainingSettings, {"clip": math.inf}, "`clip` must be above 0"),
+        (TrainingSettings, {"validation": 0.0}, "`validation` must be between 0 and 1"),
+        (TrainingSettings, {"warmup": 1.0}, "`warmup` must be between 0 and 1"),
         (TrainingSettings, {"seed": -1}, "seed must be 0 or more"),
-        (TrainingSettings, {"epochs": 10**400}, "epochs must be at most 1,000,000,000"),
+        (TrainingSettings, {"epochs": 10**400}, "`epochs` must be at most 1,000,000,000"),
         (TrainingSettings, {"weight_decay": -1.0}, "weight_decay must be 0 or more"),
-        (RecurrentSettings, {"hidden": 10**400}, "hidden must be at most"),
+        (RecurrentSettings, {"hidden": 10**400}, "`hidden` must be at most"),
         (RecurrentSettings, {"layers": 10**5}, "layers must be 1000 at most"),
-        (TransformerSettings, {"window": 10**12}, "window must be at most"),
-        (RecurrentSettings, {"kind": "gru"}, "kind must be one of rnn, lstm, bilstm"),
+        (TransformerSettings, {"window": 10**12}, "`window` must be at most"),
+        (RecurrentSettings, {"kind": "gru"}, "`kind` must be one of rnn, lstm, bilstm"),
         (RecurrentSettings, {"hidden": 0}, "hidden"),
-        (RecurrentSettings, {"dropout": 1.0}, "dropout must be below 1"),
+        (RecurrentSettings, {"dropout": 1.0}, "`dropout` must be below 1"),
         (RecurrentSettings, {"vocabulary_size": 0}, "vocabulary_size must be 1 or more"),
         (TransformerSettings, {"heads": 3}, "width of 256 cannot be shared by 3 heads"),
         (TransformerSettings, {"window": 2}, "window must be 8 or more"),
         (TransformerSettings, {"mask_share": 1.5}, "mask_share"),
-        (TransformerSettings, {"masking": "all"}, "masking must be one of plain, any-order"),
+        (TransformerSettings, {"masking": "all"}, "`masking` must be one of plain, any-order"),
         (
             TransformerSettings,
             {"masking": "any-order", "mask_share": 0.15},
-            "without mask_share",
+            "without `mask_share`",
         ),
     ],
 )
@@ -222,7 +222,7 @@ def test_one_sentence_is_no_text(tmp_path: Path) -> None:
 def test_a_learning_rate_beyond_measure_leaves_no_model(
     kind: str, rate: float, tmp_path: Path
 ) -> None:
-    with pytest.raises(ModelError, match=r"no longer a number .*learning_rate"):
+    with pytest.raises(ModelError, match=r"no longer a number .*`learning_rate`"):
         train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
     assert not (tmp_path / kind).exists()
 

@@ -112,11 +112,11 @@ def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"epochs": 4}, r"epochs is not .* \(3 then, 4 now\)"),
-        ({"learning_rate": 0.01}, r"learning_rate .* \(0.02 then, 0.01 now\)"),
+        ({"epochs": 4}, r"`epochs` is not .* \(3 then, 4 now\)"),
+        ({"learning_rate": 0.01}, r"`learning_rate` .* \(0.02 then, 0.01 now\)"),
         ({"seed": 1}, "seed"),
         ({"hidden": 9}, "hidden"),
-        ({"vocabulary_size": 50}, r"vocabulary_size .* \(None then, 50 now\)"),
+        ({"vocabulary_size": 50}, r"`vocabulary_size` .* \(None then, 50 now\)"),
     ],
 )
 def test_changed_settings_are_refused_by_name(

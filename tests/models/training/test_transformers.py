@@ -178,7 +178,7 @@ def test_a_model_of_any_order_is_trained_and_scored(tmp_path: Path) -> None:
 def test_another_masking_is_another_training(tmp_path: Path) -> None:
     done = train("bert", tmp_path / "bert")
     assert done.facts["settings"]["masking"] == "plain"
-    with pytest.raises(InputError, match="masking is not the one"):
+    with pytest.raises(InputError, match="`masking` is not the one"):
         train("bert", tmp_path / "bert", masking="any-order")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.inference import CEILING
+from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures, shown
 from contstim.experiments.analysis.outputs.sureness import (
@@ -183,7 +183,7 @@ def _level_of_decisions(result: Result, analysis: Analysis) -> str:
 
 
 def _verdict(result: Result, units: str) -> str:
-    cannot = result.reach.cannot(units)
+    cannot = result.detectability.cannot(units)
     ordered = [row.model for row in sorted(result.models, key=lambda row: -row.value)]
     margin = result.comparisons[0].smallest_effect if result.comparisons else 0.0
     alike = [
@@ -207,7 +207,7 @@ def _verdict(result: Result, units: str) -> str:
         if (worse := result.beaten_by(model))
     ]
     # "None" means little where several tests had to come out as clearly as they can: say so.
-    limit = result.reach.unless()
+    limit = result.detectability.unless()
     none = f"none (none can be {limit})" if limit and not below and not beats else "none"
     return (
         f"Significantly below the noise ceiling: {', '.join(below) or none}. "
