@@ -7,7 +7,6 @@ The parts, from what a user calls to what they rest on:
     acceptability  train_acceptability: classifiers of sentences, with restarts
     cola           sentences that experts accept or reject
     run            train_network: one run, from sentences to a model in a folder
-    speed          how long a training would take, from a few seconds of it
     record         files of a run: its checkpoint, and the record of a finished one
     loop           the training loop, the task that it trains, batches of similar length
     settings       settings of the networks and of the training

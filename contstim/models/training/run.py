@@ -74,7 +74,7 @@ def train_network(
         ModelError: there is no such device, or the loss is no longer a number.
     """
     place = resolve_device(device)
-    bf16 = computes_in_bf16(precision, place)
+    bf16 = _computes_in_bf16(precision, place)
     # what a run in the same folder must have in common with this one to be resumed
     identity: dict[str, object] = {
         **asdict(network),
@@ -87,7 +87,15 @@ def train_network(
     begun = is_begun(out, identity)
     if begun and not (out / CHECKPOINT).is_file():  # finished
         return Training.read(out)
-    training, apart = training_and_validation(sentences, validation, settings)
+    training, apart = (
+        split_sentences(sentences, settings) if validation is None else (sentences, validation)
+    )
+    if len(training) < settings.batch_size:
+        raise InputError(
+            f"Of {len(training) + len(apart):,} sentences {len(training):,} are left to train on, "
+            f"fewer than one batch of {settings.batch_size:,}. Give more text, or lower "
+            f"`batch_size`."
+        )
     with seeded(settings.seed, BUILDING, place), _fitting_memory():
         task = build(training)
         trainer = Trainer(task, training, apart, settings, device=place, bf16=bf16)
@@ -141,24 +149,6 @@ def _fitting_memory() -> Iterator[None]:
         ) from error
 
 
-def training_and_validation(
-    sentences: Sequence[Sentence],
-    validation: Sequence[Sentence] | None,
-    settings: TrainingSettings,
-) -> tuple[Sequence[Sentence], Sequence[Sentence]]:
-    """The sentences to train on, at least a batch, and those to validate on."""
-    training, apart = sentences, validation
-    if apart is None:
-        training, apart = split_sentences(sentences, settings)
-    if len(training) < settings.batch_size:
-        raise InputError(
-            f"Of {len(training) + len(apart):,} sentences {len(training):,} are left to train on, "
-            f"fewer than one batch of {settings.batch_size:,}. Give more text, or lower "
-            f"`batch_size`."
-        )
-    return training, apart
-
-
 def split_sentences(
     sentences: Sequence[_Sentence], settings: TrainingSettings
 ) -> tuple[list[_Sentence], list[_Sentence]]:
@@ -169,7 +159,7 @@ def split_sentences(
     return [sentences[row] for row in training], [sentences[row] for row in apart]
 
 
-def computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
+def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
     """True if a training computes in bfloat16 where that is safe.
 
     Raises:
