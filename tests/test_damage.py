@@ -34,7 +34,7 @@ from contstim.evaluation.minimal_pairs import (
 from contstim.experiments.analysis.controls import read_features
 from contstim.experiments.analysis.families import read_contrasts
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych

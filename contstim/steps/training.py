@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
 from functools import partial
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.corpus import read_sentences
 from contstim.models.training.settings import (
@@ -138,14 +137,16 @@ class TrainAcceptability(
     """Fine-tune classifiers of acceptability, whose confidence scores sentences.
 
     Each restart is a folder (`restart-1`, …) with training.json and curve.png that loads as
-    `classifier:DIR`. Beside them: mean, standard deviation, maximum and majority of the restarts'
-    Matthews correlation, every prediction, and a page (report.html, report.md). A training that
-    was interrupted goes on by the same command.
+    `classifier:DIR`. All have the same sentences; their seeds count up from --seed. Beside them:
+    mean, standard deviation, maximum and majority of the restarts' Matthews correlation, every
+    prediction, and a page (report.html, report.md). A training that was interrupted goes on by the
+    same command.
 
     Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
     --base bert-base-cased --restarts 20 --out cola`
     """
 
+    leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
     data: Annotated[
         Path,
         Reads(
@@ -164,7 +165,7 @@ class TrainAcceptability(
         tuple[Path, ...],
         Reads(
             "Labelled sentences to judge, such as CoLA's development sets; repeatable. By default "
-            "those that --validation kept apart."
+            "those that the training kept apart."
         ),
     ] = ()
     annotations: Annotated[
@@ -174,23 +175,7 @@ class TrainAcceptability(
             "grammatical annotations: results by feature."
         ),
     ] = None
-    epochs: Annotated[int, Help("Passes over the text.")] = FINE_TUNING.epochs
-    batch_size: Annotated[int, Help("Sentences a step.")] = FINE_TUNING.batch_size
-    learning_rate: Annotated[float, Help("Its peak, after the warm-up.")] = (
-        FINE_TUNING.learning_rate
-    )
-    warmup: Annotated[float, Help("Share of the steps in which the learning rate rises.")] = (
-        FINE_TUNING.warmup
-    )
-    validation: Annotated[
-        float, Help("Share of the sentences kept apart, the same for all restarts.")
-    ] = FINE_TUNING.validation
-    patience: Annotated[int, Help("Epochs in a row that may bring no better validation loss.")] = (
-        FINE_TUNING.patience
-    )
-    seed: Annotated[int, Help("Of the first restart, and of what is kept apart; counts up.")] = (
-        FINE_TUNING.seed
-    )
+    training: TrainingSettings = FINE_TUNING
     device: Device = "auto"
     precision: Precision = "auto"
     trust_remote_code: TrustRemoteCode = False
@@ -202,18 +187,18 @@ class TrainAcceptability(
         from contstim.models.classifier.adapter import load_classifier
         from contstim.models.loading import Loading
         from contstim.models.training.acceptability import train_acceptability
-        from contstim.models.training.cola import read_annotations, read_cola
+        from contstim.models.training.cola import LabelledSet, read_annotations, read_cola
 
         sentences = read_cola(self.data)
-        test_sets = [(path.name, read_cola(path)) for path in self.evaluate]
-        annotated = None if self.annotations is None else read_annotations(self.annotations)
-        chosen = {each.name: getattr(self, each.name, each.default) for each in fields(FINE_TUNING)}
+        to_judge = [LabelledSet(path.name, tuple(read_cola(path))) for path in self.evaluate]
+        annotated = [] if self.annotations is None else [read_annotations(self.annotations)]
+        files = [path for path in (self.data, *self.evaluate, self.annotations) if path is not None]
         done = train_acceptability(
             sentences,
             self.out,
             self.restarts,
             ClassifierSettings(base=self.base),
-            TrainingSettings(**chosen),
+            self.training,
             device=self.device,
             precision=self.precision,
             trust_remote_code=self.trust_remote_code,
@@ -227,15 +212,11 @@ class TrainAcceptability(
             load_classifier(str(folder), name=f"classifier:{folder}", loading=loading)
             for folder in folders
         ]
+        to_judge = to_judge or [LabelledSet("kept apart", done.validation)]
         sets = [
-            judge(name, judged, models)
-            for name, judged in test_sets or [("kept apart", [*done.validation])]
+            judge(each.name, each.sentences, models, each.features)
+            for each in (*to_judge, *annotated)
         ]
-        files = [self.data, *self.evaluate]
-        if self.annotations is not None and annotated is not None:
-            name, features = self.annotations.name, annotated.features
-            sets.append(judge(name, annotated.sentences, models, features))
-            files.append(self.annotations)
         findings = restart_findings(sets, models)
         facts, written = write_findings(
             findings,

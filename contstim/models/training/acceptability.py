@@ -11,7 +11,7 @@ import torch
 
 from contstim.errors import InputError
 from contstim.models.checkpoints import new_classifier, silence
-from contstim.models.classifier.labels import LABELS
+from contstim.models.classifier import LABELS
 from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import split_sentences, train_network
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from contstim.models.training.cola import LabelledSentence
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
-    from contstim.models.training.settings import TrainingPrecision, TrainingSettings
+    from contstim.models.training.settings import (
+        TrainingPrecision,
+        TrainingSettings,
+    )
     from contstim.sentence import Sentence
 
 
@@ -85,7 +88,7 @@ def train_acceptability(
             special token of the tokenizer, or the loss is no longer a number.
     """
     if restarts < 1:
-        raise InputError(f"--restarts must be 1 or more, not {restarts}.")
+        raise InputError(f"`restarts` must be 1 or more, not {restarts}.")
     chosen = network or ClassifierSettings()
     texts, apart = split_sentences(sentences, training)
     seeds = tuple(training.seed + number for number in range(restarts))
