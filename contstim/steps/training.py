@@ -184,7 +184,7 @@ class TrainAcceptability(
         """Train the classifiers, let them judge, and write the findings."""
         from contstim.evaluation.folder import write_findings
         from contstim.evaluation.restarts import judge, restart_findings
-        from contstim.models.classifier.adapter import load_classifier
+        from contstim.models.classifier import load_classifier
         from contstim.models.loading import Loading
         from contstim.models.training.acceptability import train_acceptability
         from contstim.models.training.cola import LabelledSet, read_annotations, read_cola
