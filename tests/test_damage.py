@@ -31,7 +31,7 @@ from contstim.evaluation.minimal_pairs import (
     read_minimal_pairs,
     read_published_accuracies,
 )
-from contstim.experiments.analysis.controls.features import read_features
+from contstim.experiments.analysis.controls import read_features
 from contstim.experiments.analysis.families import read_contrasts
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.experiment import read_study

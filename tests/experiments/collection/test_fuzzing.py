@@ -40,6 +40,7 @@ def served(serve: Serve) -> Served:
     return serve(limits=RequestLimits(joining=UNLIMITED, asking=UNLIMITED, failing=UNLIMITED))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("schemathesis") is None, reason="Schemathesis is not installed")
 def test_schemathesis_finds_nothing_that_the_description_does_not_say(
     served: Served, tmp_path: Path

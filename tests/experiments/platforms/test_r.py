@@ -73,7 +73,11 @@ def bare(made: Experiment) -> Experiment:
     return replace(made, responses=answers)
 
 
-@pytest.mark.parametrize("change", [None, bare], ids=["as it is", "bare"])
+@pytest.mark.parametrize(
+    "change",
+    [None, pytest.param(bare, marks=pytest.mark.slow)],
+    ids=["as it is", "bare"],
+)
 def test_r_prints_our_accuracies_ceilings_and_mixed_models(
     experiment: Experiment, change: Callable[[Experiment], Experiment] | None, tmp_path: Path
 ) -> None:
@@ -96,6 +100,7 @@ def test_r_prints_our_accuracies_ceilings_and_mixed_models(
             assert ours == pytest.approx(theirs, rel=close, abs=1e-3 * (name == "estimate")), name
 
 
+@pytest.mark.slow
 def test_r_fits_choices_as_choices(experiment: Experiment, tmp_path: Path) -> None:
     """On the other scale R would find everybody on the side of sentence_1."""
     answers = tuple(

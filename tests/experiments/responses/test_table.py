@@ -61,7 +61,7 @@ def test_choice_is_the_side_of_the_scale() -> None:
         ('"p1",1,"t",2.5,1,1,900', "row 0: '2.5' under rating is not a whole number"),
         ('"p1",1,"t",often,1,1,900', "'often' under rating"),
         ('"p1",,"t",2,1,1,900', "'' under group is not a whole number"),
-        ('"",1,"t",2,1,1,900', "'' under participant is not a text"),
+        ('"",1,"t",2,1,1,900', "'' under participant is not the name of a participant"),
         ('"p1",1,"t",2,1,1,inf', "'inf' under rt_ms is not a number"),
     ],
 )
