@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -122,31 +122,21 @@ def productions(text: str) -> list[Any]:
     return list(weighted)
 
 
-@dataclass(frozen=True)
 class Grammar:
-    """The context-free grammar.
-
-    Attributes:
-        phrases: of every phrase, the rows of children that it may have, and their probabilities.
-        words: of every lexical symbol, its entries.
-    """
-
-    phrases: dict[Symbol, dict[tuple[Symbol, ...], float]] = field(default_factory=dict)
-    words: dict[Symbol, tuple[Entry, ...]] = field(default_factory=dict)
-
-
-class Expander:
-    """Writes rules out; remembers every symbol that it has met.
+    """The context-free grammar of some rules; remembers every symbol that was written out.
 
     Attributes:
         lexicon: finds words by their features.
-        grammar: what has been written out so far.
+        phrases: of every phrase so far, the rows of children that it may have, and their
+            probabilities.
+        words: of every lexical symbol so far, its entries.
         mass: of every symbol met, the summed weights of all that it derives; 0 if nothing.
     """
 
     def __init__(self, all_rules: Iterable[GrammarRule], words: Lexicon) -> None:
         self.lexicon = words
-        self.grammar = Grammar()
+        self.phrases: dict[Symbol, dict[tuple[Symbol, ...], float]] = {}
+        self.words: dict[Symbol, tuple[Entry, ...]] = {}
         self.mass: dict[Symbol, float] = {}
         self._rules: dict[str, list[GrammarRule]] = {}
         for rule in all_rules:
@@ -184,7 +174,7 @@ class Expander:
             else:
                 entries = self.lexicon.fitting(symbol)
                 if entries:
-                    self.grammar.words[symbol] = entries
+                    self.words[symbol] = entries
                 mass = sum(entry.weight for entry in entries)
             self.mass[symbol] = mass
         return mass
@@ -206,9 +196,7 @@ class Expander:
                 weights[children] = weights.get(children, 0.0) + rule.weight * share / total
         norm = sum(weights.values())
         if norm:
-            self.grammar.phrases[symbol] = {
-                children: weight / norm for children, weight in weights.items()
-            }
+            self.phrases[symbol] = {children: weight / norm for children, weight in weights.items()}
         return mass
 
     def _expand_rule(
@@ -299,7 +287,7 @@ def collector_paused() -> Iterator[None]:
 @functools.cache
 def grammar() -> Grammar:
     """The grammar of the embedded English, written out (two seconds, once per process)."""
-    expander = Expander(rules(), lexicon())
+    written_out = Grammar(rules(), lexicon())
     with collector_paused():
-        expander.expand(START)
-    return expander.grammar
+        written_out.expand(START)
+    return written_out

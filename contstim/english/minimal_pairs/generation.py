@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.english.grammar import (
-    Expander,
+    Grammar,
     GrammarRule,
     Pattern,
     collector_paused,
@@ -168,8 +168,8 @@ class Generator:
         texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
         own = [rule for text in texts for rule in _own_rules(text)]
         self._tops = {key: Symbol(rule.left.category) for key, rule in tops.items()}
-        self._expander = Expander((*rules(), *_phrases(), *own, *tops.values()), lexicon())
-        categories = self._expander.categories - {top.category for top in self._tops.values()}
+        self._grammar = Grammar((*rules(), *_phrases(), *own, *tops.values()), lexicon())
+        categories = self._grammar.categories - {top.category for top in self._tops.values()}
         for (uid, _), rule in tops.items():
             unknown = [p.category for p in rule.right if p.category not in categories]
             if unknown:
@@ -180,7 +180,7 @@ class Generator:
 
     @cached_property
     def _sampler(self) -> Sampler:
-        return Sampler(self._expander.grammar)
+        return Sampler(self._grammar)
 
     def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
         """Distinct pairs of a paradigm, the same ones for the same seed.
@@ -213,7 +213,7 @@ class Generator:
         which = rng.randrange(len(paradigm.versions))
         version, top = paradigm.versions[which], self._tops[paradigm.uid, which]
         try:
-            mass = self._expander.expand(top)
+            mass = self._grammar.expand(top)
         except RecursionError:
             raise InputError(
                 f"Paradigm {paradigm.uid}: a rule of its file leads back to its own left side; "
@@ -243,11 +243,11 @@ class Generator:
         rules_so_far = [
             _rule_of(paradigm, patterns[: n + 1], f"BLAMED {n}") for n in range(len(patterns))
         ]
-        expander = Expander(
+        written_out = Grammar(
             (*rules(), *_phrases(), *_own_rules(paradigm.rules), *rules_so_far), lexicon()
         )
         for n, rule in enumerate(rules_so_far):
-            if not expander.expand(Symbol(rule.left.category)):
+            if not written_out.expand(Symbol(rule.left.category)):
                 before = f" beside {' '.join(patterns[:n])}" if n else ""
                 return f"{patterns[n]}{before}"
         return " ".join(patterns)
@@ -276,11 +276,11 @@ class Generator:
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase; only single words have other forms.")
         symbol = Symbol.of(word.category, **(dict(word.symbol.features) | changes))
-        entries = self._expander.lexicon.fitting(symbol)
+        entries = self._grammar.lexicon.fitting(symbol)
         same = [entry for entry in entries if entry.lemma == word.entry.lemma]
         if not same and entries and word.category not in CONTENT:
             # "this" and "these" are two lemmas: the first of the singulars becomes the first plural
-            rank = self._expander.lexicon.fitting(word.symbol).index(word.entry)
+            rank = self._grammar.lexicon.fitting(word.symbol).index(word.entry)
             same = [entries[rank % len(entries)]]
         return Derivation(symbol, (), same[0]) if same else None
 
