@@ -26,7 +26,7 @@ from contstim.jobs import InterleavedExecutor, LocalExecutor
 from contstim.models.batching import Budget
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from contstim.models.training.tokenizers import train_tokenizer
+from contstim.models.training.transformers import train_tokenizer
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets

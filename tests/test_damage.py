@@ -31,10 +31,10 @@ from contstim.evaluation.minimal_pairs import (
     read_minimal_pairs,
     read_published_accuracies,
 )
-from contstim.experiments.analysis.controls.features import read_features
+from contstim.experiments.analysis.controls import read_features
 from contstim.experiments.analysis.families import read_contrasts
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych

@@ -5,10 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
-from contstim.experiments.collection.tables import collected_responses
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.tables import PLATFORM, collected_responses
 from contstim.experiments.responses import read_responses
+from contstim.testing.platform import PlantedAnswers, ReadContract
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import answer, write_study
 
@@ -114,3 +119,30 @@ def test_states_of_participants(serve: Serve) -> None:
     assert states == ["complete", "left", "active"]
     assert found[done["participant"]]["answered"] == "4"
     assert found[done["participant"]]["completed"] == "1970-01-12T13:46:40+00:00"
+
+
+class TestContract(ReadContract):
+    platform = PLATFORM
+
+    def data(
+        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
+    ) -> list[Path]:
+        path = out / "study.sqlite"
+        Recorder(path, "fingerprint").close()
+        lists = self.lists(folder)
+        with closing(sqlite3.connect(path)) as connection:
+            for number, (name, group) in enumerate(people.items(), start=1):
+                connection.execute(
+                    "INSERT INTO participant (number, participant, study_group, seed, joined, seen)"
+                    " VALUES (?, ?, ?, 3, 0, 0)",
+                    (number, name, group),
+                )
+                for position, row in enumerate(answers.shuffled(lists[group]), start=1):
+                    left = int(row["left"])
+                    button, rt_ms = answers.press(name, row["trial_id"], row["left"], position)
+                    rating = button if left == 1 else 7 - button
+                    answer = (number, row["trial_id"], rating, left, position, rt_ms, 0)
+                    marks = ", ".join("?" * len(answer))
+                    connection.execute(f"INSERT INTO response VALUES ({marks})", answer)
+            connection.commit()
+        return [path]
