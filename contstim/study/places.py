@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.checksums import checksum
 from contstim.files import is_file, path_inside
-from contstim.models.ngram.counts import counts_path
 from contstim.models.origins import model_origins
 from contstim.models.training_text import training_text_of, training_text_path
+from contstim.models.word_list import counts_path
 from contstim.steps.design import DesignSettings, PowerSettings
 from contstim.steps.triplets import judges_of
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
