@@ -24,7 +24,7 @@ import torch
 import transformers
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints.foreign import UnavailableError
+from contstim.models.checkpoints.source import UnavailableError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.models.architectures import (
@@ -36,7 +36,7 @@ from tests.models.architectures import (
 )
 
 if TYPE_CHECKING:
-    from contstim.models.checkpoints import Precision
+    from contstim.models.loading import Precision
 
 QUICK = ("GPT-2", "BERT", "XLNet")
 MOST_WEIGHTS = 5_000_000  # of a network whose settings were guessed

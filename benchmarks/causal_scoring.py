@@ -26,6 +26,7 @@ import torch
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.causal.network import CausalNetwork
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.words import encode_batch
 from contstim.sentence import Sentence
 
@@ -117,7 +118,7 @@ def main() -> None:
     if not (MODELS / "gpt2-mini").is_dir():
         print(f"skipped: no gpt2-mini in {MODELS} (set CONTSTIM_MODELS)")
         return
-    checkpoint = load_checkpoint(str(MODELS / "gpt2-mini"), device=options.device)
+    checkpoint = load_checkpoint(str(MODELS / "gpt2-mini"), Loading(device=options.device))
     if options.base:
         checkpoint = gpt2_shaped(checkpoint)
     single = single_tokens(checkpoint, options.words)

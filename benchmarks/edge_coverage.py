@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contstim.experiments.analysis.crossed import group_moves
+from contstim.experiments.analysis.crossed import Side, jackknife
 from contstim.experiments.analysis.evaluation import MEASURES
-from contstim.experiments.analysis.intervals import Estimator, Side
+from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
@@ -109,12 +109,11 @@ def simulate(design: tuple[int, int, int], world: World, experiments: int, seed:
         ratings = experiment(design, world, np.random.default_rng([seed, number]))
         masks = [np.ones((2, design[2]), np.bool_)] * design[0]
         for measure in MEASURES:
-            moves = group_moves(ratings, measure, masks)
-            estimator = Estimator(moves, np.ones(design[0]), measure.lowest)
-            value, difference = estimator.of(Side(0)), estimator.of(Side(0, 1))
+            known = jackknife(ratings, measure, masks), np.ones(design[0]), measure.lowest
+            value, difference = (uncertainty_of(*known, side) for side in (Side(0), Side(0, 1)))
             one, two = value.interval(LEVEL), difference.interval(LEVEL)
             ends = [one.low, one.high, two.low, two.high]
-            rows[measure.name].append([value.estimate, *ends, difference.p_value()])
+            rows[measure.name].append([float(value.estimate), *ends, float(difference.p_values())])
     for name, found in rows.items():
         mean, low, high, less, more, p_value = np.array(found).T
         truth = mean.mean()

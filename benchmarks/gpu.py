@@ -39,9 +39,8 @@ import torch
 import transformers
 
 from contstim.english import generate
-from contstim.jobs.executors import InterleavedExecutor
-from contstim.jobs.queue import WorkerTask
-from contstim.jobs.worker_context import WorkerContext
+from contstim.jobs import InterleavedExecutor, worker_pool
+from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.costs import Tally, counting
@@ -399,18 +398,19 @@ def interleaving(
 
     proposer.propose = timed
     try:
-        with InterleavedExecutor(at_a_time) as executor:
-            executor.start(WorkerContext())
+        executor = InterleavedExecutor(at_a_time)
+        with worker_pool(executor, WorkerContext()) as pool:
             for _ in range(at_a_time):
-                executor.receive()
+                pool.receive()
             searches = beginnings(accept, reject, english, at_a_time, tiny=tiny)
             start = perf_counter()
             for worker, (natural, words) in enumerate(searches):
                 executor.send(worker, Search(accept, reject, natural, words))
             for _ in searches:
-                event: Any = executor.receive()
-                if "Enough" not in event.reply.detail:
-                    sys.exit(f"error: a search failed: {event.reply.error}\n{event.reply.detail}")
+                _, reply = pool.receive() or (0, None)
+                assert isinstance(reply, Reply)
+                if "Enough" not in reply.detail:
+                    sys.exit(f"error: a search failed: {reply.error}\n{reply.detail}")
     finally:
         proposer.propose = propose
     return made / (perf_counter() - start)

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from contstim.english import generate
-from contstim.jobs.executors import InterleavedExecutor, LocalExecutor
+from contstim.jobs import InterleavedExecutor, LocalExecutor
 from contstim.models.batching import Budget
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.training.tokenizers import train_tokenizer
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.search_context import SearchContext
@@ -34,7 +35,7 @@ from contstim.store import Store
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from contstim.jobs.executors import Executor
+    from contstim.jobs import Executor
     from contstim.optimization.jobs.results import TripletResults
     from contstim.sentence import Sentence
 
@@ -109,7 +110,7 @@ def run(
 
     # Held here, so that the job uses the same networks
     folders = [model.removeprefix("hf:").partition("@")[0] for model in plan.models]
-    checkpoints = [load_checkpoint(folder, device="cpu") for folder in folders]
+    checkpoints = [load_checkpoint(folder, Loading(device="cpu")) for folder in folders]
     hooks = [
         checkpoint.model.register_forward_hook(wait, with_kwargs=True) for checkpoint in checkpoints
     ]
@@ -118,7 +119,7 @@ def run(
         if not began:
             began.append(perf_counter())
 
-    context = SearchContext("cpu", vocabulary=plan.vocabulary)
+    context = SearchContext(Loading(device="cpu"), vocabulary=plan.vocabulary)
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
         found = find_triplets(plan, store, executor, context, progress=first)
         seconds = perf_counter() - began[0]

@@ -20,12 +20,12 @@ from time import perf_counter
 
 import numpy as np
 
-from contstim.experiments.analysis.crossed import GroupMoves, blocks_of, group_moves
+from contstim.experiments.analysis.crossed import GroupJackknife, Side, blocks_of, jackknife
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, Measure
-from contstim.experiments.analysis.inference import signed_rank_p_values
-from contstim.experiments.analysis.intervals import Estimator, Side, Uncertainty
+from contstim.experiments.analysis.intervals import Uncertainty, uncertainty_of
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
@@ -173,20 +173,20 @@ def measured(
     yield from (accuracy, cosine)
 
 
-def moves_of(of_measure: np.ndarray, mask: np.ndarray, first_item: int) -> GroupMoves:
-    """A group as `group_moves` gives it, from (2, n_people, n_models, 1 + n_trials)."""
+def jackknife_of(of_measure: np.ndarray, mask: np.ndarray, first_item: int) -> GroupJackknife:
+    """A group as `jackknife` gives it, from (2, n_people, n_models, 1 + n_trials)."""
     k = mask.sum(axis=1)[:, None]
     without = of_measure[..., 1:]
     mean = (without * mask).sum(axis=-1, keepdims=True) / k
-    moves = np.where(mask, np.sqrt((k - 1) / k) * (mean - without), 0.0)
+    influences = np.where(mask, np.sqrt((k - 1) / k) * (mean - without), 0.0)
     items = first_item + np.arange(mask.shape[1])
     values, lower = of_measure[..., 0]
-    value_moves, lower_moves = moves
-    return GroupMoves(values, lower, value_moves, lower_moves, mask, items)
+    influence, lower_influence = influences
+    return GroupJackknife(values, lower, influence, lower_influence, mask, items)
 
 
 def compare_with_package(world: World, models: list[int]) -> None:
-    """Make sure that measures and moves here are those of the package."""
+    """Make sure that measures and influences here are those of the package."""
     answers = world.draw(1, 4, np.random.default_rng(0))
     trials = tuple(
         Trial(
@@ -208,9 +208,9 @@ def compare_with_package(world: World, models: list[int]) -> None:
     group = GroupRatings(1, trials, tuple("abcd"), rated, np.zeros(rated.shape), log_probs)
     ratings = Ratings(tuple("abcdefghi"[: world.layout.models]), (group,))
     for measure, ours in zip(TOLD, measured(answers, world.mask, models), strict=True):
-        (package,) = group_moves(ratings, measure, [world.mask])
-        here = moves_of(ours[:, 0], world.mask[models], 0)
-        for name in ("values", "lower", "value_moves", "lower_moves"):
+        (package,) = jackknife(ratings, measure, [world.mask])
+        here = jackknife_of(ours[:, 0], world.mask[models], 0)
+        for name in ("values", "lower", "influence", "lower_influence"):
             theirs = getattr(package, name)[:, models]
             # The package sums the ceiling of all trials person by person, as published, so that
             # what ties here may not tie there.
@@ -252,23 +252,23 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
         ]
         for e in range(size_of_chunk):
             for m in range(len(TOLD)):
-                moves = [
-                    moves_of(group[m][:, e], mask, g * layout.trials)
+                groups = [
+                    jackknife_of(group[m][:, e], mask, g * layout.trials)
                     for g, group in enumerate(drawn)
                 ]
-                shares = np.ones(len(moves))
+                shares = np.ones(len(groups))
                 for k in range(len(KINDS)):
                     side = Side(0, (None, 2, 1, None)[k], ceiling=k == 3)
-                    found = Estimator(moves, shares, TOLD[m].lowest).of(side)
-                    if not found.scatter.people:
+                    found = uncertainty_of(groups, shares, TOLD[m].lowest, side)
+                    if not found.components.people:
                         continue
                     results[m][k].add(found, truth[m, k])
                     if k == 2:
-                        blocks = blocks_of(moves, shares, 0, 1)
+                        blocks = blocks_of(groups, shares, Side(0, 1))
                         people = np.concatenate([b.values for b in blocks])[None]
                         means = np.array([b.values.mean() for b in blocks])[None]
                         by_unit = [signed_rank_p_values(x)[0] for x in (means, people)]
-                        tests[m].append((found.p_value(), *by_unit))
+                        tests[m].append((float(found.p_values()), *by_unit))
     print(f"{layout.name}: {sum(layout.people)} people, {layout.trials} trials each")
     for measure, tallies, p_values in zip(TOLD, results, tests, strict=True):
         report(measure, tallies, np.array(p_values), len(layout.people))
@@ -286,7 +286,7 @@ class Tally:
         interval = found.interval(LEVEL)
         covers = interval.low <= truth <= interval.high
         error, freedom = interval.standard_error, interval.degrees_of_freedom
-        self.rows.append((found.estimate - truth, error, freedom, covers))
+        self.rows.append((float(found.estimate) - truth, error, freedom, covers))
 
     def __str__(self) -> str:
         off, errors, freedom, covers = np.array(self.rows).T

@@ -25,6 +25,7 @@ import torch
 
 from contstim.english import generate
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.orders import n_passes
 from contstim.models.onednn import use_onednn
@@ -56,7 +57,7 @@ def main() -> None:
     if not (MODELS / "bert-mini").is_dir():
         print(f"skipped: no bert-mini in {MODELS} (set CONTSTIM_MODELS)")
         return
-    checkpoint = load_checkpoint(str(MODELS / "bert-mini"), device="cpu")
+    checkpoint = load_checkpoint(str(MODELS / "bert-mini"), Loading(device="cpu"))
     if options.base:
         checkpoint = base_shaped(checkpoint)
     tokens = set(checkpoint.tokenizer.get_vocab())

@@ -23,7 +23,7 @@ from scipy.stats import t as student
 from contstim.experiments.analysis.mixed import MixedSettings, compare_fits, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, gather
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import read_stimulus_scores
+from contstim.experiments.reproduce.published.reading import read_stimulus_scores
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 

@@ -28,6 +28,7 @@ from scipy.stats import spearmanr
 from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.mixture import mixed
 from contstim.models.masked.sampling import orders_plan
@@ -56,7 +57,7 @@ def main() -> None:
     if not Path(options.model).is_dir():
         print(f"skipped: no {options.model} (set CONTSTIM_MODELS)")
         return
-    checkpoint = load_checkpoint(options.model, device="cpu")
+    checkpoint = load_checkpoint(options.model, Loading(device="cpu"))
     model = MaskedModel(checkpoint, rule="chain-mixture", pass_budget=2**LONGEST - 1)
     lengths = (3, 4) if options.quick else (4, 6, 8, 10)
     sentences = single_tokens(model)

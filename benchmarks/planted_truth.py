@@ -21,7 +21,7 @@ import numpy as np
 
 from contstim.experiments.analysis.effects import Sampling, compare, suited_units
 from contstim.experiments.analysis.evaluation import COSINE, MEASURES, Measure
-from contstim.experiments.analysis.inference import CEILING, every_contrast
+from contstim.experiments.analysis.families import CEILING, every_contrast
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope, roles
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses

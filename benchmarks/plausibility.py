@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
     MODELS,
     read_natural_scores,
     read_stimulus_scores,
+    read_triplets,
 )
-from contstim.experiments.reproduce.published.stimuli import read_triplets
 from contstim.stimuli import Condition
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -25,16 +25,20 @@ from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
-from contstim.experiments.design.discoveries import significantly_better
-from contstim.experiments.design.population import DISTANT, Population
-from contstim.experiments.design.power import Power, simulate_power, thin, thinned
-from contstim.experiments.design.simulated import (
+from contstim.experiments.design.population import (
+    DISTANT,
+    Population,
     ScopedPreferences,
     TrialPreferences,
     preferences_by_scope,
 )
+from contstim.experiments.design.power import (
+    Power,
+    significantly_better,
+    simulate_power,
+)
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
     MODELS,
     read_natural_scores,
     read_stimulus_scores,
@@ -65,15 +69,17 @@ def random_pairs(n: int) -> ScopedPreferences:
 
 def measured_of(ratings: Ratings) -> MeasuredPeople:
     """All that experiment 1 measured."""
-    people, ceilings, of_models = MeasuredPeople(), {}, {}
-    for scope in people.ceilings:
+    people = MeasuredPeople()
+    kinds = {}
+    for scope, known in people.kinds.items():
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         found = evaluate(ratings, ACCURACY, masks)
         values, lower = (found.of_groups(x).mean(axis=0) for x in (found.values, found.lower))
-        of_models[scope] = dict(zip(ratings.models, values.tolist(), strict=True))
-        ceilings[scope] = float(lower[ratings.models.index("gpt2")])
-    # Of a pilot it is not known how much items vary
-    return replace(people, ceilings=ceilings, items={}, of_models=of_models, best="gpt2")
+        of_models = dict(zip(ratings.models, values.tolist(), strict=True))
+        ceiling = float(lower[ratings.models.index("gpt2")])
+        # Of a pilot it is not known how much items vary
+        kinds[scope] = replace(known, ceiling=ceiling, items=None, of_models=of_models)
+    return replace(people, kinds=kinds, best="gpt2")
 
 
 def kinds(ratings: Ratings, people: MeasuredPeople, n_random: int) -> Kinds:
@@ -131,7 +137,7 @@ def real_first_places(ratings: Ratings, draws: int) -> None:
     sizes = TOTALS
     print(f"real answers: how often the first model of all trials is first ({draws} draws)")
     print(f"  {'':33}" + "".join(f"{n:>7}" for n in sizes))
-    for scope in MeasuredPeople().ceilings:
+    for scope in MeasuredPeople().kinds:
         rates = [resampled(ratings, scope, n, draws) for n in sizes]
         print(f"  {scope:24} {rates[0][0]:8}" + "".join(f"{rate:7.3f}" for _, rate in rates))
 
@@ -141,7 +147,7 @@ def real_significance(ratings: Ratings, per_group: int, draws: int) -> None:
 
     Printed is the share of comparisons of the model that is first with all trials.
     """
-    for scope in MeasuredPeople().ceilings:
+    for scope in MeasuredPeople().kinds:
         # (models and roles) → of its trials, people's choices, models' sides, whom it evaluates
         strata: dict[tuple[str, str, str], list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         for group in ratings.groups:
@@ -175,7 +181,7 @@ def real_significance(ratings: Ratings, per_group: int, draws: int) -> None:
 
 def by_rivals(found: dict[str, Power]) -> dict[str, Power]:
     return {
-        f"{name} {part.rivals[0]}".strip(): part
+        f"{name} {part.populations[0].rivals}".strip(): part
         for name, power in found.items()
         for part in power.parts
     }
@@ -184,7 +190,7 @@ def by_rivals(found: dict[str, Power]) -> dict[str, Power]:
 def first_places(found: dict[str, Power]) -> None:
     print(f"  {'':33}" + "".join(f"{n:>7}" for n in TOTALS))
     for name, power in found.items():
-        curve = power.first_by_trials.mean(axis=0)
+        curve = power.mean_first_by_trials
         of_sizes = "".join(f"{curve[n - 1]:7.3f}" for n in TOTALS if n <= len(curve))
         print(f"  {name:33}{of_sizes}")
 
@@ -193,7 +199,7 @@ def trials_needed(found: dict[str, Power]) -> None:
     print("trials needed, and random trials for each of these")
     for rate in RATES:
         for name, power in found.items():
-            random = found[f"{Scope.RANDOM} {power.rivals[0]}"].trials_needed(rate)
+            random = found[f"{Scope.RANDOM} {power.populations[0].rivals}"].trials_needed(rate)
             needed = power.trials_needed(rate)
             factor = f"{random / needed:.1f}" if random and needed else "unknown"
             print(f"  first in {rate:.0%}: {name:32} {needed or 'more'} trials, factor {factor}")
@@ -209,17 +215,17 @@ def significance(trials: Kinds, participants: int, simulations: int) -> None:
         rates = []
         for n in SIZES:
             if n <= np.bincount(comparisons.groups).min():
-                rows = thinned(comparisons, n, seed=1)
+                rows = comparisons.thinned(n, seed=1)
                 some = [people.of_trials(rows) for people in populations]
                 power = simulate_power(
-                    thin(comparisons, n, seed=1),
+                    comparisons.of_trials(rows),
                     some,
                     participants=participants,
                     simulations=simulations,
                 )
                 rates.append([part.mean_better for part in power.parts])
         for part, of_part in zip(power.parts, zip(*rates, strict=True), strict=True):
-            label = f"{name} {part.rivals[0]}"
+            label = f"{name} {part.populations[0].rivals}"
             print(f"  {label:33}" + "".join(f"{rate:7.3f}" for rate in of_part))
 
 
@@ -234,7 +240,7 @@ def draw(found: dict[str, Power], path: Path) -> None:
     for name, power in found.items():
         kind, _, rivals = name.rpartition(" ")
         axis.plot(
-            *(np.arange(1, 361), power.first_by_trials.mean(axis=0)[:360]),
+            *(np.arange(1, 361), power.mean_first_by_trials[:360]),
             color=f"C{kinds_drawn.index(kind)}",
             linestyle="-" if rivals == DISTANT else "--",
             label=kind if rivals == DISTANT else None,

@@ -26,13 +26,13 @@ from interval_coverage import measured as measures
 
 from contstim.experiments.analysis.effects import Sampling, Units, compare
 from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.inference import every_contrast
+from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.experiments.analysis.scopes import Scope, scope_mask
-from contstim.experiments.design.calibration import MeasuredPeople, calibrate
-from contstim.experiments.design.discoveries import family_reach, suited_units
-from contstim.experiments.design.power import measure_precision, simulate_power
-from contstim.experiments.design.simulated import ScopedPreferences, TrialPreferences
+from contstim.experiments.design.calibration import MeasuredKind, MeasuredPeople, calibrate
+from contstim.experiments.design.population import ScopedPreferences, TrialPreferences
+from contstim.experiments.design.power import family_limits, simulate_power, units_for
+from contstim.experiments.design.precision import measure_precision
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
@@ -132,16 +132,14 @@ def measured(
         sums += accuracy[..., 0].mean(axis=2).sum(axis=1)  # value and ceiling, of each model
     values, lower = sums / groups
     best = int(values.argmax())
-    return MeasuredPeople(
-        ceilings={trials.scope: float(lower[best])},
-        accuracies={trials.scope: float(values[best])},
-        of_models={trials.scope: dict(zip(trials.models, values.tolist(), strict=True))},
-        items={},
-        raters={trials.scope: each},
-        following=0.0,
-        source="a pilot",
-        best=trials.models[best],
+    known = MeasuredKind(
+        float(lower[best]),
+        float(values[best]),
+        rivals=(),
+        raters=each,
+        of_models=dict(zip(trials.models, values.tolist(), strict=True)),
     )
+    return MeasuredPeople({trials.scope: known}, 0.0, "a pilot", trials.models[best])
 
 
 def predict(
@@ -150,7 +148,7 @@ def predict(
     """Power of a design, by `contstim design --power`."""
     populations = calibrate(study, people).populations[trials.scope]
     kind, groups, each = study.of_scope(trials.scope), len(size.people), size.people[0]
-    units = suited_units([family_reach(kind, groups, each, 0.05)])
+    units = units_for([family_limits(kind, groups, each, 0.05)])
     power = simulate_power(
         kind, populations, groups=groups, participants=each, simulations=n, units=units
     )
@@ -158,10 +156,10 @@ def predict(
         measure_precision(kind, populations, participants=each, pair=pair)
         for pair in ((0, len(trials.models) - 1), (0, 1))
     )
-    accuracies = people.of_models[trials.scope]
+    accuracies = people.kinds[trials.scope].of_models
     effect = accuracies["a"] - accuracies[trials.models[-1]]
     return Predicted(
-        power.better[0],
+        power.populations[0].better,
         best_and_last.power(effect, groups, each),
         alike.equivalence(MARGIN, groups, each),
     ), units

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.english import generate
+from contstim.models.loading import Loading
 from contstim.models.ngram.training import train_ngram
 from contstim.models.scoring import score_sentences
 from contstim.sentence import Sentence
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 from contstim.store import Store
 
 if TYPE_CHECKING:

@@ -37,6 +37,7 @@ from contstim.corpus import read_sentences  # noqa: E402
 from contstim.english import generate  # noqa: E402
 from contstim.models.catalog import load_model  # noqa: E402
 from contstim.models.checkpoints import load_checkpoint  # noqa: E402
+from contstim.models.loading import Loading  # noqa: E402
 from contstim.models.ngram.training import train_ngram  # noqa: E402
 from contstim.optimization.search.synthesize import synthesize  # noqa: E402
 from contstim.sentence import repeats  # noqa: E402
@@ -97,7 +98,7 @@ def main() -> None:
         train_ngram(read_sentences(TEXT / "openstax.train.txt"), 3, draft)
     trigram = load_model(f"kenlm:{folder / '3.arpa'}")
     location = MODELS / "gpt2-mini"
-    checkpoint = load_checkpoint(str(location), device="cpu")
+    checkpoint = load_checkpoint(str(location), Loading(device="cpu"))
     words = Vocabulary.from_sentences(text, min_count=2)
     pool = generate(2_000, seed=options.pool, words=6)
     usable = [s for s in pool if not words.missing(s) and not repeats(s.words)]

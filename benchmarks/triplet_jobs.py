@@ -21,15 +21,16 @@ from time import perf_counter
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
-from contstim.jobs.executors import (
+from contstim.jobs import (
     Executor,
     InterleavedExecutor,
     LocalExecutor,
     ProcessExecutor,
     RayExecutor,
+    worker_pool,
 )
-from contstim.jobs.queue import WorkerTask
-from contstim.jobs.worker_context import WorkerContext
+from contstim.jobs.worker_context import WorkerContext, WorkerTask
+from contstim.models.loading import Loading
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.results import TripletResults
@@ -60,7 +61,7 @@ def materials() -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
         text = generate(20_000 if not QUICK else 4_000, seed=0)
         words = Vocabulary.from_sentences(text, min_count=2)
         return text, words, generate(2_000, seed=1, words=8)
-    from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
+    from contstim.experiments.reproduce.published.reading import read_vocabulary
 
     (corpus,) = (PUBLISHED / "resources" / "sentence_corpora").glob("*.txt")
     natural = list(islice(read_sentences(corpus), 3_000))
@@ -69,16 +70,15 @@ def materials() -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
 
 def trips(executor: Executor, folder: Path, repeats: int) -> None:
     """Print the seconds until all workers are ready, and one task's way to a worker and back."""
-    with executor:
-        start = perf_counter()
-        executor.start(WorkerContext("cpu", folder=folder))
+    start = perf_counter()
+    with worker_pool(executor, WorkerContext(Loading(device="cpu"), folder=folder)) as pool:
         for _ in range(executor.size):
-            executor.receive()
+            pool.receive()
         ready = perf_counter() - start
         start = perf_counter()
         for number in range(repeats):
             executor.send(0, Nothing(number))
-            executor.receive()
+            pool.receive()
         each = (perf_counter() - start) / repeats
     print(f"    {executor.size} ready after {ready:.2f} s; an empty task takes {1e3 * each:.2f} ms")
 
@@ -93,7 +93,7 @@ def whole_job(
         if not began:
             began.append(perf_counter())
 
-    context = SearchContext("cpu", vocabulary=study.vocabulary, folder=folder)
+    context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary, folder=folder)
     start = perf_counter()
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
         found = find_triplets(study, store, executor, context, progress=first)

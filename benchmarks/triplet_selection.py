@@ -19,7 +19,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from contstim.experiments.design.building import build_design
-from contstim.experiments.reproduce.published.stimuli import (
+from contstim.experiments.reproduce.published.reading import (
     read_natural_pairs,
     read_natural_sentences,
     read_triplets,

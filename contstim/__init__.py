@@ -70,18 +70,18 @@ if TYPE_CHECKING:
     from contstim.scale import Scale
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
-    from contstim.steps.analysis import analyze_responses
-    from contstim.steps.design import make_design, simulate_power
-    from contstim.steps.export import export_trials
-    from contstim.steps.pairs import select_pairs
-    from contstim.steps.responses import import_responses, simulate_people
-    from contstim.steps.review import write_review_page
-    from contstim.steps.scoring import score
-    from contstim.steps.selection import choose_triplets
-    from contstim.steps.sentences import find_sentences
-    from contstim.steps.training import train_network, train_ngram_model
-    from contstim.steps.triplets import search_triplets
-    from contstim.steps.vocabulary import make_vocabulary
+    from contstim.steps.analysis import AnalyzeResponses
+    from contstim.steps.design import MakeDesign, SimulatePower
+    from contstim.steps.export import export_step
+    from contstim.steps.pairs import SelectPairs
+    from contstim.steps.responses import SimulateResponses, import_step
+    from contstim.steps.review import WriteReviewPage
+    from contstim.steps.scoring import ScoreSentences
+    from contstim.steps.selection import SelectTriplets
+    from contstim.steps.sentences import FindSentences
+    from contstim.steps.training import TRAININGS, TrainNgram
+    from contstim.steps.triplets import SearchTriplets
+    from contstim.steps.vocabulary import MakeVocabulary
     from contstim.stimuli import Pair, Trial, Triplet, read_trials
     from contstim.store import Store
     from contstim.study.handing_on.archive import archive_study
@@ -170,21 +170,21 @@ _HOMES = {
     "archive_study": "contstim.study.handing_on.archive",
     "verify_folder": "contstim.study.verification",
     # its steps, from files to files
-    "make_vocabulary": "contstim.steps.vocabulary",
-    "find_sentences": "contstim.steps.sentences",
-    "train_ngram_model": "contstim.steps.training",
-    "train_network": "contstim.steps.training",
-    "score": "contstim.steps.scoring",
-    "select_pairs": "contstim.steps.pairs",
-    "search_triplets": "contstim.steps.triplets",
-    "choose_triplets": "contstim.steps.selection",
-    "write_review_page": "contstim.steps.review",
-    "make_design": "contstim.steps.design",
-    "simulate_power": "contstim.steps.design",
-    "export_trials": "contstim.steps.export",
-    "import_responses": "contstim.steps.responses",
-    "simulate_people": "contstim.steps.responses",
-    "analyze_responses": "contstim.steps.analysis",
+    "MakeVocabulary": "contstim.steps.vocabulary",
+    "FindSentences": "contstim.steps.sentences",
+    "TrainNgram": "contstim.steps.training",
+    "TRAININGS": "contstim.steps.training",
+    "ScoreSentences": "contstim.steps.scoring",
+    "SelectPairs": "contstim.steps.pairs",
+    "SearchTriplets": "contstim.steps.triplets",
+    "SelectTriplets": "contstim.steps.selection",
+    "WriteReviewPage": "contstim.steps.review",
+    "MakeDesign": "contstim.steps.design",
+    "SimulatePower": "contstim.steps.design",
+    "export_step": "contstim.steps.export",
+    "import_step": "contstim.steps.responses",
+    "SimulateResponses": "contstim.steps.responses",
+    "AnalyzeResponses": "contstim.steps.analysis",
     "ProgressBars": "contstim.cli.progress",
     # figures
     "plot": "contstim.plot",
@@ -204,13 +204,18 @@ _HOMES = {
 
 __all__ = [
     "RECIPES",
+    "TRAININGS",
     "Analysis",
+    "AnalyzeResponses",
     "ContstimError",
     "Convention",
     "CorpusError",
+    "FindSentences",
     "InfeasibleError",
     "InputError",
     "LanguageModel",
+    "MakeDesign",
+    "MakeVocabulary",
     "MixedSettings",
     "ModelError",
     "NaturalQuestion",
@@ -221,13 +226,20 @@ __all__ = [
     "Response",
     "Scale",
     "ScoreError",
+    "ScoreSentences",
     "ScoreTable",
     "Scorer",
+    "SearchTriplets",
+    "SelectPairs",
+    "SelectTriplets",
     "Sentence",
     "SentenceError",
+    "SimulatePower",
+    "SimulateResponses",
     "Store",
     "StoreError",
     "Study",
+    "TrainNgram",
     "TrainingSettings",
     "TransformerSettings",
     "Trial",
@@ -237,13 +249,12 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "WorkerError",
+    "WriteReviewPage",
     "__version__",
     "analyze",
-    "analyze_responses",
     "archive_study",
     "artificial_participants",
     "build_design",
-    "choose_triplets",
     "compare_mixed",
     "default_vocabulary",
     "design_power",
@@ -251,20 +262,17 @@ __all__ = [
     "evaluate_desiderata",
     "evaluate_minimal_pairs",
     "export_jspsych",
-    "export_trials",
+    "export_step",
     "fetch_published",
     "filter_sentences",
-    "find_sentences",
     "fit_mixed",
     "generate",
     "generate_pairs",
-    "import_responses",
+    "import_step",
     "load_model",
     "load_models",
     "load_scorer",
     "load_scorers",
-    "make_design",
-    "make_vocabulary",
     "plan_study",
     "plot",
     "presentation",
@@ -275,23 +283,16 @@ __all__ = [
     "read_trials",
     "review_page",
     "run_study",
-    "score",
     "score_sentences",
-    "search_triplets",
     "select_natural",
-    "select_pairs",
     "select_triplets",
     "shared_vocabulary",
-    "simulate_people",
-    "simulate_power",
     "simulate_responses",
     "synthesize",
     "synthesize_pair",
     "synthesize_triplet",
     "train_acceptability",
-    "train_network",
     "train_ngram",
-    "train_ngram_model",
     "train_recurrent",
     "train_transformer",
     "verify_design",
@@ -299,7 +300,6 @@ __all__ = [
     "verify_natural",
     "verify_triplets",
     "write_analysis",
-    "write_review_page",
 ]
 
 

@@ -1,36 +1,40 @@
-"""Settings that commands ask for: what a field of a dataclass says of itself.
+"""Declarations of fields: what a setting, a file or a model is, said once at the field itself.
 
-    @dataclass(frozen=True)
-    class SurveySettings:
-        timing: Annotated[bool, Help("Add a timing question to each trial.")] = False
-        seed: Seed = 0
+    @dataclass(frozen=True, kw_only=True)
+    class TripletQuestion:
+        per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=1)] = 10
+        counts: Annotated[Path | None, Reads("A table model_1, model_2, per_pair.")] = None
 
-Type and default are those of the field; a field without a default must be given, and one without a
-`Help` is not asked for.
+Options of commands, keys of study files, ranges and records follow. Type and default are those of
+the field; a field without a default must be given, and one without a note is not asked for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from contstim.errors import InputError
 from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 
 @dataclass(frozen=True)
 class Help:
-    """Help of a command on a setting.
+    """Help on a setting, and its range.
 
     Attributes:
         text: a phrase that ends with a full stop.
-        flag: how the setting is given; by default `--`, its name, and `--no-` beside a yes.
+        flag: how a command is given it; by default `--`, its name, and `--no-` beside a yes.
         at_least: the smallest number that is taken.
         at_most: the largest number that is taken.
         metavar: what stands for the value, such as `LOW-HIGH`; by default its type.
+        panel: heading under which the help of a command lists it; by default among the options
+            that most users need.
     """
 
     text: str
@@ -38,6 +42,81 @@ class Help:
     at_least: float | None = None
     at_most: float | None = None
     metavar: str = ""
+    panel: str = ""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Schema of the type, with the range."""
+        schema = handler(source)
+        if self.at_least is None and self.at_most is None:
+            return schema
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self.in_range, schema)
+
+    def in_range(self, value: Any) -> Any:
+        """The value.
+
+        Raises:
+            ValueError: it is out of range.
+        """
+        if value is not None and self.at_least is not None and not value >= self.at_least:
+            raise ValueError(f"must be {self.at_least:g} or more, not {value!r}.")
+        if value is not None and self.at_most is not None and not value <= self.at_most:
+            raise ValueError(f"must be {self.at_most:g} at most, not {value!r}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Aside(Help):
+    """Help on what makes no result stale: where work is done and how fast, what stood before."""
+
+
+@dataclass(frozen=True)
+class Reads(Help):
+    """Files or folders that are read, a path or several.
+
+    Attributes:
+        argument: whether a command takes them without a flag.
+    """
+
+    argument: bool = False
+
+
+@dataclass(frozen=True)
+class Writes(Help):
+    """A file or folder that is written.
+
+    Attributes:
+        beside: endings of the files that are written beside it, such as `.certificate.json`.
+        record: the file of the folder beside which the record stands; by default the output itself.
+    """
+
+    beside: tuple[str, ...] = ()
+    record: str = ""
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Endings of all that is written, the output itself first."""
+        return ("", *self.beside)
+
+
+@dataclass(frozen=True)
+class Stem(Writes):
+    """Beginning of the names of the files that are written, which end as `beside` says."""
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Endings of all that is written, those of the table with the record first."""
+        return self.beside
+
+
+@dataclass(frozen=True)
+class Models(Help):
+    """Specifications of models, `[NAME=]SPECIFICATION`, whose files and commits count as read."""
+
+    metavar: str = "[NAME=]MODEL"
 
 
 Seed = Annotated[int, Help("Decides everything that is left to chance.", at_least=0)]
@@ -57,11 +136,9 @@ def check_ranges(settings: DataclassInstance) -> None:
         InputError: names the field and what it may be.
     """
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
-        value = getattr(settings, name)
         for note in get_args(hint)[1:]:
-            if not isinstance(note, Help) or value is None:
-                continue
-            if note.at_least is not None and not value >= note.at_least:
-                raise InputError(f"{name} must be {note.at_least:g} or more, not {value}.")
-            if note.at_most is not None and not value <= note.at_most:
-                raise InputError(f"{name} must be {note.at_most:g} at most, not {value}.")
+            if isinstance(note, Help):
+                try:
+                    note.in_range(getattr(settings, name))
+                except ValueError as error:
+                    raise InputError(f"{name} {error}") from None

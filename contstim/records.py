@@ -8,19 +8,23 @@ import platform
 import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.checksums import checksum
+from contstim.checksums import checksum, files_of
 from contstim.documents import read_json_object
+from contstim.errors import ContstimError
 from contstim.files import is_device, write_text
 from contstim.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from pydantic import TypeAdapter
 
 _LIBRARIES = (
     "accelerate",
@@ -47,74 +51,165 @@ def record_path(output: Path | str) -> Path:
     return Path(f"{output}.meta.json")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Record of how an output came about, as JSON beside it.
+
+    Attributes:
+        path: of the record; paths in it are relative to its folder, so that it can be handed on.
+        step: name of the step that wrote the output; empty for none.
+        step_version: of the step, raised when it computes other results of the same files.
+        options: choices that are not defaults and that results depend on.
+        commits: of models on the Hugging Face hub, by their names there.
+        inputs: checksum of each file and folder that was read.
+        outputs: checksum of each file and folder that was written.
+        files: checksum of each file in folders that were written, by which changes are named.
+        seconds: how long it took.
+        warnings: what the step warned of.
+        complete: False where not all that was wanted could be found.
+        command: as it was given.
+        date: when it was done, UTC.
+        environment: the machine.
+        versions: of contstim, Python and libraries.
+        facts: seed, conventions, counts: what the step found out.
+    """
+
+    path: Path
+    step: str = ""
+    step_version: int = 1
+    options: dict[str, Any] = field(default_factory=dict)
+    commits: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+    complete: bool = True
+    command: list[str] = field(default_factory=list)
+    date: str = ""
+    environment: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        *,
+        inputs: Mapping[str, str],
+        outputs: Iterable[Path | str],
+        facts: Mapping[str, Any],
+        **about: Any,
+    ) -> Record:
+        """A record of now, with the checksums of files.
+
+        Args:
+            path: of the record.
+            inputs: checksums of files and folders that were read, from before.
+            outputs: files and folders that were written.
+            facts: `to_edit` names files of a folder that are there to be edited, and do not count
+                in its checksum.
+            about: further fields.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        folder, written = path.parent, [Path(each) for each in outputs]
+        inside = [
+            each / name
+            for each in written
+            if each.is_dir()
+            for name in files_of(each)
+            if name not in facts.get("to_edit", ())
+        ]
+        return cls(
+            path=path,
+            inputs=dict(inputs),
+            outputs=checksums(written, folder, facts.get("to_edit", ())),
+            files=checksums(inside, folder),
+            facts=dict(facts),
+            **provenance(),
+            **about,
+        )
+
+    def write(self, *, private: bool = False) -> None:
+        """Write it, for its owner alone if it is private.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        text = json.dumps(self.content(), indent=2, ensure_ascii=False, default=str)
+        write_text(self.path, text + "\n", private=private)
+
+    def content(self) -> dict[str, Any]:
+        """Content as JSON has it: facts beside the fields that hold anything."""
+        names = [each.name for each in fields(self) if each.name not in ("path", "facts")]
+        own = {name: getattr(self, name) for name in names}
+        if not self.step:
+            for name in ("step_version", "seconds", "complete"):
+                del own[name]
+        kept = {n: v for n, v in own.items() if v not in ({}, [], "") or n in ("inputs", "outputs")}
+        return {**kept, **self.facts}
+
+    @classmethod
+    def read(cls, path: Path) -> Record | None:
+        """The record at a path; None where there is none, or it is damaged."""
+        if not path.is_file():
+            return None
+        try:
+            content = read_json_object(path)
+            names = {each.name for each in fields(cls)} - {"path", "facts"}
+            own = {name: content.pop(name) for name in names if name in content}
+            record: Record = _validator().validate_python({"path": path, "facts": content, **own})
+        except (ContstimError, ValueError):  # pydantic's errors are ValueErrors
+            return None
+        return record
+
+
+@cache
+def _validator() -> TypeAdapter[Record]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Record)  # made once: it takes longer than all reading
+
+
 def write_record(
     output: Path | str,
     inputs: Iterable[Path | str | None] = (),
     outputs: Iterable[Path | str] | None = (),
-    private: bool = False,
     /,
     **facts: Any,
 ) -> Path:
-    """Write how an output came about as JSON beside it, when all files that it tells of are there.
-
-    The command, date, environment and versions, the checksums of what was read and written, and the
-    facts. All paths are relative to the record's folder, so that a folder can be handed on. Beside
-    a device, such as `/dev/null`, nothing is written.
+    """Write the record of an output that no step writes, as JSON beside it; see `Record`.
 
     Args:
-        output: the file, or the stem of several.
+        output: the file, or the stem of several. Beside a device nothing is written.
         inputs: files and folders that were read; None, the standard input (`-`), devices and what
             is gone by now have no checksum and are left out.
         outputs: further files that were written with it, such as a certificate; None where the
             output goes on changing, as a database does, and has no checksum.
-        private: whether the record is for its owner alone, because a command was told a secret.
-        facts: seed, conventions, counts; `to_edit` names files of a folder that are there to be
-            edited, and do not count in its checksum.
+        facts: what the record says further.
 
     Raises:
         InputError: the record cannot be written, or a file cannot be read.
     """
     path = record_path(output)
-    if is_device(output):
-        return path
-    entries = {
-        # A dictionary, because a file may be given twice
-        "inputs": _checksums((p for p in inputs if p is not None and str(p) != "-"), path.parent),
-        "outputs": _checksums(
-            () if outputs is None else (output, *outputs), path.parent, facts.get("to_edit", ())
-        ),
-    }
-    record = {**provenance(), **entries, **facts}
-    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    write_text(path, text, private=private)
+    if not is_device(output):
+        written = () if outputs is None else (output, *outputs)
+        read = checksums((p for p in inputs if p is not None and str(p) != "-"), path.parent)
+        Record.of(path, inputs=read, outputs=written, facts=facts).write()
     return path
 
 
-def complete_record(
-    output: Path | str, inputs: Iterable[Path | str | None], outputs: Iterable[Path | str]
-) -> None:
-    """Add checksums to a record whose writer did not know all files; see `write_record`.
-
-    Raises:
-        InputError: the record or a file cannot be read, or the record cannot be written.
-    """
-    path = record_path(output)
-    record = read_json_object(path)
-    record["inputs"] = _checksums(
-        (p for p in inputs if p is not None and str(p) != "-"), path.parent
-    )
-    record["outputs"] = _checksums(outputs, path.parent)
-    write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
-
-
-def _checksums(
+def checksums(
     paths: Iterable[Path | str], folder: Path, to_edit: Collection[str] = ()
 ) -> dict[str, str]:
-    checksums = {}
+    """The checksum of each path that is there, by its path from a folder."""
+    found = {}
     for path in map(Path, paths):
         if path.exists() and not is_device(path):
-            checksums[path_from(folder.resolve(), path.resolve())] = checksum(path, to_edit)
-    return checksums
+            found[path_from(folder.resolve(), path.resolve())] = checksum(path, to_edit)
+    return found
 
 
 def path_from(folder: Path, path: Path) -> str:

@@ -30,3 +30,14 @@ def p_equation(p_value: float, name: str = "p") -> str:
     """The same with its name: `p = .048`, `p < .001`."""
     text = p_text(p_value)
     return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"
+
+
+def duration(seconds: float | None) -> str:
+    """Time as one says it, such as `0.4 s`, `40 s`, `12 min` or `3.5 h`; a question mark for None."""
+    if seconds is None:
+        return "?"
+    for least, size, unit in ((172_800, 86_400, "days"), (5_400, 3_600, "h"), (99.5, 60, "min")):
+        if seconds >= least:
+            number = seconds / size
+            return f"{number:.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"

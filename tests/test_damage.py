@@ -32,18 +32,17 @@ from contstim.evaluation.minimal_pairs.published_results import (
 )
 from contstim.evaluation.minimal_pairs.reading import read_minimal_pairs
 from contstim.experiments.analysis.controls.features import read_features
-from contstim.experiments.analysis.inference import read_contrasts
-from contstim.experiments.collection.exports import collected_responses
-from contstim.experiments.collection.recorder import Recorder
-from contstim.experiments.collection.study import read_study
-from contstim.experiments.platforms.gorilla.columns import GorillaOptions
-from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.analysis.families import read_contrasts
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.tables import collected_responses
+from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
 from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
-from contstim.experiments.reproduce.published.pickles import load_plain
+from contstim.experiments.reproduce.published.reading import load_plain
 from contstim.experiments.responses import read_responses
 from contstim.frequencies import read_frequencies
 from contstim.models.training.cola import read_annotations
@@ -268,10 +267,16 @@ def _page(path: Path) -> object:
 
 STUDY = json.dumps(
     {
+        "version": 1,
+        "id": "abc",
         "title": "A study",
+        "minutes": 5,
         "save": {"to": "server"},
         "completion": {"code": "abc"},
-        "groups": {"1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a."}]},
+        "texts": {},
+        "groups": {
+            "1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a.", "stratum": 0}]
+        },
     },
     indent=1,
 ).encode()

@@ -57,34 +57,25 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     try:
-        from contstim.experiments.collection.server import (
-            RunningServer,
-            StudyOptions,
-            database_of,
-            serve,
-        )
+        from contstim.experiments.collection.participants import StudyOptions
+        from contstim.experiments.collection.server import RunningServer, database_of, serve
     except ModuleNotFoundError as error:
         raise WorkerError(
             f"Collecting needs {error.name}, which is not installed: pip install "
             "'contstim[collect]'."
         ) from error
     from contstim.experiments.platforms.jspsych import unfilled_warning
-    from contstim.records import write_record
+    from contstim.records import Record, record_path
 
     path = database or database_of(folder)
     warn(unfilled_warning(folder))
 
     def opened(server: RunningServer) -> None:
         # Readable by its owner alone, because the command may hold the completion code and link
-        write_record(
-            path,
-            (),
-            None,  # answers are still to come
-            True,
-            folder=str(folder),
-            dropout_minutes=dropout,
-            participants=participants,
-        )
+        facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
+        # Answers are still to come: the database has no checksum
+        record = Record.of(record_path(path), inputs={}, outputs=(), facts=facts)
+        record.write(private=True)
         # Alone on standard output, for scripts that wait for the address
         print(server.url, flush=True)
         where = server.token_file or "CONTSTIM_ADMIN_TOKEN"

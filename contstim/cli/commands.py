@@ -1,170 +1,211 @@
-"""Commands from functions: the docstring is the help page, the parameters are the options.
+"""Commands of the program, made when they are named: of steps, and of functions.
 
-What may be chosen about a step stands in a frozen dataclass, a group of options: a parameter
-annotated with it stands for one option a field, with the field's `Help`, and the function gets the
-filled dataclass. So
-
-    def score(*, model: Model, loading: Loading, quiet: Quiet = False) -> None: ...
-
-has the options --model, --prompt, --device, --dtype, --trust-remote-code and --quiet. A parameter
-that has a `Help` itself is one option.
-
-Commands of platforms and of networks have no parameters of their own: their options are the fields
-of settings, values of a room below that know nothing of Typer (`field_options`).
+A step's docstring is the help page, its fields are the options (`contstim.steps.step`). A command
+that is no step, such as `contstim run`, is a function whose parameters are annotated for Typer.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from dataclasses import MISSING, fields, is_dataclass
-from inspect import Parameter, Signature, cleandoc, getdoc, signature
+import shlex
+import sys
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import Parameter, Signature, cleandoc, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-from contstim.options import Help
+from contstim.cli.options import Quiet
+from contstim.errors import InputError
+from contstim.options import Reads
+from contstim.steps.step import Field, Step, fields_of, perform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-_SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
+_NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
-class CommandGroup(typer.Typer):
-    """Commands under one word, such as `contstim train`; that word alone lists them."""
+class Deferred(TyperCommand):
+    """Stand-in for a command until it is called; lists need its name and help only."""
 
-    def __init__(self, summary: str, **settings: Any) -> None:
-        super().__init__(
-            help=summary, no_args_is_help=True, pretty_exceptions_enable=False, **settings
-        )
-        self.callback()(lambda: None)  # without it typer takes a group of one for the command
+    def __init__(self, name: str, page: str, make: Callable[[], Any]) -> None:
+        super().__init__(name, callback=lambda: None, help=cleandoc(page))
+        self._make = make
 
-    def add(self, name: str, function: Callable[..., None]) -> None:
-        """Make a function a command of this group.
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Context of the command itself, which is made now."""
+        return self._make().make_context(info_name, args, parent, **extra)
 
-        Typer would read the options of all commands at every start, a third of the time that
-        `contstim --help` takes. Lists of commands need names and summaries only, so a command
-        stands in for itself until it is called.
+
+@dataclass(frozen=True)
+class StepCommand:
+    """Command of a step that does something more than the step.
+
+    Attributes:
+        step: its step.
+        further: options that the step does not have.
+        run: does the step, is given it, whether to be quiet, and the further options.
+    """
+
+    step: type[Step[Any]]
+    further: tuple[Parameter, ...]
+    run: Callable[..., None]
+
+
+class CommandGroup(TyperGroup):
+    """Commands under one word, such as `contstim train`; none is imported before it is named."""
+
+    def targets(self) -> Mapping[str, Any]:
+        """Where each command is, by name.
+
+        `module:name` of a step, a function or a `StepCommand`, or of such things by name; another
+        group; or a function that gives a step, or None where there is no such command.
         """
+        raise NotImplementedError
 
-        class Deferred(TyperCommand):
-            def make_context(
-                self,
-                info_name: str | None,
-                args: list[str],
-                parent: Any = None,
-                **extra: Any,
-            ) -> Any:
-                # Only here, when the command was named, are its annotations read
-                command = command_of(function, name)
-                return command.make_context(info_name, args, parent, **extra)
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the commands."""
+        del ctx
+        return [
+            name
+            for name, target in self.targets().items()
+            if isinstance(target, str | typer.Typer) or target()
+        ]
 
-        self.command(name, cls=Deferred, help=function.__doc__)(lambda: None)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None where there is none."""
+        del ctx
+        target = self.targets().get(cmd_name)
+        if isinstance(target, str):
+            return Deferred(cmd_name, _page(target), lambda: _command(_found(target), cmd_name))
+        if isinstance(target, typer.Typer):
+            command = typer.main.get_command(target)
+            command.name = cmd_name
+            return command
+        step = target and target()
+        return step and Deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))
+
+
+def group(
+    summary: str, targets: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+) -> typer.Typer:
+    """A group of commands; that word alone lists them.
+
+    Args:
+        summary: help of the group.
+        targets: see `CommandGroup.targets`, or a function that finds them when they are needed.
+    """
+
+    class Group(CommandGroup):
+        def targets(self) -> Mapping[str, Any]:
+            return targets() if callable(targets) else targets
+
+    app = typer.Typer(
+        cls=Group,
+        help=summary,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(lambda: None)
+    return app
+
+
+def _found(target: str) -> Any:
+    module, _, name = target.partition(":")
+    name, _, key = name.partition(".")
+    found = getattr(import_module(module), name)
+    return found[key] if key else found
+
+
+def _page(target: str) -> str:
+    """Docstring of a step or a function, read without importing what it needs."""
+    module, _, name = target.partition(":")
+    spec = find_spec(module)
+    if "." not in name and spec is not None and spec.origin is not None:
+        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+                return ast.get_docstring(node) or ""
+    found = _found(target)
+    return (found.step if isinstance(found, StepCommand) else found).__doc__ or ""
+
+
+def _command(found: Any, name: str) -> Any:
+    if isinstance(found, StepCommand):
+        return command_of_step(found.step, name, found.further, found.run)
+    if isinstance(found, type):
+        return command_of_step(found, name)
+    return command_of(found, name)
 
 
 def command_of(function: Callable[..., None], name: str) -> Any:
-    """The command that typer makes of a function, with an option for each field of its groups."""
+    """The command that Typer makes of a function."""
     types = get_type_hints(function, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
-    options: list[Parameter] = []
-    for parameter in signature(function).parameters.values():
-        if parameter.name in groups:
-            # Its fields have a help or are annotated for typer; without a default they are needed.
-            group = groups[parameter.name]
-            of_fields = get_type_hints(group, include_extras=True)
-            with_help = {each.name: each for each in field_options(group)}
-            for field in fields(group):
-                default = Parameter.empty if field.default is MISSING else field.default
-                typed = option(field.name, of_fields[field.name], default)
-                options.append(with_help.get(field.name, typed))
-        else:
-            # Keywords only: fields of groups that must be given may follow options with defaults
-            options.append(typed_option(parameter.name, types[parameter.name], parameter.default))
-
-    def command(**given: Any) -> None:
-        # What typer read under the names of fields becomes the groups that the function asks for.
-        for name, group in groups.items():
-            given[name] = group(**settings_from(group, given))
-            for field in fields(group):
-                del given[field.name]
-        function(**given)
-
+    groups = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    if groups:
+        function = _with_options_of(function, groups)
     program = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
-    program.command(name)(as_command(command, options, function.__doc__ or ""))
+    program.command(name)(function)
     return typer.main.get_command(program)
 
 
-def option(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
-    """An option (or argument) of a command, annotated as Typer wants it; needed without default."""
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _with_options_of(function: Callable[..., None], groups: Mapping[str, Any]) -> Any:
+    """The function with an option for each field of the dataclasses that it takes."""
+
+    def command(**given: Any) -> None:
+        for name, group in groups.items():
+            own = {each.name: given.pop(each.name) for each in fields(group)}
+            given[name] = group(
+                **{n: tuple(v) if isinstance(v, list) else v for n, v in own.items()}
+            )
+        function(**given)
+
+    options: list[Parameter] = []
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in signature(function).parameters.items():
+        if name in groups:
+            options += [option(field) for field in fields_of(groups[name])]
+        else:
+            typed = parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY)
+            options.append(typed)
+    return as_command(command, options, function.__doc__ or "")
 
 
-def field_options(
-    settings: Any,
-    texts: Mapping[str, str] | None = None,
-    *,
-    leave_out: Collection[str] = (),
-) -> Iterator[Parameter]:
-    """An option for each field of settings that has a help.
+def command_of_step(
+    step: type[Step[Any]],
+    name: str,
+    further: tuple[Parameter, ...] = (),
+    run: Callable[..., None] | None = None,
+) -> Any:
+    """The command of a step, with an option for each field."""
 
-    Args:
-        settings: a dataclass, or a value of one, whose fields are then the defaults.
-        texts: what the help says of fields that are not annotated with a `Help`.
-        leave_out: names of fields that are not asked for.
-    """
-    kind = settings if isinstance(settings, type) else type(settings)
-    types = get_type_hints(kind, include_extras=True)
-    for field in fields(kind):
-        annotation: Any = types[field.name]
-        if texts and field.name in texts:
-            # A further note: what the field says of itself comes before it
-            annotation = Annotated[annotation, Help(texts[field.name])]
-        if help_of(annotation) is None or field.name in leave_out:
-            continue
-        # Of a dataclass itself, a field without a default has no value and must be given.
-        default = getattr(settings, field.name, Parameter.empty)
-        yield typed_option(field.name, annotation, default)
+    def command(**given: Any) -> None:
+        quiet = given.pop("quiet")
+        # Typer repeats options that are lists, and gives None or nothing where none was given
+        values = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+            if value is not None
+        }
+        more = {each.name: values.pop(each.name) for each in further}
+        (run or run_step)(made(step, values), quiet=quiet, **more)
 
-
-def typed_option(name: str, annotation: Any, default: Any) -> Parameter:
-    """An option as Typer wants it, of an annotation with a `Help` or with what Typer knows."""
-    text = help_of(annotation)
-    if text is None:
-        return option(name, annotation, default)
-    kind: Any = get_args(annotation)[0]
-    if get_origin(kind) is tuple:  # Typer repeats options that are lists
-        each: Any = get_args(kind)[0]
-        kind, default = list[each] | None, default or None
-    flags = [text.flag] if text.flag else []
-    limits: Any = {"min": text.at_least, "max": text.at_most}
-    typed = typer.Option(*flags, help=text.text, metavar=text.metavar or None, **limits)
-    # mypy takes no annotation that is computed
-    chosen: Any = Annotated
-    return option(name, chosen[kind, typed], default)
-
-
-def help_of(annotation: Any) -> Help | None:
-    """The first `Help` of an annotation."""
-    notes = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    return next((note for note in notes if isinstance(note, Help)), None)
-
-
-def settings_from(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of those fields that were asked for, as the dataclass takes them."""
-    types = get_type_hints(kind)
-    values = {field.name: given[field.name] for field in fields(kind) if field.name in given}
-    return {
-        name: tuple(value or ()) if get_origin(types[name]) is tuple else value
-        for name, value in values.items()
-    }
-
-
-def page_of(function: Callable[..., Any]) -> str:
-    """Docstring of a function up to its sections about arguments and errors."""
-    return _SECTION.split(getdoc(function) or "", maxsplit=1)[0]
+    options = [*(option(each) for each in fields_of(step)), *further]
+    options.append(Parameter("quiet", Parameter.KEYWORD_ONLY, default=False, annotation=Quiet))
+    return command_of(as_command(command, options, step.__doc__ or ""), name)
 
 
 def as_command(
@@ -176,3 +217,71 @@ def as_command(
     function.__annotations__ = {each.name: each.annotation for each in options}
     function.__doc__ = cleandoc(page)
     return function
+
+
+def option(field: Field) -> Parameter:
+    """An option or argument as Typer wants it."""
+    note, default = field.note, field.default
+    kind: Any = get_args(field.hint)[0]
+    if get_origin(kind) is tuple:  # Typer repeats options that are lists
+        each: Any = get_args(kind)[0]
+        kind, default = (list[each], default) if default is MISSING else (list[each] | None, None)
+    limits: Any = {"min": note.at_least, "max": note.at_most}
+    if isinstance(note, Reads) and note.argument:
+        typed: Any = typer.Argument(help=note.text, metavar=note.metavar or None)
+    else:
+        # A yes that is no by default needs no word for no
+        plain = kind is bool and default is False
+        flags = [note.flag or dashed(field.name)] if note.flag or plain else []
+        typed = typer.Option(
+            *flags,
+            help=note.text,
+            metavar=note.metavar or None,
+            rich_help_panel=field.panel or None,
+            **limits,
+        )
+    # mypy takes no annotation that is computed
+    chosen: Any = Annotated
+    empty = Parameter.empty if default is MISSING else default
+    annotation = chosen[kind, typed]
+    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
+
+
+def run_step(step: Step[Any], *, quiet: bool) -> None:
+    """Do a step, show its result, and say after an interrupt what is kept and what goes on."""
+    from contstim.cli.output import INCOMPLETE, warn
+    from contstim.cli.progress import ProgressBars
+    from contstim.cli.results import show_result
+
+    try:
+        reporter = ProgressBars(quiet=quiet, named=partial(as_flags, step=type(step)))
+        value, complete = perform(step, reporter)
+    except InputError as error:
+        raise type(error)(as_flags(str(error), type(step))) from None
+    except KeyboardInterrupt:
+        if step.kept:
+            command = shlex.join(["contstim", *sys.argv[1:]])
+            warn(f"Stopped. {step.kept} The same command goes on:\n  {command}")
+        raise
+    show_result(step, value, quiet=quiet)
+    if not complete:
+        raise typer.Exit(INCOMPLETE)
+
+
+def made(step: type[Step[Any]], values: Mapping[str, Any]) -> Step[Any]:
+    """A step with values of options, whose errors name options."""
+    try:
+        return step.of(values)
+    except InputError as error:
+        raise type(error)(as_flags(str(error), step)) from None
+
+
+def dashed(name: str) -> str:
+    """The option of a field."""
+    return f"--{name.replace('_', '-')}"
+
+
+def as_flags(message: str, step: type[Step[Any]]) -> str:
+    """A message with the fields that it names, between backticks, as options."""
+    flags = {each.name: each.note.flag or dashed(each.name) for each in fields_of(step)}
+    return _NAME.sub(lambda match: flags.get(match[1], match[0]), message)

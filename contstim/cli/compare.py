@@ -18,7 +18,7 @@ from contstim.cli.output import (
 )
 from contstim.cli.progress import scoring_progress
 from contstim.errors import ContstimError, InputError
-from contstim.steps.loading import Loading
+from contstim.models.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def compare(
     from contstim.evaluation.comparison.comparison_report import write_comparison
     from contstim.evaluation.comparison.contests import Contest, select_command
     from contstim.evaluation.comparison.gathering import gather
+    from contstim.models.catalog import load_scorers
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store
@@ -76,7 +77,7 @@ def compare(
         path.stem if stems[path.stem] == 1 else str(path): ScoreTable.read(path)
         for path in scores or []
     }
-    models = loading.scorers(model)
+    models = load_scorers(model or (), loading)
     texts = read_stimuli(sentences) if sentences else None
     # Without sentences of its own, a comparison is of those that the tables hold.
     sizes = [len(table.log_probs) for table in tables.values()]

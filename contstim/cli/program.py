@@ -1,42 +1,100 @@
-"""The program: its commands, each of which parses its options, calls one function, and prints."""
+"""The program: where each of its commands is."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Annotated, Any
+
 import typer
 
-from contstim.cli import (
-    analyze,
-    collect,
-    compare,
-    controls,
-    demo,
-    design,
-    evaluate,
-    export,
-    generate,
-    import_responses,
-    mixed,
-    models,
-    reproduce,
-    review,
-    score,
-    select,
-    sentences,
-    show,
-    simulate,
-    study,
-    synthesize,
-    train,
-    triplets,
-    vocabulary,
-)
-from contstim.cli.commands import CommandGroup
+from contstim.cli.commands import group
 from contstim.version import __version__
 
-app = CommandGroup(
+
+def _of_platforms(step: str) -> dict[str, Any]:
+    """A command for each platform, which is imported when it is named or all are listed."""
+    from contstim.experiments.platforms.registry import platform_names
+    from contstim.steps.export import export_step
+    from contstim.steps.responses import import_step
+
+    of_platform = export_step if step == "export" else import_step
+    return {name: partial(of_platform, name) for name in platform_names()}
+
+
+_KINDS = ("rnn", "lstm", "bilstm", "gpt2", "bert")
+
+app = group(
     "Make language models disagree, and let people decide which one is right.",
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    {
+        "new": "contstim.cli.study:new",
+        "plan": "contstim.cli.study:plan",
+        "run": "contstim.cli.study:run",
+        "status": "contstim.cli.study:status",
+        "verify": "contstim.cli.study:verify",
+        "archive": "contstim.cli.study:archive",
+        "models": "contstim.cli.models:models",
+        "train": group(
+            "Train a model on a text.",
+            {
+                "ngram": "contstim.steps.training:TrainNgram",
+                **{kind: f"contstim.steps.training:TRAININGS.{kind}" for kind in _KINDS},
+                "acceptability": "contstim.cli.train.acceptability:acceptability",
+            },
+        ),
+        "vocabulary": "contstim.steps.vocabulary:MakeVocabulary",
+        "sentences": "contstim.steps.sentences:FindSentences",
+        "score": "contstim.steps.scoring:ScoreSentences",
+        "synthesize": "contstim.steps.synthesis:SynthesizeSentence",
+        "triplets": "contstim.steps.triplets:SearchTriplets",
+        "select": group(
+            "Select the most controversial stimuli, exactly.",
+            {
+                "natural": "contstim.steps.pairs:SelectPairs",
+                "triplets": "contstim.steps.selection:SelectTriplets",
+            },
+        ),
+        "show": "contstim.cli.show:show",
+        "review": "contstim.cli.review:REVIEW",
+        "design": "contstim.steps.design:MakeDesign",
+        "power": "contstim.steps.design:SimulatePower",
+        "export": group(
+            "Turn trials into an experiment that people take part in, or into a public data set.",
+            partial(_of_platforms, "export"),
+        ),
+        "check": "contstim.cli.check:check",
+        "collect": "contstim.cli.collect:collect",
+        "simulate": "contstim.steps.responses:SimulateResponses",
+        "import": group(
+            "Make responses.csv from the data of a platform.", partial(_of_platforms, "import")
+        ),
+        "analyze": "contstim.steps.analysis:AnalyzeResponses",
+        "mixed": "contstim.steps.mixed:FitMixed",
+        "compare": "contstim.cli.compare:compare",
+        "controls": "contstim.steps.controls:CompareControls",
+        "evaluate": group(
+            "Evaluate models without people: on benchmarks, and on what scores should be like.",
+            {
+                "blimp": "contstim.cli.evaluate.blimp:blimp",
+                "acceptability": "contstim.cli.evaluate.acceptability:acceptability",
+                "desiderata": "contstim.cli.evaluate.desiderata:desiderata",
+            },
+        ),
+        "reproduce": group(
+            "Analyse published data again, claim by claim.",
+            {
+                "golan2023": "contstim.steps.reproduction:ReproduceGolan2023",
+                "adc": "contstim.steps.reproduction:ReproduceAdc",
+            },
+        ),
+        "generate": group(
+            "Make test sentences from the embedded English.",
+            {
+                "sentences": "contstim.steps.embedded_text:GenerateSentences",
+                "minimal-pairs": "contstim.steps.minimal_pairs:GenerateMinimalPairs",
+            },
+        ),
+        "demo": "contstim.cli.demo:demo",
+    },
 )
 
 
@@ -48,39 +106,9 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(
-        False, "--version", callback=_show_version, is_eager=True, help="Print the version."
-    ),
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
 ) -> None:
-    """Options of the program itself."""
-
-
-app.add("new", study.new)
-app.add("plan", study.plan)
-app.add("run", study.run)
-app.add("status", study.status)
-app.add("verify", study.verify)
-app.add("archive", study.archive)
-app.add("models", models.models)
-app.add_typer(train.app, name="train")
-app.add("vocabulary", vocabulary.vocabulary)
-app.add("sentences", sentences.sentences)
-app.add("score", score.score)
-app.add("synthesize", synthesize.synthesize)
-app.add("triplets", triplets.triplets)
-app.add_typer(select.app, name="select")
-app.add("show", show.show)
-app.add("review", review.review)
-app.add("design", design.design)
-app.add_typer(export.app, name="export")
-app.add("collect", collect.collect)
-app.add("simulate", simulate.simulate)
-app.add_typer(import_responses.app, name="import")
-app.add("analyze", analyze.analyze)
-app.add("mixed", mixed.mixed)
-app.add("compare", compare.compare)
-app.add("controls", controls.controls)
-app.add_typer(evaluate.app, name="evaluate")
-app.add_typer(reproduce.app, name="reproduce")
-app.add_typer(generate.app, name="generate")
-app.add("demo", demo.demo)
+    """Make language models disagree, and let people decide which one is right."""

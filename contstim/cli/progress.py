@@ -1,246 +1,180 @@
-"""Bars while long work goes on: on standard error, or in a notebook; elsewhere a line a minute."""
+"""Messages on standard error, and bars for long work; without a terminal a line a minute."""
 
 from __future__ import annotations
 
-import math
+import re
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from threading import Event, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from contstim.cli.output import remark, terminal, warn
-from contstim.steps.watching import Watcher
+from contstim.reporter import Reporter
+from contstim.wording import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from rich.progress import Progress as Bars
-    from rich.progress import ProgressColumn, TaskID
+    from rich.progress import Progress, TaskID
 
     from contstim.models.base import Scorer
-    from contstim.models.training.loop import Progress
     from contstim.sentence import Sentence
 
-_SENTENCES_PER_UPDATE = 10_000
 _SECONDS_PER_LINE = 60.0
+_as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
 
 
-@contextmanager
-def progress_bars(*columns: ProgressColumn, quiet: bool, passing: bool = False) -> Iterator[Bars]:
-    """Bars on standard error or in a notebook; elsewhere a plain line a minute for each.
+@dataclass
+class _Work:
+    """A piece of work: how far it is, and how far it was when this process began with it."""
+
+    done_before: float
+    started: float
+    done: float = 0.0
+    total: float | None = None
+    note: str = ""
+
+    @property
+    def finished(self) -> bool:
+        return self.total is not None and self.done >= self.total
+
+    @property
+    def left(self) -> str:
+        """Time left by the speed of this process, which an earlier run says nothing about."""
+        done_now = self.done - self.done_before
+        if self.total is None or self.finished or done_now <= 0:
+            return ""
+        seconds = (perf_counter() - self.started) * (self.total - self.done) / done_now
+        return f"about {duration(seconds)} left"
+
+    @property
+    def amount(self) -> str:
+        if not self.total:
+            return f"{self.done:,.0f}"
+        return f"{self.done:,.0f} of {self.total:,.0f} ({self.done / self.total:.0%})".replace(
+            "%", " %"
+        )
+
+
+class ProgressBars(Reporter):
+    """Shows what a step does, in a terminal or a notebook: its messages, and bars for long work.
+
+    Every step takes it: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`. In a
+    notebook bars need ipywidgets; without it, and in a log, a line a minute tells the same.
 
     Args:
-        columns: what stands beside each other; by default a name, a bar, a share and the time left.
-        quiet: show nothing.
-        passing: whether the bars go away at the end.
+        quiet: whether warnings alone are printed.
+        named: names the fields that a message has between backticks as whoever reads it gives them.
     """
-    from rich.progress import Progress
 
-    console = terminal(stderr=True)
-    # A log of a cluster, or a pipe; notebooks have bars where ipywidgets is installed
-    in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
-    plain = not (console.is_terminal or in_notebook or quiet)
-    with Progress(*columns, console=console, disable=quiet or plain, transient=passing) as bars:
-        if not plain:
-            yield bars
+    def __init__(self, *, quiet: bool = False, named: Callable[[str], str] = _as_key) -> None:
+        self.quiet = quiet
+        self._named = named
+        console = terminal(stderr=True)
+        in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
+        self._draws = (console.is_terminal or in_notebook) and not quiet
+        self._works: dict[str, _Work] = {}
+        self._tasks: dict[str, TaskID] = {}
+        self._bars: Progress | None = None
+        self._over: Event | None = None
+
+    def __enter__(self) -> Self:
+        """Begin with no work."""
+        self._works.clear()
+        self._tasks.clear()
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        """Take the bars away."""
+        if self._bars is not None:
+            self._bars.stop()
+        if self._over is not None:
+            self._over.set()
+        self._bars = self._over = None
+
+    def say(self, text: str) -> None:
+        """Print a line, unless quiet."""
+        text = self._named(text)
+        if self._bars is not None and not self.quiet:
+            self._bars.console.print(text, highlight=False, soft_wrap=True)
+        else:
+            remark(text, quiet=self.quiet)
+
+    def warn(self, text: str) -> None:
+        """Print a warning, even if quiet."""
+        text = self._named(text)
+        if self._bars is not None and text:
+            self._bars.console.print(f"warning: {text}", highlight=False, soft_wrap=True)
+        else:
+            warn(text)
+
+    def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
+        """Move the bar of a piece of work; see `Reporter.progress`."""
+        if self.quiet:
             return
-        # Rich would print bars once, at the end; a log wants to be told in between.
-        over = Event()
-        printer = Thread(target=_print_every_minute, args=(bars, over), daemon=True)
-        printer.start()
-        try:
-            yield bars
-        finally:
-            over.set()
-            printer.join()
+        work = self._works.setdefault(what, _Work(done, perf_counter()))
+        work.done, work.total, work.note = done, total, note
+        if self._draws:
+            self._draw(what, work)
+        elif self._over is None:
+            self._over = Event()
+            Thread(target=self._print_every_minute, args=(self._over,), daemon=True).start()
 
+    def _draw(self, what: str, work: _Work) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
 
-def _print_every_minute(bars: Bars, over: Event) -> None:
-    """Print how far each unfinished task is: its columns of text, how much is done, the time."""
-    from rich.progress import TextColumn
+        if self._bars is None:
+            name = Column(overflow="fold")
+            self._bars = Progress(
+                TextColumn("{task.description}", markup=False, table_column=name),
+                BarColumn(bar_width=20),
+                TextColumn("{task.fields[amount]}"),
+                TextColumn("{task.fields[note]}", markup=False),
+                TextColumn("{task.fields[left]}"),
+                console=terminal(stderr=True),
+                transient=True,
+            )
+            self._bars.start()
+        texts: dict[str, Any] = {"amount": work.amount, "note": work.note, "left": work.left}
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(what, total=work.total, **texts)
+        self._bars.update(self._tasks[what], completed=work.done, total=work.total, **texts)
 
-    start = perf_counter()
-    while not over.wait(_SECONDS_PER_LINE):
-        seconds = perf_counter() - start
-        for task in bars.tasks:
-            if not task.started or task.finished:
-                continue
-            # The very class: Rich's column of shares derives from it, and is said in words below
-            texts = [c(task) for c in bars.columns if type(c) is TextColumn]
-            words = [str(text) for text in texts if str(text).strip()] or [task.description]
-            if task.total:
-                share = f"({task.percentage:.0f} %)"
-                words.append(f"{task.completed:,.0f} of {task.total:,.0f} {share}")
-            words.append(f"{seconds / 60:,.0f} min")
-            if task.total and task.completed:
-                left = seconds * (task.total - task.completed) / task.completed
-                words.append(f"about {left / 60:,.0f} min left")
-            print(", ".join(words), file=sys.stderr, flush=True)
-
-
-@contextmanager
-def step_progress(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """One bar for a single piece of work, to be told how many steps of how many are done."""
-    with progress_bars(quiet=quiet, passing=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
-
-
-def reading_progress(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
-    """Pass sentences on, and show how many have been read."""
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sentences"), TimeElapsedColumn())
-    with progress_bars(*columns, quiet=quiet, passing=True) as progress:
-        # A stream does not say how long it is
-        task = progress.add_task("reading", total=None)
-        for number, sentence in enumerate(sentences, start=1):
-            if number % _SENTENCES_PER_UPDATE == 0:
-                progress.update(task, completed=number)
-            yield sentence
+    def _print_every_minute(self, over: Event) -> None:
+        while not over.wait(_SECONDS_PER_LINE):
+            for what, work in list(self._works.items()):
+                if not work.finished:
+                    minutes = f"{(perf_counter() - work.started) / 60:,.0f} min"
+                    texts = (what, work.amount, work.note, minutes, work.left)
+                    print(", ".join(filter(None, texts)), file=sys.stderr, flush=True)
 
 
 @contextmanager
 def scoring_progress(
     n_sentences: int, *, quiet: bool, together: bool = False
 ) -> Iterator[Callable[[Scorer, int], None]]:
-    """A bar for each model, or one for all where they are scored together; with the time left."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.table import Column
+    """Progress of scoring outside steps; see `contstim.steps.execution.scoring_progress`."""
+    from contstim.steps.execution import scoring_progress as advance
 
-    columns = (
-        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    tasks: dict[str, TaskID] = {}
-    names: dict[str, None] = {}  # of the models that have begun
-    with progress_bars(*columns, quiet=quiet) as bars:
-
-        def advance(model: Scorer, more: int) -> None:
-            # A bar appears when its model begins: models are loaded one after the other
-            names[model.name] = None
-            label = "scores" if together else model.name
-            if label not in tasks:
-                tasks[label] = bars.add_task(label, total=n_sentences)
-            # All of them tell at once what the store has, before any is scored
-            bars.update(tasks[label], total=n_sentences * (len(names) if together else 1))
-            bars.advance(tasks[label], more)
-
-        yield advance
+    with ProgressBars(quiet=quiet) as reporter:
+        yield advance(reporter, n_sentences, together=together)
 
 
 @contextmanager
 def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
-    """A bar over all steps of a training, with losses, perplexities and the time left.
+    """Progress of training outside steps."""
+    from contstim.steps.training import tell_training
 
-    What it yields takes where a training is, and the training's name where there are several.
-    """
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        TextColumn("epoch {task.fields[epoch]} of {task.fields[epochs]}"),
-        BarColumn(),
-        TextColumn("{task.fields[losses]}"),
-        TimeRemainingColumn(),
-    )
-    tasks: dict[str, TaskID] = {}
-    with progress_bars(*columns, quiet=quiet) as bars:
-
-        def show(now: Progress, name: str = "") -> None:
-            losses = f"loss {now.loss:.3f}, perplexity {math.exp(now.loss):,.1f}"
-            if now.validation_loss is not None:
-                losses += f" (validation {math.exp(now.validation_loss):,.1f})"
-            texts: dict[str, Any] = {"epoch": now.epoch, "epochs": now.epochs, "losses": losses}
-            if name not in tasks:
-                # A training that goes on where it was interrupted does not start at 0
-                tasks[name] = bars.add_task(name, total=now.steps, completed=now.step - 1, **texts)
-            bars.update(tasks[name], completed=now.step, **texts)
-
-        yield show
+    with ProgressBars(quiet=quiet) as reporter:
+        yield lambda now, name="training": tell_training(reporter, name, now)
 
 
-@contextmanager
-def search_progress(
-    *, quiet: bool
-) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """A printer of remarks above a bar, and that bar over all searches, with the time left."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with progress_bars(*columns, quiet=quiet) as bars:
-        # Seconds: searches take minutes each, and Rich forgets after half a minute
-        bars.speed_estimate_period = 3_600
-        task = bars.add_task("models", total=None)
-        started = False
-
-        def advance(settled: int, wanted: int) -> None:
-            nonlocal started
-            if not started:  # what an earlier run settled says nothing about this one's speed
-                bars.reset(task, total=wanted, completed=settled, description="triplets")
-                started = True
-            bars.update(task, total=wanted, completed=settled)
-
-        yield partial(bars.console.print, highlight=False), advance
-
-
-class ProgressBars(Watcher):
-    """Shows what a step does, in a terminal or a notebook: its remarks, and bars for long work.
-
-    Every step takes it as `watch`: `contstim.score(..., watch=contstim.ProgressBars())`. In a
-    notebook bars need ipywidgets; without it, and in a log, a line a minute tells the same.
-
-    Args:
-        quiet: whether warnings alone are printed.
-    """
-
-    def __init__(self, *, quiet: bool = False) -> None:
-        self.quiet = quiet
-
-    def remark(self, text: str) -> None:
-        """Print a line, unless quiet."""
-        remark(text, quiet=self.quiet)
-
-    def warn(self, text: str) -> None:
-        """Print a warning, even if quiet."""
-        warn(text)
-
-    def reading(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """See `reading_progress`."""
-        return reading_progress(sentences, quiet=self.quiet)
-
-    @contextmanager
-    def scoring(
-        self, n_sentences: int, *, together: bool = False
-    ) -> Iterator[Callable[[Scorer, int], None]]:
-        """See `scoring_progress`."""
-        with scoring_progress(n_sentences, quiet=self.quiet, together=together) as advance:
-            yield advance
-
-    @contextmanager
-    def training(self) -> Iterator[Callable[..., None]]:
-        """See `training_progress`."""
-        with training_progress(quiet=self.quiet) as show:
-            yield show
-
-    @contextmanager
-    def searching(self) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-        """See `search_progress`."""
-        with search_progress(quiet=self.quiet) as (say, advance):
-            yield say, advance
-
-    @contextmanager
-    def working(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """See `step_progress`."""
-        with step_progress(what, quiet=self.quiet) as advance:
-            yield advance
+def reading_progress(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
+    """Progress of reading outside steps."""
+    with ProgressBars(quiet=quiet) as reporter:
+        yield from reporter.reading("sentences", sentences)

@@ -10,12 +10,13 @@ import typer
 from contstim.cli.options import Quiet
 from contstim.cli.output import INCOMPLETE, print_table, remark, results_table, warn
 from contstim.cli.progress import ProgressBars
-from contstim.wording import counted
+from contstim.wording import counted, duration
 
 if TYPE_CHECKING:
+    from contstim.records import Record
     from contstim.study.planning import StudyPlan
     from contstim.study.stage import StudyStage
-    from contstim.study.stage_records import Examination, StageRecord
+    from contstim.study.stage_records import Examination
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
 _STUDY_FILE = Path("study.toml")
@@ -55,18 +56,14 @@ def run(
 ) -> None:
     """Do what a study file says: every stage that has not been done, or no longer holds.
 
-    A stage holds while the content of what it read, its keys in the study file and the versions of
+    A stage holds while the content of what it read, its keys in the study file and the version of
     what computes it are the same. An interrupted run goes on where it stopped. Everything is
     written into the folder results beside the study file, and index.html shows it.
 
     Files that were changed by hand are named, and used as they are.
 
-    In an unpacked archive all results are compared with the archived ones at the end; the exit
-    status is 1 if a table differs.
-
     Example: `contstim run study.toml`
     """
-    from contstim.study.handing_on.comparison import compare_with_archive
     from contstim.study.handing_on.manifest import check_supplied
     from contstim.study.running import run_study
     from contstim.study.study_file import read_study
@@ -79,7 +76,7 @@ def run(
         reasons = f" ({'; '.join(why.reasons)})" if why.reasons else ""
         remark(f"{stage.name}: {stage.about}{reasons}", quiet=quiet)
 
-    def end(stage: StudyStage, record: StageRecord) -> None:
+    def end(stage: StudyStage, record: Record) -> None:
         remark(f"{stage.name}: done in {record.seconds:,.1f} s", quiet=quiet)
 
     done = run_study(
@@ -87,7 +84,7 @@ def run(
         first=first,
         last=until,
         overwrite=overwrite,
-        watch=ProgressBars(quiet=quiet),
+        reporter=ProgressBars(quiet=quiet),
         begin=begin,
         end=end,
     )
@@ -96,21 +93,11 @@ def run(
     remark(
         f"{counted(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
     )
-    comparison = None if until is not None else compare_with_archive(read)
-    if comparison is not None:
-        table = results_table("result", "compared with the archived one", "in what", texts=3)
-        for file in comparison.differing:
-            table.add_row(file.name, file.outcome, file.difference)
-        if comparison.differing:
-            print_table(table)
-        print(comparison)
     for name, warnings in done.incomplete.items():
         if name in done.unchanged:  # said by an earlier run
             for text in warnings:
                 warn(text)
         warn(f"{name}: not all that was wanted could be found; what was is used.")
-    if comparison is not None and comparison.tables_differ:
-        raise typer.Exit(1)
     if done.incomplete:
         raise typer.Exit(INCOMPLETE)
 
@@ -119,46 +106,41 @@ def plan(
     study: StudyFile = _STUDY_FILE,
     measure: Annotated[
         bool,
-        typer.Option("--measure/--no-measure", help="Measure how long stages take here."),
+        typer.Option("--measure/--no-measure", help="Measure the speed of models here."),
     ] = True,
     quiet: Quiet = False,
 ) -> None:
     """Say what a run would do, whether that can work, what it can show, and how long it takes.
 
-    For at most about a minute each model is trained, scores sentences and is searched with a
-    little, on this machine. What was measured is thrown away: nothing is written.
+    The speed of each model that is there is measured for a moment; what else takes long is known
+    from earlier runs. Nothing is written.
 
     Example: `contstim plan study.toml`
     """
     from contstim.study.planning import plan_study
     from contstim.study.study_file import read_study
 
-    planned = plan_study(read_study(study), measure=measure, watch=ProgressBars(quiet=quiet))
+    planned = plan_study(read_study(study), measure=measure, reporter=ProgressBars(quiet=quiet))
     _print_plan(planned)
     for caution in planned.cautions:
         warn(caution)
 
 
 def _print_plan(planned: StudyPlan) -> None:
-    from contstim.study.times import longest, seconds_text
+    from contstim.study.times import longest
 
     table = results_table("stage", "state", "what", "about", "which is", texts=3)
     for row in planned.stages:
         what = f"{row.what} ({row.because})" if row.because else row.what
-        table.add_row(row.stage, row.state, what, seconds_text(row.seconds), row.basis)
+        table.add_row(row.stage, row.state, what, duration(row.seconds), row.basis)
     print_table(table)
 
-    total = f"About {seconds_text(planned.seconds)} in all"
+    total = f"About {duration(planned.seconds)} in all"
     if planned.unknown:
         total += f", without {', '.join(planned.unknown)}, which were not measured"
     if share := longest((row.stage, row.seconds) for row in planned.stages):
         total += f"; {share[1]:.0%} of that is {share[0]}"
     print(f"{total}.")
-    if planned.measured:
-        print(
-            f"Measured for {seconds_text(planned.rehearsed)}. Trainings may end before their last "
-            "epoch; a machine that is busier than now takes longer."
-        )
     numbers = planned.numbers
     if numbers.groups:
         print(
@@ -173,10 +155,10 @@ def _print_plan(planned: StudyPlan) -> None:
         print_table(needs)
         if supply.available is not None:
             enough = f"{supply.lacking:,} too few" if supply.lacking else "enough"
-            how = {"counted": "There are", "estimated": "The text has about"}
-            print(f"{how.get(supply.how, 'The text has at most')} {supply.available:,}: {enough}.")
+            how = "There are" if supply.how == "counted" else "The text has at most"
+            print(f"{how} {supply.available:,}: {enough}.")
     if planned.admissible:
-        rivals = results_table("rejects", "accepts", "natural sentences, about", texts=2)
+        rivals = results_table("rejects", "accepts", "natural sentences", texts=2)
         for reject, accept, number in sorted(planned.admissible, key=lambda row: row[2])[:20]:
             rivals.add_row(reject, accept, f"{number:,}")
         print_table(rivals)
@@ -223,7 +205,7 @@ def verify(
     """
     from contstim.study.verification import grouped, summary, verify_folder
 
-    check = verify_folder(folder, watch=ProgressBars(quiet=quiet))
+    check = verify_folder(folder, reporter=ProgressBars(quiet=quiet))
     rows = check.files if every else grouped((*check.wrong, *check.unrecorded))
     if rows:
         table = results_table("file", "state", "why", texts=3)
@@ -275,7 +257,7 @@ def archive(
         without=without or (),
         largest=largest,
         as_it_is=as_it_is,
-        watch=ProgressBars(quiet=quiet),
+        reporter=ProgressBars(quiet=quiet),
     )
     manifest = written.manifest
     for doubt in manifest.as_it_is:

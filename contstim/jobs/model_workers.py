@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter, deque
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from contstim.documents import shortened
 from contstim.errors import ContstimError, ModelError, WorkerError
-from contstim.jobs.queue import TaskQueue, WorkerTask
-from contstim.jobs.scheduler import Scheduler
-from contstim.jobs.worker_context import WorkerContext
+from contstim.jobs.pool import TaskQueue, worker_pool
+from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import check_model
-from contstim.models.remote import ModelFacts, ModelWorkers, RemoteLanguageModel, RemoteScorer
+from contstim.models.remote import ModelCall, ModelFacts, RemoteLanguageModel, RemoteScorer
 from contstim.models.specifications import parse_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from contstim.jobs.executors.base import Executor
+    from contstim.jobs.pool import Executor, Pool
     from contstim.models.base import Scorer
-    from contstim.models.remote import ModelCall
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import Models, Specification
 
 _ATTEMPTS = 3
 
 
 @contextmanager
 def remote_scorers(
-    specifications: Sequence[str],
+    specifications: Models,
     executor: Executor,
     context: WorkerContext,
     *,
@@ -47,7 +44,7 @@ def remote_scorers(
 
     Args:
         specifications: `[NAME=]SPECIFICATION` each.
-        executor: is started and closed here.
+        executor: spawns the workers; is started and closed here.
         context: what every worker begins with.
         say: told what the user should know, such as the death of a worker.
         task_limit: seconds that a chunk may take, with loading the model; None for any time.
@@ -58,65 +55,38 @@ def remote_scorers(
     """
     models = parse_models(specifications)
     for named in models:
-        check_model(named.specification, trust_remote_code=context.trust_remote_code)
+        check_model(named, context.loading)
     names = {named.specification: named.name for named in models}
-    with executor:
-        if models:
-            executor.start(replace(context, names=names))
-        workers = _ExecutorWorkers(Scheduler(executor, say, task_limit), names)
-        yield workers.scorers(models)
+    if not models:
+        yield []
+        return
+    context = replace(context, names=names)
+    with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
+        yield _PoolWorkers(pool, names).scorers(models)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelTask(WorkerTask[WorkerContext]):
-    """A task of one model.
+    """Load a model and say what it is, or call a method of it.
 
     Attributes:
-        model: its specification.
-    """
-
-    model: str
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """A noun phrase that says what is done."""
-
-
-ModelTaskT = TypeVar("ModelTaskT", bound=ModelTask)
-
-
-@dataclass(frozen=True, eq=False)
-class FactsTask(ModelTask):
-    """Load a model and say what it is."""
-
-    @property
-    def text(self) -> str:
-        """See `ModelTask.text`."""
-        return "Loading the model"
-
-    def perform(self, context: WorkerContext) -> ModelFacts:
-        """See `WorkerTask.perform`."""
-        (scorer,) = context.scorers((self.model,))
-        is_language_model = isinstance(scorer, LanguageModel)
-        return ModelFacts(scorer.convention, scorer.training_text, is_language_model)
-
-
-@dataclass(frozen=True, eq=False)
-class CallTask(ModelTask):
-    """Call a method of a model.
-
-    Attributes:
-        call: the method and what it is given.
-        fingerprint: what the model was when it was first loaded.
+        call: the model, the method and what it is given.
+        fingerprint: of the model when it was first loaded; empty to load it and say what it is.
     """
 
     call: ModelCall
-    fingerprint: str
+    fingerprint: str = ""
+
+    @property
+    def model(self) -> str:
+        """Specification of the model."""
+        return self.call.model
 
     @property
     def text(self) -> str:
-        """See `ModelTask.text`: the method, and the first of the items that it is about."""
+        """A noun phrase for the method, and the first of the items that it is about."""
+        if not self.fingerprint:
+            return "Loading the model"
         items = self.call.arguments[0]
         if not isinstance(items, tuple) or not items:
             return f"{self.call.method}"
@@ -130,13 +100,16 @@ class CallTask(ModelTask):
             ModelError: the model is no longer what it was, or see the method.
         """
         (scorer,) = context.scorers((self.model,))
+        if not self.fingerprint:
+            is_language_model = isinstance(scorer, LanguageModel)
+            return ModelFacts(scorer.convention, scorer.training_text, is_language_model)
         # Files may have been overwritten since, and scores of two models must not share a name.
         if scorer.convention.fingerprint != self.fingerprint:
             raise ModelError(f"{scorer.name} has changed since scoring began; start it again.")
         return getattr(scorer, self.call.method)(*self.call.arguments, **self.call.keywords)
 
 
-class ModelTaskQueue(TaskQueue[ModelTaskT]):
+class ModelTaskQueue(TaskQueue[ModelTask]):
     """Tasks of several models, none of which depends on another.
 
     Args:
@@ -148,9 +121,9 @@ class ModelTaskQueue(TaskQueue[ModelTaskT]):
     """
 
     def __init__(
-        self, tasks: Iterable[ModelTaskT], receive: Callable[[ModelTaskT, Any], None]
+        self, tasks: Iterable[ModelTask], receive: Callable[[ModelTask, Any], None]
     ) -> None:
-        self._waiting: dict[str, deque[ModelTaskT]] = {}
+        self._waiting: dict[str, deque[ModelTask]] = {}
         for task in tasks:
             self._waiting.setdefault(task.model, deque()).append(task)
         self._running: Counter[str] = Counter()
@@ -162,7 +135,7 @@ class ModelTaskQueue(TaskQueue[ModelTaskT]):
         """See `TaskQueue.finished`."""
         return not any(self._waiting.values()) and not self._running.total()
 
-    def take(self, loaded: Sequence[str]) -> ModelTaskT | None:
+    def take(self, loaded: Sequence[str]) -> ModelTask | None:
         """See `TaskQueue.take`.
 
         Of a model that the worker has loaded if there is one; else of one at which fewest workers
@@ -177,12 +150,12 @@ class ModelTaskQueue(TaskQueue[ModelTaskT]):
         self._running[model] += 1
         return self._waiting[model].popleft()
 
-    def done(self, task: ModelTaskT, result: Any) -> None:
+    def done(self, task: ModelTask, result: Any) -> None:
         """See `TaskQueue.done`."""
         self._running[task.model] -= 1
         self._receive(task, result)
 
-    def failed(self, task: ModelTaskT, error: ContstimError, attempt: int) -> None:
+    def failed(self, task: ModelTask, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`.
 
         A task whose worker was lost, or that failed in a way that nobody foresaw, is taken again,
@@ -204,18 +177,18 @@ class ModelTaskQueue(TaskQueue[ModelTaskT]):
         self._waiting[task.model].clear()
 
 
-class _ExecutorWorkers(ModelWorkers):
-    """The workers of an executor."""
+class _PoolWorkers:
+    """The workers of a pool."""
 
-    def __init__(self, scheduler: Scheduler, names: Mapping[str, str]) -> None:
-        self._scheduler, self._names = scheduler, names
+    def __init__(self, pool: Pool, names: Mapping[str, str]) -> None:
+        self._pool, self._names = pool, names
         self._fingerprints: dict[str, str] = {}  # of models, by their specifications
 
-    def scorers(self, models: Sequence[NamedSpecification]) -> list[Scorer]:
+    def scorers(self, models: Sequence[Specification]) -> list[Scorer]:
         """Have each model loaded once, to know what it is."""
         facts: dict[str, ModelFacts] = {}
         self._work_off(
-            [FactsTask(named.specification) for named in models],
+            [ModelTask(ModelCall(named.specification, "facts", ())) for named in models],
             lambda task, told: facts.update({task.model: told}),
         )
         scorers: list[Scorer] = []
@@ -223,21 +196,21 @@ class _ExecutorWorkers(ModelWorkers):
             told = facts[named.specification]
             kind = RemoteLanguageModel if told.is_language_model else RemoteScorer
             self._fingerprints[named.specification] = told.convention.fingerprint
-            scorers.append(kind(named, told, self))
+            scorers.append(kind(named, told, self.answer))
         return scorers
 
     def answer(self, calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
-        """See `ModelWorkers.answer`."""
+        """See `remote.Answer`."""
         self._work_off(
-            [CallTask(call.model, call, self._fingerprints[call.model]) for call in calls],
+            [ModelTask(call, self._fingerprints[call.model]) for call in calls],
             lambda task, answer: receive(task.call, answer),
         )
 
     def _work_off(
-        self, tasks: Iterable[ModelTaskT], receive: Callable[[ModelTaskT, Any], None]
+        self, tasks: Iterable[ModelTask], receive: Callable[[ModelTask, Any], None]
     ) -> None:
         queue = ModelTaskQueue(tasks, receive)
-        self._scheduler.work_off(queue)
+        self._pool.work_off(queue)
         errors = [f"{self._names[model]}: {error}" for model, error in queue.errors.items()]
         if len(errors) > 1:
             raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))

@@ -1,23 +1,35 @@
-"""Context of a worker: options, and the models that it has loaded."""
+"""Tasks of workers, and the context in which one does them: options, and loaded models."""
 
 from __future__ import annotations
 
 import os
 import traceback
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from contstim.errors import ContstimError
 from contstim.models.base import require_language_model
 from contstim.models.catalog import free_memory, load_scorer
+from contstim.models.loading import DEFAULT_LOADING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from contstim.jobs.queue import WorkerTask
     from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.checkpoints import Device, DeviceMap, Precision, Quantization
+    from contstim.models.loading import Loading
+
+
+ContextT = TypeVar("ContextT", bound="WorkerContext", contravariant=True)
+
+
+class WorkerTask(ABC, Generic[ContextT]):
+    """Something to do with models; a value that can be sent to another process."""
+
+    @abstractmethod
+    def perform(self, context: ContextT) -> Any:
+        """Do it; the result can be sent to another process."""
 
 
 @dataclass(frozen=True)
@@ -44,25 +56,15 @@ class WorkerContext:
     Until the first task it holds options only, and can be sent to another process.
 
     Attributes:
-        device: where networks run; `auto` is a GPU where there is one.
-        dtype: what transformers compute in.
-        device_map: what transformers are spread over instead of one device.
-        quantize: what the weights of transformers are quantized to.
-        prompt: what causal transformers read before a sentence.
+        loading: how models are loaded.
         capacity: how many models stay loaded, at least as many as a task needs.
-        trust_remote_code: whether transformers may run code that comes with a checkpoint.
         folder: what relative file names in specifications start from.
         names: what models are called, by their specifications; others are called by those.
         loads: how many times a model was loaded.
     """
 
-    device: Device = "auto"
-    dtype: Precision = "auto"
-    device_map: DeviceMap | None = None
-    quantize: Quantization | None = None
-    prompt: str | None = None
+    loading: Loading = DEFAULT_LOADING
     capacity: int = 2
-    trust_remote_code: bool = False
     folder: Path = field(default_factory=Path.cwd)
     names: Mapping[str, str] = field(default_factory=dict)
     loads: int = field(default=0, init=False)
@@ -126,14 +128,7 @@ class WorkerContext:
                     os.chdir(self.folder)
                 self.loads += 1
                 self._models[name] = load_scorer(
-                    name,
-                    name=self.names.get(name, name),
-                    device=self.device,
-                    dtype=self.dtype,
-                    device_map=self.device_map,
-                    quantize=self.quantize,
-                    prompt=self.prompt,
-                    trust_remote_code=self.trust_remote_code,
+                    name, self.loading, name=self.names.get(name, name)
                 )
         for name in names:
             self._models[name] = self._models.pop(name)  # last in order: most recently used

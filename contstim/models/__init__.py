@@ -9,13 +9,11 @@ catalog         load models by their specifications, several at once or one afte
 specifications  `[NAME=][family:]location[@rule][+transform]`, and the 2023 study's models
 origins         the files and commits that models are loaded from, for records
 families        kinds of models, built in or of installed packages
+loading         options of loading, one value
 scoring         many sentences under several models, stored and resumable; scores word by word
-score_in_turn   one model in memory after the other, each model's scores in the store
 remote          models that workers hold; `contstim.jobs` has the workers
 transforms      scores per token or per word, whatever the model
 vocabularies    the words that several models know
-contamination   sentences of a study that a model was trained on
-recorded        conventions of models, from the record of a table of scores
 
 ngram/          n-gram models
 recurrent/      RNN, LSTM and BiLSTM over words
@@ -38,5 +36,5 @@ precision       the precision of a network, and full float32
 onednn          linear layers on the CPU
 fingerprints    of checkpoints, wherever their files lie
 tensors         tensors on disk
-training_text   the sentences that a model was trained on
+training_text   the sentences that a model was trained on, and those of a study among them
 """

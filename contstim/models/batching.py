@@ -156,8 +156,8 @@ def does_not_fit(n_tokens: int, device: torch.device | str) -> ModelError:
     """The error of an input that cannot be made smaller."""
     return ModelError(
         f"A single input of {n_tokens} tokens does not fit into the memory of {device}. Use "
-        f"--dtype bfloat16, --quantize int8 or int4, or --device-map auto, which spreads the model "
-        f"over all GPUs and the memory; or a smaller model, another device, shorter sentences."
+        f"dtype bfloat16, quantize int8 or int4, or device_map auto, which spreads the model over "
+        f"all GPUs and the memory; or a smaller model, another device, shorter sentences."
     )
 
 

@@ -7,192 +7,168 @@ from __future__ import annotations
 
 import gc
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from contstim.errors import ModelError
 from contstim.models.base import require_language_model
 from contstim.models.families import attribute, require_family
 from contstim.models.letter_case import LETTER_CASES, InLetterCase
-from contstim.models.specifications import NamedSpecification, parse_models, parse_specification
+from contstim.models.loading import DEFAULT_LOADING
+from contstim.models.specifications import parse_model, parse_models, parse_specification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Unpack
+    from collections.abc import Callable
 
     from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.checkpoints import Device, DeviceMap, Precision, Quantization
+    from contstim.models.loading import Loading
+    from contstim.models.specifications import Models, Specification
 
 _Result = TypeVar("_Result")
 
 
-class LoadOptions(TypedDict, total=False):
-    """Options of loading a model; see `load_scorer`."""
-
-    device: Device
-    dtype: Precision
-    device_map: DeviceMap | None
-    quantize: Quantization | None
-    prompt: str | None
-    trust_remote_code: bool
-    weights: bool
-
-
-def check_model(specification: str, *, trust_remote_code: bool = False) -> None:
+def check_model(specification: str | Specification, loading: Loading = DEFAULT_LOADING) -> None:
     """Refuse within a moment a model whose files are missing or unreadable.
 
     Reads the configuration only: no weights, no tokenizer, nothing on the hub.
 
     Raises:
-        ModelError: see `parse_specification`; or the file or folder is missing, or its
-            configuration damaged.
+        ModelError: see `parse_model`; the file or folder is missing, or its configuration damaged.
     """
-    parsed = parse_specification(specification)
-    family = require_family(parsed.family)
+    model = parse_model(specification)
+    family = require_family(model.family)
     if family.checker:
         check = cast("Callable[..., None]", attribute(family.checker))
-        check(parsed.location, trust_remote_code=trust_remote_code)
-    elif family.is_path and not Path(parsed.location).exists():
+        check(model.location, trust_remote_code=loading.trust_remote_code)
+    elif family.is_path and not Path(model.location).exists():
         raise ModelError(
-            f"There is no {family.summary} at {parsed.location}. Give its path; 'contstim train' "
+            f"There is no {family.summary} at {model.location}. Give its path; 'contstim train' "
             f"makes one."
         )
 
 
 def load_scorer(
-    specification: str,
+    specification: str | Specification,
+    loading: Loading = DEFAULT_LOADING,
     *,
-    name: str | None = None,
-    device: Device = "auto",
-    dtype: Precision = "auto",
-    device_map: DeviceMap | None = None,
-    quantize: Quantization | None = None,
-    prompt: str | None = None,
-    trust_remote_code: bool = False,
-    weights: bool = True,
+    name: str = "",
+    **options: Any,
 ) -> Scorer:
     """Load whatever a specification names: a language model, a transform of one, a classifier.
 
     Args:
-        specification: see `parse_specification`; without `name`, `NAME=` may stand before it.
-        name: what to call it; by default the name before `=`, or the specification.
-        device: where networks run; `auto` is a GPU where there is one.
-        dtype: what transformers compute in; `auto` is float32.
-        device_map: what transformers are spread over instead of one device; `auto` for all GPUs,
-            memory and disk.
-        quantize: what the weights of transformers are quantized to, `int8` or `int4`.
-        prompt: what causal transformers read before a sentence; other models read nothing.
-        trust_remote_code: whether transformers may run Python code that comes with the checkpoint.
-        weights: False loads transformers without their weights, to ask how they read words; they
-            score nothing.
+        specification: `[NAME=]SPECIFICATION`, see `contstim.models.specifications`.
+        loading: how it is loaded.
+        name: what to call it; by default the name before `=`, or the specification. With a name,
+            a `=` in the specification belongs to it.
+        options: fields of `Loading` by name, such as `device="cpu"`.
 
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
     """
-    # With a name of its own the whole text is the specification, `=` and all.
-    named = (
-        NamedSpecification(name, specification) if name else NamedSpecification.parse(specification)
-    )
-    parsed = parse_specification(named.specification)
-    family = require_family(parsed.family)
-    arguments = {
-        "family": parsed.family,
-        "rule": parsed.rule,
-        "device": device,
-        "dtype": dtype,
-        "device_map": device_map,
-        "quantize": quantize,
-        "prompt": prompt,
-        "trust_remote_code": trust_remote_code,
-        "weights": weights,
-    }
-    loader = cast("Callable[..., Scorer]", attribute(family.loader))
+    if name and isinstance(specification, str):
+        model = parse_specification(specification, name)
+    else:
+        model = parse_model(specification)
+    loading = replace(loading, **options)
+    family = require_family(model.family)
     # A loader gets what its family says it takes: n-gram models know no device
-    options = {option: arguments[option] for option in family.options}
-    model = loader(parsed.location, name=named.name, **options)
-    if parsed.rule in LETTER_CASES:
-        model = InLetterCase(require_language_model(model, f"@{parsed.rule}"), parsed.rule)
-    if parsed.transform:
+    arguments = {
+        option: getattr(model if option in ("family", "rule") else loading, option)
+        for option in family.options
+        if option != "loading"
+    }
+    if "loading" in family.options:
+        arguments["loading"] = loading
+    loader = cast("Callable[..., Scorer]", attribute(family.loader))
+    scorer = loader(model.location, name=model.name, **arguments)
+    if model.rule in LETTER_CASES:
+        scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), model.rule)
+    if model.transform:
         from contstim.models.transforms import transformed
 
-        model = transformed(model, parsed.transform, parsed.argument, name=named.name)
+        scorer = transformed(scorer, model)
     # Without the name, so that a record says how to load the model again
-    model.specification = named.specification
-    return model
+    scorer.specification = model.specification
+    return scorer
 
 
-def load_scorers(specifications: Sequence[str], **options: Unpack[LoadOptions]) -> list[Scorer]:
-    """Load several scorers, refusing repeated ones before any is loaded.
+def load_scorers(
+    specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
+) -> list[Scorer]:
+    """Load one scorer or several, refusing repeated ones before any is loaded.
 
     Args:
-        specifications: `[NAME=]SPECIFICATION` each.
+        specifications: `[NAME=]SPECIFICATION`, one text or several.
+        loading: how they are loaded.
         options: see `load_scorer`.
 
     Raises:
         ModelError: a name or a model is given twice, or see `load_scorer`.
     """
-    return [
-        load_scorer(model.specification, name=model.name, **options)
-        for model in parse_models(specifications)
-    ]
+    return [load_scorer(model, loading, **options) for model in parse_models(specifications)]
 
 
 def load_model(
-    specification: str, *, name: str | None = None, **options: Unpack[LoadOptions]
+    specification: str | Specification,
+    loading: Loading = DEFAULT_LOADING,
+    *,
+    name: str = "",
+    **options: Any,
 ) -> LanguageModel:
     """Load a language model, which searches take; see `load_scorer` for the arguments.
 
     Raises:
         ModelError: see `load_scorer`; or the scores are not log-probabilities.
     """
-    return _language_model(load_scorer(specification, name=name, **options))
+    return _language_model(load_scorer(specification, loading, name=name, **options))
 
 
 def load_models(
-    specifications: Sequence[str], **options: Unpack[LoadOptions]
+    specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
 ) -> list[LanguageModel]:
-    """Load several language models; see `load_scorers` and `load_model`.
+    """Load one language model or several; see `load_scorers` and `load_model`.
 
     Raises:
         ModelError: see `load_scorers`; or the scores of one are not log-probabilities.
     """
-    return [_language_model(scorer) for scorer in load_scorers(specifications, **options)]
+    return [_language_model(each) for each in load_scorers(specifications, loading, **options)]
 
 
 def with_each_model(
-    specifications: Sequence[str],
+    specifications: Models,
     work: Callable[[Scorer], _Result],
-    **options: Unpack[LoadOptions],
+    loading: Loading = DEFAULT_LOADING,
 ) -> list[_Result]:
     """Load each model, work with it, and drop it before the next one is loaded.
 
-    Names, specifications, files and configurations of all are checked before the first is loaded.
-    Neighbours that share a checkpoint, such as two rules, share its network.
+    Files and configurations of all are checked before the first is loaded. Neighbours that share a
+    checkpoint, such as two rules, share its network.
 
     Args:
-        specifications: `[NAME=]SPECIFICATION` each.
+        specifications: parsed, or `[NAME=]SPECIFICATION` each.
         work: a function of the model; its result must not hold the model.
-        options: see `load_scorer`.
+        loading: how they are loaded.
 
     Returns:
-        The result of each, in the order of the specifications.
+        The result of each, in the order of the models.
 
     Raises:
-        ModelError: see `load_scorers`.
+        ModelError: see `load_scorer`.
     """
     models = parse_models(specifications)
-    for named in models:
-        check_model(named.specification, trust_remote_code=options.get("trust_remote_code", False))
-    parsed = [parse_specification(named.specification) for named in models]
-    places = [(specification.family, specification.location) for specification in parsed]
+    for model in models:
+        check_model(model, loading)
+    sources = [(model.family, model.location) for model in models]
     results = []
     previous: Scorer | None = None  # kept alive while the next model shares its network
-    for named, place, next_place in zip(models, places, [*places[1:], None], strict=True):
-        model = load_scorer(named.specification, name=named.name, **options)
-        results.append(work(model))
-        previous = model if place == next_place else None
+    for model, source, next_source in zip(models, sources, [*sources[1:], None], strict=True):
+        scorer = load_scorer(model, loading)
+        results.append(work(scorer))
+        previous = scorer if source == next_source else None
         # Before the next is loaded: two networks at once may not fit
-        del model
+        del scorer
         free_memory()
     del previous
     return results

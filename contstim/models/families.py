@@ -39,8 +39,7 @@ class Family:
             returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
             The `LETTER_CASES` of word-level models are no matter of the loader.
-        options: which of `family`, `rule`, `device`, `dtype`, `device_map`, `quantize`, `prompt`,
-            `trust_remote_code` and `weights` the loader takes.
+        options: which of `loading`, `family`, `rule` and the fields of `Loading` the loader takes.
         endings: endings of file names that imply this family where a specification names none.
         is_path: whether the location is a file or a folder, which must exist; not so for services.
         checker: `module:attribute`, a function of the location and `trust_remote_code` that
@@ -56,8 +55,6 @@ class Family:
     is_path: bool = True
     checker: str = ""
 
-
-_NETWORK = ("device", "dtype", "device_map", "quantize")  # options of transformers
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -75,7 +72,7 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.transformer:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
-            options=(*_NETWORK, "rule", "prompt", "trust_remote_code", "weights"),
+            options=("loading", "rule"),
         ),
         Family(
             name="classifier",
@@ -84,7 +81,7 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.classifier.adapter:load_classifier",
             checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
-            options=(*_NETWORK, "trust_remote_code"),
+            options=("loading",),
         ),
         Family(
             name="server",
@@ -92,7 +89,7 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.server.model:load_server",
             checker="contstim.models.server.model:check_server",
             rules=("log-likelihood",),
-            options=("prompt", "trust_remote_code", "weights"),
+            options=("loading",),
             is_path=False,
         ),
         *(

@@ -13,6 +13,8 @@ from contstim.models.training_text import training_text_path
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from contstim.models.specifications import Specification
+
 
 @dataclass(frozen=True)
 class ModelOrigins:
@@ -28,20 +30,20 @@ class ModelOrigins:
     commits: Mapping[str, str]
 
 
-def model_origins(specifications: Iterable[str]) -> ModelOrigins:
+def model_origins(specifications: Iterable[str | Specification]) -> ModelOrigins:
     """Find the files and commits that models are loaded from, also those of transforms.
 
     Args:
-        specifications: as `parse_specification` takes them; an empty one, of a model that was made
-            in Python, has no origin.
+        specifications: parsed, or as `parse_specification` takes them; an empty one, of a model
+            that was made in Python, has no origin.
 
     Raises:
         ModelError: see `parse_specification`.
     """
     files: dict[Path, None] = {}
     commits: dict[str, str] = {}
-    for specification in filter(None, specifications):
-        for location in _locations(specification):
+    for specification in specifications:
+        for location in _locations(specification) if specification else ():
             path = Path(location)
             if path.exists():
                 files |= dict.fromkeys(p for p in with_neighbours([path]) if p.exists())
@@ -70,8 +72,10 @@ def hub_commit(location: str) -> str:
     return Path(found).parent.name if isinstance(found, str) else ""
 
 
-def _locations(specification: str) -> Iterator[str]:
-    parsed = parse_specification(specification)
+def _locations(specification: str | Specification) -> Iterator[str]:
+    parsed = specification
+    if isinstance(parsed, str):
+        parsed = parse_specification(parsed)
     if parsed.family == "server":
         from contstim.models.server.address import parse_address
 

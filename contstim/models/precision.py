@@ -102,7 +102,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     if coarse and has_parts_elsewhere(network):
         raise ModelError(
             "The scores of a result are computed in float32, for which weights cannot be cast that "
-            "a device map has put on disk or away from the GPUs. Use --dtype float32."
+            "a device map has put on disk or away from the GPUs. Use dtype float32."
         )
     # Layers of four bits name the precision of their products themselves
     modules: list[Any] = list(network.modules())

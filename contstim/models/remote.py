@@ -6,10 +6,9 @@ chunks, so that several workers share them.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -18,15 +17,15 @@ from contstim.models.base import LanguageModel, Scorer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.base import Continuation, Convention, TokenScore
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.base import Convention
+    from contstim.models.specifications import Specification
     from contstim.models.training_text import TrainingText
-    from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
 CHUNK = 200
 """How many items are asked about at a time: what is lost at most when a worker is killed."""
+
+_Method = TypeVar("_Method", bound="Callable[..., object]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,20 +45,10 @@ class ModelCall:
     keywords: dict[str, Any] = field(default_factory=dict)
 
 
-class ModelWorkers(ABC):
-    """Workers that hold models and answer calls, several at the same time."""
-
-    @abstractmethod
-    def answer(self, calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
-        """Have every call answered, in whatever order; those of a model that fails are given up.
-
-        Args:
-            calls: what is asked.
-            receive: told a call and its answer, as it comes.
-
-        Raises:
-            ContstimError: a call failed; only after all calls of other models were answered.
-        """
+Answer: TypeAlias = "Callable[[Iterable[ModelCall], Callable[[ModelCall, Any], None]], None]"
+"""A function of workers that has every call answered, in whatever order, and tells a function the
+call and its answer as they come. Calls of a model that fails are given up; it raises the failure
+when all calls of other models are answered."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +66,39 @@ class ModelFacts:
     is_language_model: bool
 
 
+def _asked(method: _Method) -> _Method:
+    """The method as workers answer it: of many items, to an array, a list or None."""
+    name = method.__name__
+
+    def ask(self: RemoteScorer, items: Sequence[Any], **keywords: Any) -> Any:
+        # An empty list is asked about too: a model may refuse a method by itself
+        chunks = range(0, max(len(items), 1), CHUNK)
+        answers = self.ask(
+            ModelCall(self.specification, name, (tuple(items[i : i + CHUNK]),), keywords)
+            for i in chunks
+        )
+        if answers[0] is None:
+            return None
+        if isinstance(answers[0], np.ndarray):
+            return np.concatenate(answers)
+        return list(chain.from_iterable(answers))
+
+    ask.__name__, ask.__doc__ = name, f"See `{method.__qualname__}`."
+    return cast("_Method", ask)
+
+
 class RemoteScorer(Scorer):
     """A scorer that workers hold.
 
     Args:
-        named: its name and specification.
+        model: parsed.
         facts: what a worker told of it.
-        workers: who answer for it.
+        answer: the workers that answer for it.
     """
 
-    workers: ModelWorkers
-
-    def __init__(self, named: NamedSpecification, facts: ModelFacts, workers: ModelWorkers) -> None:
-        self.name, self.specification = named.name, named.specification
-        self.workers = workers
+    def __init__(self, model: Specification, facts: ModelFacts, answer: Answer) -> None:
+        self.name, self.specification = model.name, model.specification
+        self.answer = answer
         self._facts = facts
 
     @property
@@ -103,65 +111,25 @@ class RemoteScorer(Scorer):
         """See `Scorer.training_text`."""
         return self._facts.training_text
 
-    def _ask(self, method: str, items: Sequence[Any], **keywords: Any) -> Any:
-        """The answer of a method of many items to one answer, an array, a list or None.
+    def ask(self, calls: Iterable[ModelCall]) -> list[Any]:
+        """The answers to calls of this model, in their order."""
+        calls = list(calls)
+        answers: dict[ModelCall, Any] = {}
+        self.answer(calls, answers.__setitem__)
+        return [answers[call] for call in calls]
 
-        An empty list is asked about too: a model may refuse a method by itself.
-        """
-        calls = [
-            ModelCall(self.specification, method, (tuple(items[start : start + CHUNK]),), keywords)
-            for start in range(0, max(len(items), 1), CHUNK)
-        ]
-        answered: dict[ModelCall, Any] = {}
-        self.workers.answer(calls, answered.__setitem__)
-        answers = [answered[call] for call in calls]
-        if answers[0] is None:
-            return None
-        if isinstance(answers[0], np.ndarray):
-            return np.concatenate(answers)
-        return list(chain.from_iterable(answers))
-
-    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `Scorer.scores`."""
-        scores: FloatArray = self._ask("scores", sentences)
-        return scores
-
-    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `Scorer.unscorable`."""
-        reasons: list[str | None] = self._ask("unscorable", sentences)
-        return reasons
-
-    def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """See `Scorer.exact`."""
-        exact: BoolArray = self._ask("exact", sentences)
-        return exact
-
-    def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `Scorer.standard_errors`."""
-        errors: FloatArray = self._ask("standard_errors", sentences)
-        return errors
-
-    def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`."""
-        are_known: BoolArray = self._ask("knows", words)
-        return are_known
+    scores = _asked(Scorer.scores)
+    unscorable = _asked(Scorer.unscorable)
+    exact = _asked(Scorer.exact)
+    standard_errors = _asked(Scorer.standard_errors)
+    knows = _asked(Scorer.knows)
+    tokens_per_word = _asked(Scorer.tokens_per_word)
+    token_counts = _asked(Scorer.token_counts)
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
         """See `Scorer.vocabulary`."""
-        answers: dict[ModelCall, Vocabulary | None] = {}
-        call = ModelCall(self.specification, "vocabulary", (min_count,))
-        self.workers.answer([call], answers.__setitem__)
-        return answers[call]
-
-    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
-        """See `Scorer.tokens_per_word`."""
-        counts: IntArray | None = self._ask("tokens_per_word", words, initial=initial)
-        return counts
-
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`."""
-        counts: IntArray = self._ask("token_counts", sentences)
-        return counts
+        (words,) = self.ask([ModelCall(self.specification, "vocabulary", (min_count,))])
+        return cast("Vocabulary | None", words)
 
 
 class RemoteLanguageModel(RemoteScorer, LanguageModel):
@@ -170,32 +138,9 @@ class RemoteLanguageModel(RemoteScorer, LanguageModel):
     It is meant for scoring: a search would wait for a worker at every step.
     """
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.log_probs`."""
-        log_probs: FloatArray = self._ask("log_probs", sentences)
-        return log_probs
-
-    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.float32_log_probs`."""
-        log_probs: FloatArray = self._ask("float32_log_probs", sentences)
-        return log_probs
-
-    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
-        """See `LanguageModel.lower_bounds`."""
-        bounds: FloatArray | None = self._ask("lower_bounds", sentences)
-        return bounds
-
-    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`."""
-        terms: list[list[TokenScore]] = self._ask("token_log_probs", sentences)
-        return terms
-
-    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.completed_word_log_probs`."""
-        terms: list[list[TokenScore]] = self._ask("completed_word_log_probs", sentences)
-        return terms
-
-    def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
-        """See `LanguageModel.continuation_log_probs`."""
-        log_probs: FloatArray = self._ask("continuation_log_probs", continuations)
-        return log_probs
+    log_probs = _asked(LanguageModel.log_probs)
+    float32_log_probs = _asked(LanguageModel.float32_log_probs)
+    lower_bounds = _asked(LanguageModel.lower_bounds)
+    token_log_probs = _asked(LanguageModel.token_log_probs)
+    completed_word_log_probs = _asked(LanguageModel.completed_word_log_probs)
+    continuation_log_probs = _asked(LanguageModel.continuation_log_probs)

@@ -1,26 +1,43 @@
-"""Score many sentences under several models, storing scores every few seconds."""
+"""Scores of many sentences under several models, stored every few seconds, with what a record says.
+
+`score_sentences` takes models that are loaded, here or by workers (see `remote`). Where there are
+more than memory holds, `score_in_turn` loads one after the other, and asks all that is wanted of a
+model before it makes room for the next one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from contstim.errors import ScoreError
-from contstim.models.base import require_language_model
+from contstim.documents import read_json_object
+from contstim.errors import InputError, ScoreError
+from contstim.models.base import Convention, LanguageModel, conventions, require_language_model
+from contstim.models.catalog import with_each_model
+from contstim.models.letter_case import UnknownWords, unknown_words
+from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.remote import CHUNK, ModelCall, RemoteScorer
+from contstim.models.training_text import Contamination, contamination
+from contstim.records import record_path
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.models.base import Continuation, Convention, Scorer, TokenScore
-    from contstim.models.remote import ModelWorkers
+    from contstim.models.base import Continuation, Scorer, TokenScore
+    from contstim.models.loading import Loading
+    from contstim.models.remote import Answer
+    from contstim.models.specifications import Models
     from contstim.sentence import Sentence
     from contstim.store import Store
+
+    Progress: TypeAlias = Callable[[Scorer, int], None]
+    _Item = TypeVar("_Item", Sentence, Continuation)
 
 _MIN_BLOCK, _MAX_BLOCK = 16, 4_096  # sentences scored between two saves
 _FAST, _SLOW = 2.0, 10.0  # seconds of a block, beyond which the next is larger or smaller
@@ -31,7 +48,7 @@ def score_sentences(
     sentences: Sequence[Sentence],
     *,
     store: Store | None = None,
-    progress: Callable[[Scorer, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ScoreTable:
     """Scores of sentences under models, rows in the order given.
 
@@ -51,11 +68,8 @@ def score_sentences(
         ModelError: a model cannot score a sentence.
         StoreError: the store cannot be written.
     """
-    # Row of each distinct sentence; `order` leads from the rows asked for to these
-    rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
-    order = [rows[sentence] for sentence in sentences]
-    works = [_Work(model, "scores", model.scores, model.convention) for model in models]
-    scores = _score(works, list(rows), store, progress)[order]
+    stored_as = [model.convention for model in models]
+    scores = _score(models, "scores", stored_as, sentences, store, progress)
     return ScoreTable(tuple(sentences), tuple(model.name for model in models), scores)
 
 
@@ -64,7 +78,7 @@ def score_continuations(
     continuations: Sequence[Continuation],
     *,
     store: Store | None = None,
-    progress: Callable[[Scorer, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> FloatArray:
     """Log p(words | the words before them), (n_continuations, n_models), nats.
 
@@ -75,26 +89,86 @@ def score_continuations(
         ModelError: a model does not read from left to right, or cannot read a sentence.
         StoreError: the store cannot be written.
     """
-    # As above: each distinct item is scored once
-    rows = {item: row for row, item in enumerate(dict.fromkeys(continuations))}
-    order = [rows[item] for item in continuations]
-    works = []
-    for scorer in models:
-        model = require_language_model(scorer, "A score of words given the words before them")
-        # Stored under a fingerprint of their own: the text alone does not tell a score given a
-        # prefix
+    stored_as = []
+    for model in models:
+        require_language_model(model, "A score of words given the words before them")
+        # Under a fingerprint of their own: the text alone does not tell a score given a prefix
         whole = model.convention
-        convention = replace(
-            whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
-        )
-        method = "continuation_log_probs"
-        works.append(_Work(model, method, model.continuation_log_probs, convention))
-    scores = _score(works, list(rows), store, progress)[order]
+        fingerprint = f"{whole.fingerprint}-continuation"
+        stored_as.append(replace(whole, end_scored=False, fingerprint=fingerprint))
+    scores = _score(models, "continuation_log_probs", stored_as, continuations, store, progress)
     if np.isnan(scores).any():
         row, column = np.argwhere(np.isnan(scores))[0]
         what = " | ".join(continuations[row].text.split("\n"))
         raise ScoreError(f"The score of {what!r} under {models[column].name} is not a number.")
     return scores
+
+
+def _score(
+    models: Sequence[Scorer],
+    method: str,
+    stored_as: Sequence[Convention],
+    items: Sequence[_Item],
+    store: Store | None,
+    progress: Progress | None,
+) -> FloatArray:
+    """Scores of items by a method, (n_items, n_models), from the store and from the models."""
+    # Each distinct item is scored once
+    row_of = {item: row for row, item in enumerate(dict.fromkeys(items))}
+    distinct = list(row_of)
+    texts = [item.text for item in distinct]
+    scores = np.full((len(distinct), len(models)), np.nan)
+    report = progress or (lambda _model, _n: None)
+
+    def keep(column: int, rows: IntArray, values: FloatArray) -> None:
+        scores[rows, column] = values
+        # A nan is not stored, so that the score is computed again once the model is mended
+        if store is not None and not np.isnan(values).any():
+            convention = stored_as[column]
+            store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
+        report(models[column], len(rows))
+
+    # Chunks for workers, those of all models at once: the calls, and where their answers belong
+    calls: dict[Answer, list[ModelCall]] = {}
+    targets: dict[ModelCall, tuple[int, IntArray]] = {}
+    for column, model in enumerate(models):
+        if store is not None:
+            # nan where the store has none, as where there is no store
+            scores[:, column] = store.log_probs(stored_as[column].fingerprint, texts)
+        missing = np.flatnonzero(np.isnan(scores[:, column]))
+        # What is stored counts as done at once, so that bars do not start anew after an
+        # interruption
+        report(model, len(texts) - len(missing))
+        if isinstance(model, RemoteScorer):
+            # Borders of chunks are those of all items, whatever is missing: after an interruption
+            # the same sentences share a batch, and the scores of networks are the same to the digit
+            borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
+            for rows in np.split(missing, borders) if len(missing) else ():
+                chunk = tuple(distinct[row] for row in rows)
+                call = ModelCall(model.specification, method, (chunk,))
+                calls.setdefault(model.answer, []).append(call)
+                targets[call] = column, rows
+            continue
+        for block in _blocks(len(missing)):
+            rows = missing[block]
+            keep(column, rows, getattr(model, method)([distinct[row] for row in rows]))
+    for answer, asked in calls.items():
+        answer(asked, lambda call, values: keep(*targets[call], values))
+    return scores[[row_of[item] for item in items]]
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Cut n sentences into blocks that take some seconds each, however fast the model is."""
+    size, start = _MIN_BLOCK, 0
+    while start < n:
+        before = perf_counter()
+        yield slice(start, start + size)  # the caller scores the block before it asks for the next
+        seconds = perf_counter() - before
+        start += size
+        if seconds < _FAST:
+            size = min(2 * size, _MAX_BLOCK)
+        elif seconds > _SLOW:
+            size = max(size // 2, 1)
 
 
 Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
@@ -106,13 +180,13 @@ def token_terms(
     sentences: Sequence[Sentence],
     *,
     completed: bool = False,
-    progress: Callable[[Scorer, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Terms:
     """The terms of every sentence's score under one model.
 
     Args:
         model: a language model.
-        sentences: what is scored.
+        sentences: the sentences to score.
         completed: whether a word's end counts to the word, see
             `LanguageModel.completed_word_log_probs`.
         progress: told the model and how many sentences more have their terms.
@@ -134,126 +208,242 @@ def token_terms(
     return terms
 
 
-def table_of_terms(
-    terms: Mapping[str, Terms], sentences: Sequence[Sentence]
+@dataclass(frozen=True)
+class Wanted:
+    """Results that are wanted of every model.
+
+    Attributes:
+        terms: the terms of each score instead of their sum.
+        completed_words: in these terms a word's end counts to the word.
+        standard_errors: those that sampling leaves; cost as much again as the scores.
+        lower_bounds: those of mixtures over orders; cost as much again.
+    """
+
+    terms: bool = False
+    completed_words: bool = False
+    standard_errors: bool = False
+    lower_bounds: bool = False
+
+
+SUMS = Wanted()
+
+
+@dataclass(frozen=True, eq=False)
+class ModelScores:
+    """Scores of a model, and all else that is wanted of it before it is let go.
+
+    Attributes:
+        name: the model's.
+        convention: how its scores came about, as a record holds it.
+        log_probs: (n_sentences,), nats; None where terms were asked for.
+        terms: of every sentence's score; None where sums were asked for.
+        standard_errors: (n_sentences,), nats, 0 where exact; None where nobody asked.
+        lower_bounds: (n_sentences,), nats; None where nobody asked, or the rule has none.
+        n_sampled: how many of the scores are estimates.
+        contamination: which sentences it was trained on; None where its text is not known.
+        unknown: the words that it does not know.
+    """
+
+    name: str
+    convention: dict[str, object]
+    log_probs: FloatArray | None
+    terms: Terms | None
+    standard_errors: FloatArray | None
+    lower_bounds: FloatArray | None
+    n_sampled: int
+    contamination: Contamination | None
+    unknown: UnknownWords
+
+
+def score_in_turn(
+    models: Models,
+    sentences: Sequence[Sentence],
+    wanted: Wanted = SUMS,
+    *,
+    loading: Loading = DEFAULT_LOADING,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[ModelScores]:
+    """Score sentences under models, one model in memory at a time.
+
+    Args:
+        models: parsed, or `[NAME=]SPECIFICATION` each.
+        sentences: the sentences to score.
+        wanted: of every model.
+        loading: how models are loaded.
+        store: where sums are kept between runs; see `score_sentences`.
+        progress: told the model and how many distinct sentences more have their score.
+
+    Raises:
+        ModelError: see `load_scorers`; or a model cannot score a sentence.
+        ScoreError: a model gave nan.
+        StoreError: the store cannot be written.
+    """
+
+    def work(model: Scorer) -> ModelScores:
+        return score_together([model], sentences, wanted, store=store, progress=progress)[0]
+
+    return with_each_model(models, work, loading)
+
+
+def score_together(
+    models: Sequence[Scorer],
+    sentences: Sequence[Sentence],
+    wanted: Wanted = SUMS,
+    *,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[ModelScores]:
+    """The same of models that are loaded; sums under all at once, so that no worker waits.
+
+    The results do not hold the models, which can be dropped.
+    """
+    sums: Sequence[FloatArray | None] = [None] * len(models)
+    if not wanted.terms:
+        table = score_sentences(models, sentences, store=store, progress=progress)
+        sums = list(table.log_probs.T)
+    results = []
+    for model, log_probs in zip(models, sums, strict=True):
+        terms = bounds = None
+        if wanted.terms:
+            completed = wanted.completed_words
+            terms = token_terms(model, sentences, completed=completed, progress=progress)
+        if wanted.lower_bounds and isinstance(model, LanguageModel):
+            bounds = model.lower_bounds(sentences)
+        results.append(
+            ModelScores(
+                model.name,
+                conventions([model])[model.name],
+                log_probs,
+                terms,
+                model.standard_errors(sentences) if wanted.standard_errors else None,
+                bounds,
+                len(sentences) - int(model.exact(sentences).sum()),
+                contamination({model.name: model.training_text}, sentences)[model.name],
+                unknown_words(model, sentences),
+            )
+        )
+    return results
+
+
+def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) -> ScoreTable:
+    """The sums as one table: a row for each sentence, a column for each model."""
+    columns = [model.log_probs for model in scores if model.log_probs is not None]
+    names = tuple(model.name for model in scores)
+    return ScoreTable(tuple(sentences), names, np.stack(columns, axis=1))
+
+
+def term_table(
+    scores: Mapping[str, Terms], sentences: Sequence[Sentence], *, by_word: bool = False
 ) -> dict[str, list[Any]]:
-    """The terms of every sentence's score, by model: columns of one row for each term.
+    """The terms of every sentence's score, by model: columns of one row for each term or word.
 
     Columns: sentence, model, position (of the word, from 0; the end of the sentence follows the
-    last word), word, token, log_prob and surprisal (nats). Rows are ordered by sentence, then
-    model, then place in the sentence.
-    """
-    rows = [
-        (sentence.text, name, *_place(sentence, term), -term[2])
-        for sentence in sentences
-        for name, of_model in terms.items()
-        for term in of_model[sentence]
-    ]
-    columns = ("sentence", "model", "position", "word", "token", "log_prob", "surprisal")
-    return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
-
-
-def table_of_words(
-    terms: Mapping[str, Terms], sentences: Sequence[Sentence]
-) -> dict[str, list[Any]]:
-    """The same, a row for each word, whose terms are added up.
-
-    Columns: sentence, model, position, word, tokens (how many), log_prob and surprisal (nats).
+    last word), word, token (by word: tokens, how many), log_prob and surprisal (nats). Rows are
+    ordered by sentence, then model, then position.
     """
     rows: list[tuple[object, ...]] = []
     for sentence in sentences:
-        for name, of_model in terms.items():
-            # Words in reading order; the end of the sentence, at -1, is last
-            words: dict[int, list[TokenScore]] = {}
-            for term in of_model[sentence]:
-                words.setdefault(term.word, []).append(term)
-            for tokens in words.values():
-                position, word, _, _ = _place(sentence, tokens[0])
-                log_prob = sum(token.log_prob for token in tokens)
-                rows.append((sentence.text, name, position, word, len(tokens), log_prob, -log_prob))
-    columns = ("sentence", "model", "position", "word", "tokens", "log_prob", "surprisal")
+        for name, terms in scores.items():
+            # In reading order; the end of the sentence, at -1, is last
+            groups: dict[int, list[TokenScore]] = {}
+            for number, term in enumerate(terms[sentence]):
+                groups.setdefault(term.word if by_word else number, []).append(term)
+            for group in groups.values():
+                position = group[0].word
+                word = sentence.words[position] if position >= 0 else sentence.end
+                log_prob = sum((term.log_prob for term in group[1:]), group[0].log_prob)
+                rows.append(
+                    (
+                        sentence.text,
+                        name,
+                        position if position >= 0 else len(sentence),
+                        word,
+                        len(group) if by_word else group[0].token,
+                        log_prob,
+                        -log_prob,
+                    )
+                )
+    tokens = "tokens" if by_word else "token"
+    columns = ("sentence", "model", "position", "word", tokens, "log_prob", "surprisal")
     return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
 
-def _place(sentence: Sentence, term: TokenScore) -> tuple[int, str, str, float]:
-    word, token, log_prob = term
-    if word < 0:
-        # The end of the sentence stands one place behind the last word
-        return len(sentence), sentence.end, token, log_prob
-    return word, sentence.words[word], token, log_prob
+def standard_error_table(
+    scores: Sequence[ModelScores], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """The standard errors as one table of the shape of `score_table`."""
+    columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
+    for model in scores:
+        if model.standard_errors is not None:
+            columns[model.name] = model.standard_errors.tolist()
+    return columns
 
 
-_Item = TypeVar("_Item", "Sentence", "Continuation")
+def bounds_table(
+    scores: Sequence[ModelScores], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """Scores that are mixtures over orders beside their lower bounds: a row a sentence and model.
 
-
-@dataclass(frozen=True)
-class _Work(Generic[_Item]):
-    """A model, the method that scores, and the convention under which its scores are stored."""
-
-    model: Scorer
-    method: str
-    score: Callable[[Sequence[_Item]], FloatArray]
-    convention: Convention
-
-
-def _score(
-    works: Sequence[_Work[_Item]],
-    items: Sequence[_Item],
-    store: Store | None,
-    progress: Callable[[Scorer, int], None] | None,
-) -> FloatArray:
-    """Scores of distinct items, (n_items, n_works), from the store and from the models."""
-    texts = [item.text for item in items]
-    scores = np.full((len(items), len(works)), np.nan)
-    report = progress or (lambda _model, _n: None)
-
-    def keep(column: int, rows: IntArray, values: FloatArray) -> None:
-        work = works[column]
-        scores[rows, column] = values
-        # A nan is not stored, so that the score is computed again once the model is mended
-        if store is not None and not np.isnan(values).any():
-            convention = work.convention
-            store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
-        report(work.model, len(rows))
-
-    # Chunks for workers, those of all models at once: the calls, and where their answers belong
-    calls: dict[ModelWorkers, list[ModelCall]] = {}
-    places: dict[ModelCall, tuple[int, IntArray]] = {}
-    for column, work in enumerate(works):
-        if store is not None:
-            # nan where the store has none, as where there is no store
-            scores[:, column] = store.log_probs(work.convention.fingerprint, texts)
-        missing = np.flatnonzero(np.isnan(scores[:, column]))
-        # What is stored counts as done at once, so that bars do not start anew after an
-        # interruption
-        report(work.model, len(texts) - len(missing))
-        if isinstance(work.model, RemoteScorer):
-            # Borders of chunks are those of all items, whatever is missing: after an interruption
-            # the same sentences share a batch, and the scores of networks are the same to the digit
-            borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
-            for rows in np.split(missing, borders) if len(missing) else ():
-                chunk = tuple(items[row] for row in rows)
-                call = ModelCall(work.model.specification, work.method, (chunk,))
-                calls.setdefault(work.model.workers, []).append(call)
-                places[call] = column, rows
+    The columns are sentence, model, log_prob, lower_bound (the mean over orders) and gap, in nats.
+    """
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("sentence", "model", "log_prob", "lower_bound", "gap")
+    }
+    for model in scores:
+        if model.lower_bounds is None or model.log_probs is None:
             continue
-        for block in _blocks(len(missing)):
-            rows = missing[block]
-            keep(column, rows, work.score([items[row] for row in rows]))
-    for workers, asked in calls.items():
-        workers.answer(asked, lambda call, values: keep(*places[call], values))
-    return scores
+        columns["sentence"] += [sentence.text for sentence in sentences]
+        columns["model"] += [model.name] * len(sentences)
+        columns["log_prob"] += model.log_probs.tolist()
+        columns["lower_bound"] += model.lower_bounds.tolist()
+        columns["gap"] += (model.log_probs - model.lower_bounds).tolist()
+    return columns
 
 
-def _blocks(n: int) -> Iterator[slice]:
-    """Cut n sentences into blocks that take some seconds each, however fast the model is."""
-    size, start = _MIN_BLOCK, 0
-    while start < n:
-        before = perf_counter()
-        yield slice(start, start + size)  # the caller scores the block before it asks for the next
-        seconds = perf_counter() - before
-        start += size
-        if seconds < _FAST:
-            size = min(2 * size, _MAX_BLOCK)
-        elif seconds > _SLOW:
-            size = max(size // 2, 1)
+def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str, Convention]:
+    """The conventions of models, by name, from the record of a table of scores.
+
+    Without the models that the record lacks; without a record there are none.
+
+    Args:
+        scores: the table.
+        models: names of its columns.
+
+    Raises:
+        InputError: the record cannot be read, or is not that of a table of scores.
+    """
+    path = record_path(scores)
+    if not path.exists():
+        return {}
+    entries = read_json_object(path).get("models", {})
+    # an entry may say more, such as the specification that the model was loaded by
+    names = [field.name for field in fields(Convention)]
+    try:
+        return {
+            model: Convention(**{n: entries[model][n] for n in names if n in entries[model]})
+            for model in models
+            if model in entries
+        }
+    except TypeError as error:
+        raise InputError(
+            f"{path} is not the record of a table of scores: {error}. Score the sentences again, "
+            f"or move the record away."
+        ) from error
+
+
+def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose: str) -> None:
+    """Refuse a table of scores whose record says that they are not log-probabilities.
+
+    Args:
+        scores: the table; without a record beside it, nothing is refused.
+        models: names of the columns that are used.
+        purpose: the work that needs log-probabilities, a noun phrase that begins a sentence.
+
+    Raises:
+        ModelError: the scores of a model have another unit; names it.
+        InputError: see `recorded_conventions`.
+    """
+    # Columns that the record does not name may come from elsewhere, and pass
+    for model, convention in recorded_conventions(scores, models).items():
+        convention.require_log_probability(model, purpose)

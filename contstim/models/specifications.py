@@ -12,17 +12,15 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-from contstim.documents import read_json_object
+from contstim.documents import read_json_object, shortened
 from contstim.errors import ModelError
 from contstim.files import is_file
 from contstim.models.families import FAMILIES, families, family_named, require_family
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RECURRENT_CONFIGURATION = "recurrent.json"
 """The file by which a folder is known to hold a recurrent model."""
@@ -58,9 +56,11 @@ class CatalogueEntry:
 
 @dataclass(frozen=True)
 class Specification:
-    """A parsed model specification.
+    """A model as a user names it, parsed; not loaded yet.
 
     Attributes:
+        name: its name in columns, files and figures.
+        specification: how it is loaded, as written, without the name.
         family: the name of a family.
         location: a file, a folder, or a name on the hub.
         rule: empty for the default.
@@ -68,12 +68,22 @@ class Specification:
         argument: of the transform, such as a file.
     """
 
+    name: str
+    specification: str
     family: str
     location: str
     rule: str = ""
     transform: str = ""
     argument: str = ""
 
+    @property
+    def text(self) -> str:
+        """`NAME=SPECIFICATION`, from which `parse_model` makes this value."""
+        return with_name(self.name, self.specification)
+
+
+Models: TypeAlias = str | Specification | Iterable[str | Specification]
+"""One model or several, as `[NAME=]SPECIFICATION` or parsed."""
 
 TRANSFORMS: dict[str, str] = {
     "mean": "+mean: log p / number of tokens that the rule scores",
@@ -103,44 +113,42 @@ _SPECIFICATION = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class NamedSpecification:
-    """A model by the name that it bears in tables and figures, not loaded yet.
+def with_name(name: str, specification: str) -> str:
+    """`NAME=SPECIFICATION`, or the specification alone where it is the name."""
+    return specification if name == specification else f"{name}={specification}"
 
-    Attributes:
-        name: its name in columns, files and figures.
-        specification: see `parse_specification`.
+
+def parse_model(given: str | Specification) -> Specification:
+    """Parse `[NAME=]SPECIFICATION`; a model without a name is called by its specification.
+
+    Raises:
+        ModelError: no text is given, the part before the `=` cannot be a name, or see
+            `parse_specification`.
     """
-
-    name: str
-    specification: str
-
-    @classmethod
-    def parse(cls, text: str) -> NamedSpecification:
-        """Read `[NAME=]SPECIFICATION`; a model without a name is called by its specification.
-
-        Raises:
-            ModelError: the text before the `=` cannot be a name.
-        """
-        name, equals, specification = text.partition("=")
-        # Then the = belongs to a path or an address
-        if not equals or ":" in name or "/" in name:
-            return cls(text, text)
-        _check_name(name.strip(), text)
-        return cls(name.strip(), specification.strip())
-
-    @property
-    def text(self) -> str:
-        """The text from which `parse` makes this value."""
-        if self.name == self.specification:
-            return self.name
-        return f"{self.name}={self.specification}"
+    if isinstance(given, Specification):
+        return given
+    if not isinstance(given, str):
+        raise ModelError(
+            f"A model is a text such as 'hf:gpt2' or 'small=hf:gpt2', and several models are a "
+            f"sequence of such texts; {shortened(given)} is neither."
+        )
+    text = given
+    name, equals, specification = text.partition("=")
+    # Then the = belongs to a path or an address
+    if not equals or ":" in name or "/" in name:
+        return parse_specification(text)
+    _check_name(name.strip(), text)
+    return parse_specification(specification.strip(), name.strip())
 
 
-def parse_specification(text: str) -> Specification:
-    """Read `[family:]location[@rule][+transform]`; the location may be a name of the catalogue.
+def parse_specification(text: str, name: str = "") -> Specification:
+    """Parse `[family:]location[@rule][+transform]`; the location may be a name of the catalogue.
 
     The family may be told by the file's ending or by a file in the folder.
+
+    Args:
+        text: without a name; a `=` in it belongs to a path or an address.
+        name: of the model, by default the text.
 
     Raises:
         ModelError: malformed, an unknown family, rule or transform; lists what would have worked.
@@ -160,8 +168,8 @@ def parse_specification(text: str) -> Specification:
             + "; ".join(f"{f.name}: ({f.summary})" for f in families())
             + ". 'contstim models' lists them."
         )
-    rule, transform, argument = (match[g] or "" for g in ("rule", "transform", "argument"))
-    parsed = Specification(kind.name, location, rule, transform, argument)
+    ending = (match[group] or "" for group in ("rule", "transform", "argument"))
+    parsed = Specification(name or text, text, kind.name, location, *ending)
     _check_ending(parsed)
     return parsed
 
@@ -193,14 +201,18 @@ def _check_ending(model: Specification) -> None:
         )
 
 
-def parse_models(texts: Sequence[str]) -> list[NamedSpecification]:
-    """Read `[NAME=]SPECIFICATION` for each of several models, none of which is loaded.
+def parse_models(given: Models) -> list[Specification]:
+    """Parse `[NAME=]SPECIFICATION` for one model or several; none is loaded.
+
+    Args:
+        given: one text or several; parsed ones stay as they are.
 
     Raises:
-        ModelError: a name or a model occurs twice, or see `NamedSpecification.parse` and
-            `parse_specification`.
+        ModelError: a name or a model occurs twice; something else is given; or see `parse_model`.
     """
-    models = [NamedSpecification.parse(text) for text in texts]
+    if isinstance(given, str | Specification) or not isinstance(given, Iterable):
+        given = [given]
+    models = [parse_model(model) for model in given]
     names = [model.name for model in models]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
@@ -209,12 +221,11 @@ def parse_models(texts: Sequence[str]) -> list[NamedSpecification]:
             f"them out, or tell them apart as NAME=MODEL."
         )
     # Two names for one model: a comparison would find that it agrees with itself
-    same: dict[Specification, NamedSpecification] = {}
+    same: dict[Specification, Specification] = {}
     for model in models:
-        parsed = parse_specification(model.specification)
         # two ways to write a path name one model
-        plain = replace(parsed, location=os.path.normpath(parsed.location))
-        other = same.setdefault(plain, model)
+        path = os.path.normpath(model.location)
+        other = same.setdefault(replace(model, name="", specification="", location=path), model)
         if other is not model:
             raise ModelError(
                 f"{other.text} and {model.text} are the same model given twice. Leave one of them "

@@ -1,11 +1,14 @@
-"""Networks whose parts are on several devices, in memory or on disk, as `accelerate` puts them.
+"""Networks whose parts are on several devices, in memory or on disk, or quantized.
 
-A part that waits in memory or on disk has weights without values; a hook brings the values to the
-device that computes when the part's turn comes.
+`accelerate` spreads a network: a part that waits in memory or on disk has weights without values; a
+hook brings the values to the device that computes when the part's turn comes. `bitsandbytes`
+quantizes: the weights of linear layers, apart from the output, become whole numbers of 8 or 4 bits
+with a scale for each row or for 64 weights.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
@@ -15,6 +18,39 @@ if TYPE_CHECKING:
 
     import torch
 
+    from contstim.models.loading import Loading
+
+
+def spreading(loading: Loading, offload: str) -> dict[str, Any]:
+    """Settings of `from_pretrained` for precision, device map and quantization.
+
+    Args:
+        loading: resolved, see `Loading.resolved`.
+        offload: a folder for parts on disk that cannot be read from the checkpoint's files.
+    """
+    import torch
+
+    settings: dict[str, Any] = {"dtype": loading.dtype}
+    for package in ("accelerate", "bitsandbytes"):
+        # They would tell of parts on disk and of kernels that they can do without
+        logging.getLogger(package).setLevel(logging.ERROR)
+    if loading.device_map is not None:
+        parts = loading.device_map if loading.device_map == "auto" else dict(loading.device_map)
+        settings |= {"device_map": parts, "offload_folder": offload}
+    if loading.quantize is not None:
+        import transformers
+
+        configuration: Any = transformers.BitsAndBytesConfig
+        settings.setdefault("device_map", {"": loading.device})  # loaded straight to its device
+        settings["quantization_config"] = configuration(
+            load_in_8bit=loading.quantize == "int8",
+            load_in_4bit=loading.quantize == "int4",
+            # Four-bit floats whose steps are those of a normal distribution, as weights are
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_compute_dtype=getattr(torch, loading.dtype),
+        )
+    return settings
+
 
 def is_spread(network: Any) -> bool:
     """True if the network's parts have a device map."""
@@ -22,7 +58,7 @@ def is_spread(network: Any) -> bool:
 
 
 def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, str | int]) -> None:
-    """Refuse a map that leaves a part out, or puts weights that parts share on two devices.
+    """Refuse a map that puts weights that parts share on two devices.
 
     Args:
         location: where the network is.
@@ -32,28 +68,16 @@ def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, 
     Raises:
         ModelError: names the weights.
     """
-    names: dict[int, list[str]] = {}
+    placed: dict[int, dict[str | int, str]] = {}  # of each weight, by device, one of its names
     for name, weight in network.named_parameters(remove_duplicate=False):
-        names.setdefault(id(weight), []).append(name)
-    for group in names.values():
-        parts = [
-            # The longest name counts: `transformer.wte` before `transformer`
-            max(
-                (part for part in device_map if not part or f"{name}.".startswith(f"{part}.")),
-                key=len,
-                default=None,
-            )
-            for name in group
-        ]
-        if None in parts:
+        parts = [part for part in device_map if not part or f"{name}.".startswith(f"{part}.")]
+        if parts:  # else the library names it; the longest counts: `transformer.wte`, not its body
+            placed.setdefault(id(weight), {})[device_map[max(parts, key=len)]] = name
+    for names in placed.values():
+        if len(names) > 1:
             raise ModelError(
-                f"The device map has no device for the weight {group[parts.index(None)]} of "
-                f"{location}. Give one for each part, or one for the empty name."
-            )
-        if len({device_map[part] for part in parts if part is not None}) > 1:
-            raise ModelError(
-                f"The device map puts {' and '.join(group)} of {location} on several devices, "
-                f"although they are the same weights. Put them on one."
+                f"The device map puts {' and '.join(names.values())} of {location} on several "
+                f"devices, although they are the same weights. Put them on one."
             )
 
 
@@ -62,9 +86,9 @@ def input_device(network: Any) -> str:
     weight = getattr(network.get_input_embeddings(), "weight", None)
     if weight is not None and not weight.is_meta:
         return str(weight.device)
-    places = (place for place in network.hf_device_map.values() if place not in {"cpu", "disk"})
-    place = next(places, "cpu")
-    return f"cuda:{place}" if isinstance(place, int) else str(place)
+    devices = (each for each in network.hf_device_map.values() if each not in {"cpu", "disk"})
+    device = next(devices, "cpu")
+    return f"cuda:{device}" if isinstance(device, int) else str(device)
 
 
 def has_parts_elsewhere(network: torch.nn.Module) -> bool:

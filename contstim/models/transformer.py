@@ -6,28 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
-from contstim.models.checkpoints.foreign import foreign_errors
+from contstim.models.checkpoints.source import foreign_errors
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.masked.rules import RULES
 
 if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
-    from contstim.models.checkpoints import Device, DeviceMap, Precision, Quantization
+    from contstim.models.loading import Loading
 
 
-def load_transformer(
-    location: str,
-    *,
-    name: str,
-    rule: str = "",
-    device: Device = "auto",
-    dtype: Precision = "auto",
-    device_map: DeviceMap | None = None,
-    quantize: Quantization | None = None,
-    prompt: str | None = None,
-    trust_remote_code: bool = False,
-    weights: bool = True,
-) -> LanguageModel:
+def load_transformer(location: str, *, name: str, rule: str, loading: Loading) -> LanguageModel:
     """Load a checkpoint and score with a rule of its kind.
 
     The default rule is `log-likelihood` for causal models and `chain` for masked ones. Masked
@@ -36,15 +24,7 @@ def load_transformer(
     Raises:
         ModelError: see `load_checkpoint`; or the rule belongs to the other kind of model.
     """
-    checkpoint = load_checkpoint(
-        location,
-        device=device,
-        dtype=dtype,
-        device_map=device_map,
-        quantize=quantize,
-        trust_remote_code=trust_remote_code,
-        weights=weights,
-    )
+    checkpoint = load_checkpoint(location, loading)
     rules = CAUSAL_RULES if checkpoint.kind == "causal" else tuple(RULES)
     if rule and rule not in rules:
         raise ModelError(
@@ -56,7 +36,7 @@ def load_transformer(
         if checkpoint.kind == "causal":
             from contstim.models.causal.adapter import CausalModel
 
-            return CausalModel(checkpoint, prompt=prompt, **options)
+            return CausalModel(checkpoint, prompt=loading.prompt, **options)
         from contstim.models.masked.adapter import MaskedModel
 
         return MaskedModel(checkpoint, **options)

@@ -32,27 +32,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.specifications import Specification
     from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
 
-def transformed(scorer: Scorer, transform: str, argument: str, *, name: str) -> Transformed:
-    """The model with the transform that a specification names.
+def transformed(scorer: Scorer, specification: Specification) -> Transformed:
+    """The model with the transform that its specification names.
 
     Raises:
-        ModelError: no such transform, its unigram model is missing or of another order, or the
-            scores to be transformed are not log-probabilities.
+        ModelError: its unigram model is missing or of another order, or the scores to be
+            transformed are not log-probabilities.
     """
-    model = require_language_model(scorer, f"The transform +{transform}")
-    if transform == "mean":
-        return MeanPerToken(model, name=name)
-    if transform == "slor":
-        file, _, case = argument.rpartition("@")
-        if case not in LETTER_CASES:
-            file, case = argument, model.case if isinstance(model, InLetterCase) else ""
-        return Slor(model, NgramModel(file), name=name, case=case)
-    raise ModelError(f"There is no transform {transform!r}; there are mean and slor.")
+    model = require_language_model(scorer, f"The transform +{specification.transform}")
+    if specification.transform == "mean":
+        return MeanPerToken(model, specification.name)
+    file, _, case = specification.argument.rpartition("@")
+    if case not in LETTER_CASES:
+        file = specification.argument
+        case = model.case if isinstance(model, InLetterCase) else ""
+    return Slor(model, NgramModel(file), specification.name, case)
 
 
 class Transformed(Scorer):

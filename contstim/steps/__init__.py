@@ -5,7 +5,6 @@ a user may choose about a step is a dataclass of settings, which says of each wh
 says: the options of the command and the keys of the study file are its fields.
 
 watching     how a step tells what it does
-loading      how models are loaded
 execution    where work runs: in this process, in several, or on a Ray cluster
 vocabulary   the words of a text
 sentences    its natural sentences

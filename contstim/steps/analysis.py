@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
-from contstim.options import Help
-from contstim.steps.watching import SILENT
+from contstim.experiments.analysis import SMALLEST_EFFECT
+from contstim.options import AnswerScale, Help, Seed, Writes
+from contstim.steps.fields import Responses, Trials, TrialScores
+from contstim.steps.step import Outcome, Step
 
 if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
-    from contstim.scale import Scale
-    from contstim.steps.watching import Watcher
+    from contstim.reporter import Reporter
 
 MinCatch = Annotated[
     int | None,
@@ -85,67 +86,58 @@ class AnalysisSettings:
     ] = None
 
 
-def analyze_responses(
-    trials: Path,
-    responses: Path,
-    scores: Path,
-    out: Path,
-    *,
-    settings: AnalysisSettings,
-    scale: Scale | None = None,
-    seed: int = 0,
-    watch: Watcher = SILENT,
-) -> Analysis:
+class AnalyzeResponses(Step["Analysis"], name="analyze"):
     """Say which models people agree with, how much a model could, and how sure that is.
 
-    Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`.
+    Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`. Participants who did
+    not finish or failed catch trials are left out, and named.
 
-    Args:
-        trials: the table of trials that people saw.
-        responses: the table of responses.
-        scores: a table of the scores of the trials' sentences, nats.
-        out: the folder to write.
-        settings: how responses are compared with models.
-        scale: of the responses, where neither their record nor the trials name it.
-        seed: decides what the bootstrap draws.
-        watch: told what is done.
-
-    Raises:
-        InputError: a file cannot be read or written, or the tables do not fit together.
+    Example: `contstim analyze --trials trials.csv --responses responses.csv --scores scores.csv
+    --out results`
     """
-    from contstim.experiments.analysis.effects import Sampling
-    from contstim.experiments.analysis.inference import read_contrasts
-    from contstim.experiments.analysis.outputs.drawings import require_rivals
-    from contstim.experiments.analysis.outputs.folder import write_analysis
-    from contstim.experiments.analysis.run import analyze
-    from contstim.experiments.responses import CatchRule, read_responses
-    from contstim.experiments.responses.admission import DEFAULT_RULE
-    from contstim.models.contamination import (
-        contamination_facts,
-        contamination_warnings,
-        read_contamination,
-    )
-    from contstim.records import write_record
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Condition, Kind, read_trials
 
-    design = read_trials(trials)
-    # Before the comparison, which takes minutes
-    if settings.pair:
-        require_rivals(design, settings.pair)
-    table = ScoreTable.read(scores)
-    contrasts, min_catch = settings.contrasts, settings.min_catch
-    with watch.working("comparing") as progress:
+    trials: Trials
+    responses: Responses
+    scores: TrialScores
+    out: Annotated[Path, Writes("The folder to write.", record="report.html")]
+    settings: AnalysisSettings = AnalysisSettings()
+    scale: AnswerScale = None
+    seed: Seed = 0
+
+    def work(self, reporter: Reporter) -> Outcome[Analysis]:
+        """Compare the models, and write tables, figures and pages."""
+        settings = self.settings
+        from contstim.experiments.analysis.effects import Sampling
+        from contstim.experiments.analysis.families import read_contrasts
+        from contstim.experiments.analysis.outputs.drawings import require_rivals
+        from contstim.experiments.analysis.outputs.folder import write_analysis
+        from contstim.experiments.analysis.run import analyze
+        from contstim.experiments.responses import CatchRule, read_responses
+        from contstim.experiments.responses.admission import DEFAULT_RULE
+        from contstim.models.training_text import (
+            contamination_facts,
+            contamination_warnings,
+            read_contamination,
+        )
+        from contstim.scores import ScoreTable
+        from contstim.stimuli import Condition, Kind, read_trials
+
+        design = read_trials(self.trials)
+        # Before the comparison, which takes minutes
+        if settings.pair:
+            require_rivals(design, settings.pair)
+        table = ScoreTable.read(self.scores)
+        contrasts, min_catch = settings.contrasts, settings.min_catch
         analysis = analyze(
             design,
-            read_responses(responses, design, scale=scale),
+            read_responses(self.responses, design, scale=self.scale),
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
             catch=DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch),
             sampling=Sampling(
                 None if settings.units == "auto" else settings.units,
                 samples=settings.bootstrap,
-                seed=seed,
+                seed=self.seed,
                 false_discovery_rate=settings.fdr,
                 intervals=settings.intervals,
                 correction=settings.correction,
@@ -153,32 +145,28 @@ def analyze_responses(
             ),
             unanimous=settings.unanimous,
             worst=settings.worst,
-            progress=progress,
+            progress=partial(reporter.progress, "comparing"),
         )
-    watch.warn(analysis.origin.warning)
-    # Sentences that stood in a training text say little: those of catch trials are not judged by.
-    natural = [
-        sentence
-        for trial in design
-        if trial.condition is not Condition.CATCH
-        for kind, sentence in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2))
-        if kind is Kind.NATURAL
-    ]
-    seen = read_contamination(scores, table.models, natural)
-    title = "Which models people agree with"
-    files = write_analysis(analysis, out, title=title, pair=settings.pair, seen=seen)
-    write_record(
-        out / "report.html",
-        [trials, responses, scores, contrasts],
-        files,
-        seed=seed,
-        **analysis_facts(analysis),
-        **contamination_facts(seen),
-    )
-    watch.remark(str(analysis.admission.report))
-    for warning in (*analysis.cautions, *contamination_warnings(seen, "natural sentences")):
-        watch.warn(warning)
-    return analysis
+        reporter.warn(analysis.origin.warning)
+        # Sentences that stood in a training text say little: those of catch trials are not judged by.
+        natural = [
+            sentence
+            for trial in design
+            if trial.condition is not Condition.CATCH
+            for kind, sentence in (
+                (trial.kind_1, trial.sentence_1),
+                (trial.kind_2, trial.sentence_2),
+            )
+            if kind is Kind.NATURAL
+        ]
+        seen = read_contamination(self.scores, table.models, natural)
+        title = "Which models people agree with"
+        write_analysis(analysis, self.out, title=title, pair=settings.pair, seen=seen)
+        reporter.say(str(analysis.admission.report))
+        for warning in (*analysis.cautions, *contamination_warnings(seen, "natural sentences")):
+            reporter.warn(warning)
+        facts = {"seed": self.seed, **analysis_facts(analysis), **contamination_facts(seen)}
+        return Outcome(analysis, facts)
 
 
 def analysis_facts(analysis: Analysis) -> dict[str, object]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
+from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
-from contstim.options import Help
+from contstim.options import Aside, Help, Reads, Seed, Stem, Writes
 from contstim.reviews import ItemKind, undecided
 from contstim.scale import Scale
-from contstim.steps.watching import SILENT
+from contstim.steps.fields import Earlier, Reviews
+from contstim.steps.step import Outcome, Step
 from contstim.tables import listed
 from contstim.wording import counted
 
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     from contstim.experiments.design.calibration import MeasuredPeople
     from contstim.experiments.design.design_power import DesignPower
     from contstim.frequencies import WordFrequencies
+    from contstim.reporter import Reporter
     from contstim.reviews import ReviewedItem
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
-    from contstim.steps.watching import Watcher
     from contstim.stimuli import Trial
 
 
@@ -67,21 +69,21 @@ class DesignSettings:
 class PowerSettings:
     """Options of simulating the experiment, with new people and new items."""
 
-    participants: Annotated[int, Help("With --power: participants in a group.")] = 10
-    power_groups: Annotated[
-        int | None, Help("With --power: groups, if other than --groups.", at_least=1)
-    ] = None
+    PANEL: ClassVar[str] = "Simulation of the experiment (with --power)"
+
+    participants: Annotated[int, Help("Participants in a group.")] = 10
+    power_groups: Annotated[int | None, Help("Groups, if other than --groups.", at_least=1)] = None
     ceiling: Annotated[
         float | None,
         Help(
-            "With --power: how often a person agrees with the majority of the others on "
+            "How often a person agrees with the majority of the others on "
             "random natural pairs; by default as in the 2023 study, or --pilot."
         ),
     ] = None
     pilot: Annotated[
         Path | None,
-        Help(
-            "With --power: the folder that analyze wrote of a pilot or an earlier study. "
+        Aside(
+            "The folder that analyze wrote of a pilot or an earlier study. "
             "Simulated people agree, and each model predicts them, as often as there; by default "
             "as in the 2023 study, with each model in turn planted as the best, and rates are "
             "ranges for close and for distant rivals."
@@ -90,16 +92,13 @@ class PowerSettings:
     smallest_effect: Annotated[
         float,
         Help(
-            "With --power: the smallest difference of accuracies that matters. How often would "
+            "The smallest difference of accuracies that matters. How often would "
             "it be found if it is there, and ruled out if it is not?"
         ),
     ] = SMALLEST_EFFECT
     simulations: Annotated[
         int,
-        Help(
-            "With --power: experiments to simulate for each planted model, with close and with "
-            "distant rivals."
-        ),
+        Help("Experiments to simulate for each planted model, with close and with distant rivals."),
     ] = 1000
 
     def measured(self) -> MeasuredPeople:
@@ -122,122 +121,140 @@ class PowerSettings:
         return [self.pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
 
 
-def make_design(
-    out: Path,
-    *,
-    pairs: Path | None = None,
-    triplets: Path | None = None,
-    sentences: Path | None = None,
-    settings: DesignSettings,
-    scores: Path | None = None,
-    power: PowerSettings | None = None,
-    seed: int = 0,
-    review: Sequence[Path] = (),
-    earlier: Sequence[Path] = (),
-    watch: Watcher = SILENT,
-) -> Design:
+_DESIGN, _POWER = DesignSettings(), PowerSettings()
+_POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
+
+
+class MakeDesign(Step["Design"], name="design"):
     """Turn pairs and triplets into the trials of an experiment, shared out to groups.
 
-    Beside the table stand a summary (`….summary.md`, `….summary.png`) and a certificate, and with
-    `power` what `simulate_power` writes. Nothing is written before the simulation has ended: it may
-    refuse its scores.
+    No group sees a sentence twice, and every group has the same number of trials of each condition,
+    model pair and role. The finished table is checked independently. Beside it stand a summary to
+    read before ethics and preregistration (`….summary.md`, `….summary.png`) and a certificate.
 
-    Args:
-        out: the table of trials to write.
-        pairs: natural pairs.
-        triplets: triplets.
-        sentences: natural sentences for random pairs and catch trials.
-        settings: how trials are made and shared out.
-        scores: with `power`: a table of the scores of all sentences of the trials, nats.
-        power: how the experiment is simulated; None: it is not.
-        seed: decides what is drawn, and what simulated participants answer.
-        review: reviews of trials made before: as many as possible stay in their groups.
-        earlier: the table of these trials: whether a review holds them or not, they stay in their
-            groups and rows, and new ones stand in the rows of what is gone.
-        watch: told what is done.
+    After a review of trials, as many as possible stay in their groups. Rejected random and catch
+    trials are drawn anew; for rejected pairs and triplets run `select natural` and `select
+    triplets` with the same review first.
 
-    Raises:
-        InputError: a file cannot be read or written, or trials cannot be made or simulated.
+    Examples: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
+    --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
+
+    `contstim design --pairs pairs-2.csv --triplets selected-2.csv --sentences natural.txt
+    --groups 10 --random-per-group 9 --catch-per-group 12 --review review.csv --earlier trials.csv
+    --out trials-2.csv`
     """
-    from contstim.experiments.design.building import build_design
-    from contstim.experiments.design.summary import draw_summary, summarise, summary_report
-    from contstim.files import write_text
-    from contstim.records import write_record
-    from contstim.steps.earlier import Earlier, trials_in_place
-    from contstim.stimuli import Trial, read_pairs, read_stimuli, read_triplets, write_trials
 
-    if sentences is None and (settings.random_per_group or settings.catch_per_group):
-        raise InputError(
-            "Random pairs and catch trials are made of natural sentences: give --sentences, or "
-            "--random-per-group 0 --catch-per-group 0."
+    out: Annotated[
+        Path,
+        Writes(
+            "The table of trials to write.",
+            beside=(".certificate.json", ".summary.md", ".summary.png"),
+        ),
+    ]
+    pairs: Annotated[Path | None, Reads("Natural pairs, from select natural.")] = None
+    triplets: Annotated[Path | None, Reads("Triplets, from select triplets.")] = None
+    sentences: Annotated[
+        Path | None, Reads("Natural sentences for random pairs and catch trials.")
+    ] = None
+    settings: DesignSettings = _DESIGN
+    seed: Seed = 0
+    power: Annotated[
+        bool,
+        Help(
+            "Also simulate the experiment, with new people and items; needs --scores, and "
+            "writes ….power.md, ….power.png and two tables."
+        ),
+    ] = False
+    scores: Annotated[Path | None, Reads("Scores of all sentences of the trials.")] = None
+    simulation: PowerSettings = _POWER
+    review: Reviews = ()
+    earlier: Earlier = ()
+
+    def further_reads(self) -> list[Path]:
+        """The tables of a pilot."""
+        return self.simulation.files if self.power else []
+
+    def work(self, reporter: Reporter) -> Outcome[Design]:
+        """Make the design; nothing is written before a simulation, which may refuse its scores."""
+        if self.power != (self.scores is not None):
+            raise InputError("`power` simulates participants from `scores`: give both.")
+        if self.simulation.pilot is not None and not self.power:
+            raise InputError("`pilot` says how often people agree, for `power`: give both.")
+        from contstim.experiments.design.building import build_design
+        from contstim.experiments.design.summary import draw_summary, summarise, summary_report
+        from contstim.files import write_text
+        from contstim.steps.earlier import EarlierStimuli, trials_in_place
+        from contstim.stimuli import Trial, read_pairs, read_stimuli, read_triplets, write_trials
+
+        if self.sentences is None and (
+            self.settings.random_per_group or self.settings.catch_per_group
+        ):
+            raise InputError(
+                "Random pairs and catch trials are made of natural sentences: give `sentences`, or "
+                "0 for `random_per_group` and `catch_per_group`."
+            )
+        table = None if self.scores is None else _read_log_probs(self.scores)
+        natural = [] if self.sentences is None else read_stimuli(self.sentences)
+        stood = EarlierStimuli.read(self.review, self.earlier)
+        reviewed = stood.review()
+        if reviewed is not None:
+            before = undecided(stood.stimuli) or reviewed.of_kind(ItemKind.TRIAL).values()
+            _warn_of_other_numbers(before, self.settings, reporter)
+        design = build_design(
+            () if self.pairs is None else read_pairs(self.pairs),
+            () if self.triplets is None else read_triplets(self.triplets),
+            natural,
+            groups=self.settings.groups,
+            random_per_group=self.settings.random_per_group,
+            catch_per_group=self.settings.catch_per_group,
+            seed=self.seed,
+            seconds=self.settings.seconds,
+            review=reviewed,
+            scale=self.settings.scale,
         )
-    table = None if scores is None else _read_log_probs(scores)
-    natural = [] if sentences is None else read_stimuli(sentences)
-    stood = Earlier.read(review, earlier)
-    reviewed = stood.review()
-    if reviewed is not None:
-        before = undecided(stood.stimuli) or reviewed.of_kind(ItemKind.TRIAL).values()
-        _warn_of_other_numbers(before, settings, watch)
-    design = build_design(
-        () if pairs is None else read_pairs(pairs),
-        () if triplets is None else read_triplets(triplets),
-        natural,
-        groups=settings.groups,
-        random_per_group=settings.random_per_group,
-        catch_per_group=settings.catch_per_group,
-        seed=seed,
-        seconds=settings.seconds,
-        review=reviewed,
-        scale=settings.scale,
-    )
-    before_trials = stood.of_kind(Trial)
-    rows = trials_in_place(before_trials, design.trials)
-    design = replace(design, trials=tuple(rows))
-    changes = _changes(before_trials, rows)
-    frequencies = word_frequencies(settings.text, natural, design.trials)
-    summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
-    simulated = None
-    inputs = [pairs, triplets, sentences, settings.text, *review]
-    if power is not None and table is not None:
-        simulated = _simulate(design.trials, table, power, seed, watch)
-        inputs += [scores, *power.files]
-    write_trials(out, design.trials)
-    certificate = design.certificate
-    outputs = [Path(f"{out}.{end}") for end in ("certificate.json", "summary.md", "summary.png")]
-    certificate.save(outputs[0])
-    write_text(outputs[1], summary_report(summary).markdown())
-    draw_summary(summary, outputs[2])
-    if simulated is not None:
-        outputs += _write_power(simulated, out)
-    text = None if settings.text is None else str(settings.text)
-    facts = {
-        "groups": settings.groups,
-        "scale": str(settings.scale),
-        "seed": seed,
-        "text": text,
-        "earlier": stood.files,
-    }
-    write_record(out, inputs, outputs, **facts, changed=changes)
-    for caution in dict.fromkeys((simulated or summary).cautions):
-        watch.warn(caution)
-    minutes = max(1, round(max(summary.minutes)))
-    watch.remark(
-        f"{out}: {counted(certificate.trials, 'trial')} for {counted(settings.groups, 'group')}, "
-        f"{certificate.trials_per_group:,} for each participant, about "
-        f"{counted(minutes, 'minute')}; {certificate.method}, "
-        f"{certificate.status}. Read {out}.summary.md before you preregister."
-    )
-    if certificate.reviewed:
-        watch.remark(
-            f"  {certificate.kept:,} of {counted(certificate.reviewed, 'reviewed trial')} stay in "
-            f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or triplet); "
-            f"more than {certificate.kept_bound:,} cannot stay (proven)."
+        before_trials = stood.of_kind(Trial)
+        rows = trials_in_place(before_trials, design.trials)
+        design = replace(design, trials=tuple(rows))
+        changes = _changes(before_trials, rows)
+        frequencies = word_frequencies(self.settings.text, natural, design.trials)
+        summary = summarise(design, frequencies, seconds_per_trial=self.settings.seconds_per_trial)
+        simulated = None
+        if table is not None:
+            simulated = _simulate(design.trials, table, self.simulation, self.seed, reporter)
+        write_trials(self.out, design.trials)
+        certificate = design.certificate
+        certificate.save(Path(f"{self.out}.certificate.json"))
+        write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
+        draw_summary(summary, Path(f"{self.out}.summary.png"))
+        further = () if simulated is None else tuple(_write_power(simulated, self.out))
+        facts = {
+            "groups": self.settings.groups,
+            "scale": str(self.settings.scale),
+            "seed": self.seed,
+            "text": None if self.settings.text is None else str(self.settings.text),
+            "earlier": stood.files,
+            "changed": changes,
+        }
+        for caution in dict.fromkeys((simulated or summary).cautions):
+            reporter.warn(caution)
+        minutes = max(1, round(max(summary.minutes)))
+        reporter.say(
+            f"{self.out}: {counted(certificate.trials, 'trial')} for {counted(self.settings.groups, 'group')}, "
+            f"{certificate.trials_per_group:,} for each participant, about "
+            f"{counted(minutes, 'minute')}; {certificate.method}, "
+            f"{certificate.status}. Read {self.out}.summary.md before you preregister."
         )
-    if stood.stimuli:
-        watch.remark(f"  {counted(len(changes), 'row')} changed: {_rows_text(changes)}.")
-    for note in (*summary.shared, *summary.catch):
-        watch.remark(note)
-    return design
+        if certificate.reviewed:
+            reporter.say(
+                f"  {certificate.kept:,} of {counted(certificate.reviewed, 'reviewed trial')} stay in "
+                f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or triplet); "
+                f"more than {certificate.kept_bound:,} cannot stay (proven)."
+            )
+        if stood.stimuli:
+            reporter.say(f"  {counted(len(changes), 'row')} changed: {_rows_text(changes)}.")
+        for note in (*summary.shared, *summary.catch):
+            reporter.say(note)
+        return Outcome(design, facts, writes=further)
 
 
 def _changes(before: Sequence[Trial], now: Sequence[Trial]) -> list[dict[str, object]]:
@@ -258,44 +275,39 @@ def _rows_text(changes: Sequence[dict[str, object]]) -> str:
     return listed(f"{each['row']} (group {each['group']})" for each in changes) or "none"
 
 
-def simulate_power(
-    trials: Path,
-    scores: Path,
-    out: Path,
-    *,
-    settings: PowerSettings,
-    seed: int = 0,
-    watch: Watcher = SILENT,
-) -> DesignPower:
-    """Simulate experiments with new people and items: which models would they tell apart?
+class SimulatePower(Step["DesignPower"], name="power"):
+    """Simulate an experiment with new people and items: which models would it tell apart?
 
-    Args:
-        trials: a table of trials.
-        scores: a table of the scores of all their sentences, nats.
-        out: the stem of the report `….power.md`, the tables `….power.csv` and
-            `….power-sizes.csv`, and the figure `….power.png`.
-        settings: how the experiment is simulated.
-        seed: decides what simulated participants answer.
-        watch: told what is done.
+    Writes a report (`….power.md`), tables of rates and of sizes, and a figure. `contstim design
+    --power` does the same with the design.
 
-    Raises:
-        InputError: a file cannot be read or written, or the scores are not log-probabilities of
-            all sentences under two models or more.
+    Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
-    from contstim.records import write_record
-    from contstim.stimuli import read_trials
 
-    table = _read_log_probs(scores)
-    power = _simulate(read_trials(trials), table, settings, seed, watch)
-    written, *beside = _write_power(power, out)
-    write_record(written, [trials, scores, *settings.files], beside, seed=seed)
-    for caution in power.cautions:
-        watch.warn(caution)
-    return power
+    trials: Annotated[Path, Reads("The table of trials, from `design`.")]
+    scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
+    out: Annotated[Path, Stem("Beginning of the names of what is written.", beside=_POWER_ENDINGS)]
+    settings: PowerSettings = _POWER
+    seed: Seed = 0
+
+    def further_reads(self) -> list[Path]:
+        """The tables of a pilot."""
+        return self.settings.files
+
+    def work(self, reporter: Reporter) -> Outcome[DesignPower]:
+        """Simulate experiments, and write what they would find."""
+        from contstim.stimuli import read_trials
+
+        table = _read_log_probs(self.scores)
+        power = _simulate(read_trials(self.trials), table, self.settings, self.seed, reporter)
+        _write_power(power, self.out)
+        for caution in power.cautions:
+            reporter.warn(caution)
+        return Outcome(power, {"seed": self.seed})
 
 
 def _read_log_probs(scores: Path) -> ScoreTable:
-    from contstim.models.recorded import require_log_probabilities
+    from contstim.models.scoring import require_log_probabilities
     from contstim.scores import ScoreTable
 
     table = ScoreTable.read(scores)
@@ -304,23 +316,26 @@ def _read_log_probs(scores: Path) -> ScoreTable:
 
 
 def _simulate(
-    trials: Sequence[Trial], table: ScoreTable, settings: PowerSettings, seed: int, watch: Watcher
+    trials: Sequence[Trial],
+    table: ScoreTable,
+    settings: PowerSettings,
+    seed: int,
+    reporter: Reporter,
 ) -> DesignPower:
     from contstim.experiments.design.design_power import design_power
 
     measured = settings.measured()
-    with watch.working("simulating") as progress:
-        return design_power(
-            trials,
-            table,
-            measured=measured,
-            groups=settings.power_groups,
-            participants=settings.participants,
-            simulations=settings.simulations,
-            smallest_effect=settings.smallest_effect,
-            seed=seed,
-            progress=progress,
-        )
+    return design_power(
+        trials,
+        table,
+        measured=measured,
+        groups=settings.power_groups,
+        participants=settings.participants,
+        simulations=settings.simulations,
+        smallest_effect=settings.smallest_effect,
+        seed=seed,
+        progress=partial(reporter.progress, "simulating"),
+    )
 
 
 def _write_power(power: DesignPower, out: Path) -> list[Path]:
@@ -332,8 +347,7 @@ def _write_power(power: DesignPower, out: Path) -> list[Path]:
     from contstim.reporting.report import Picture
     from contstim.tables import write_table
 
-    endings = ("power.csv", "power-sizes.csv", "power.md", "power.png")
-    table, sizes, report, figure = (Path(f"{out}.{ending}") for ending in endings)
+    table, sizes, report, figure = (Path(f"{out}{ending}") for ending in _POWER_ENDINGS)
     picture = Picture(figure.stem, b"", ALTERNATIVE)
     write_text(report, power_report(power, picture).markdown())
     write_table(table, power_table(power))
@@ -361,7 +375,7 @@ def word_frequencies(
 
 
 def _warn_of_other_numbers(
-    trials: Collection[ReviewedItem], settings: DesignSettings, watch: Watcher
+    trials: Collection[ReviewedItem], settings: DesignSettings, reporter: Reporter
 ) -> None:
     """A design of other numbers than the reviewed one is allowed, but seldom meant."""
     from contstim.stimuli import Condition
@@ -373,9 +387,9 @@ def _warn_of_other_numbers(
     before = (max(trial.group for trial in trials), n_random, n_catch)
     now = (settings.groups, settings.random_per_group, settings.catch_per_group)
     if before != now:
-        watch.warn(
+        reporter.warn(
             f"the reviewed trials are of {before[0]} groups with {n_random} random and {n_catch} "
             f"catch trials each, these of {now[0]} with {now[1]} and {now[2]}. "
-            f"To leave the design as it was: --groups {before[0]} --random-per-group {n_random} "
-            f"--catch-per-group {n_catch}."
+            f"To leave the design as it was: `groups` {before[0]}, `random_per_group` {n_random}, "
+            f"`catch_per_group` {n_catch}."
         )

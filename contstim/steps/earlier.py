@@ -20,7 +20,7 @@ _Item = TypeVar("_Item", Pair, Triplet, Trial)
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierStimuli:
     """Earlier tables, and what reviewers decided.
 
     Attributes:
@@ -34,7 +34,7 @@ class Earlier:
     files: dict[str, str]
 
     @classmethod
-    def read(cls, review: Sequence[Path], earlier: Sequence[Path]) -> Earlier:
+    def read(cls, review: Sequence[Path], earlier: Sequence[Path]) -> EarlierStimuli:
         """Read tables of pairs, triplets or trials, and reviews.
 
         Raises:

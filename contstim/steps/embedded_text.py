@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.english import generate
 from contstim.files import write_text
-from contstim.records import write_record
-from contstim.steps.watching import SILENT
+from contstim.options import Help, Seed, Writes
+from contstim.steps.step import Outcome, Step
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from contstim.steps.watching import Watcher
+    from contstim.reporter import Reporter
 
 
-def write_embedded_text(
-    out: Path, n_sentences: int, *, words: int | None = None, seed: int = 0, watch: Watcher = SILENT
-) -> None:
-    """Write sentences of the embedded English, one a line.
+class GenerateSentences(Step[None], name="generate sentences"):
+    """Make sentences of the embedded English, one a line; some may be the same.
 
-    Args:
-        out: the text to write.
-        n_sentences: how many; some may be the same.
-        words: how many words each has; None for any number.
-        seed: decides which.
-        watch: told what is done.
-
-    Raises:
-        InputError: there are no sentences of so many words, or the file cannot be written.
+    Example: `contstim generate sentences --number 2000 --out corpus.txt`
     """
-    text = generate(n_sentences, seed=seed, words=words)
-    write_text(out, "".join(f"{sentence.text}\n" for sentence in text))
-    write_record(out, sentences=n_sentences, words=words, seed=seed)
-    watch.remark(f"{out}: {counted(n_sentences, 'sentence')} of the embedded English.")
+
+    out: Annotated[Path, Writes("The text to write.")]
+    number: Annotated[int, Help("Number of sentences.", at_least=1)]
+    words: Annotated[int | None, Help("Words of each; by default any number.", at_least=1)] = None
+    seed: Seed = 0
+
+    def work(self, reporter: Reporter) -> Outcome[None]:
+        """Write the sentences."""
+        text = generate(self.number, seed=self.seed, words=self.words)
+        write_text(self.out, "".join(f"{sentence.text}\n" for sentence in text))
+        reporter.say(f"{self.out}: {counted(self.number, 'sentence')} of the embedded English.")
+        return Outcome(None, {"sentences": self.number, "words": self.words, "seed": self.seed})

@@ -2,52 +2,57 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from contstim.errors import InputError
-from contstim.options import Help
+from contstim.options import Aside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from contstim.jobs.executors import Executor
+    from contstim.jobs import Executor
     from contstim.models.base import Scorer
-    from contstim.steps.loading import Loading
+    from contstim.models.loading import Loading
+    from contstim.models.specifications import Models
+    from contstim.reporter import Reporter
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerSettings:
     """Options of running work: the executor and its number of processes."""
 
+    PANEL: ClassVar[str] = "Where the work is done"
+
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
-        Help(
+        Aside(
             "Work in this process, one search after the other (local) or several in turns that "
             "share one GPU's batches (interleaved); in several processes, or on a Ray cluster."
         ),
     ] = "local"
     workers: Annotated[
         int | None,
-        Help(
+        Aside(
             "How many processes; by default one for each GPU, else one for each processor. With "
             "interleaved: how many searches at a time; by default 8."
         ),
     ] = None
     task_timeout: Annotated[
         float | None,
-        Help(
+        Aside(
             "Seconds that one search, or 200 sentences, may take, loading the models included; "
             "then the worker is replaced. By default there is no limit.",
             at_least=1,
         ),
     ] = None
     gpus_per_worker: Annotated[
-        float | None, Help("With ray: the share of a GPU for each worker.")
+        float | None, Aside("With ray: the share of a GPU for each worker.")
     ] = None
     ray_address: Annotated[
-        str | None, Help("With ray: the cluster, auto for this machine's own.")
+        str | None, Aside("With ray: the cluster, auto for this machine's own.")
     ] = None
 
     def new_executor(self) -> Executor:
@@ -56,7 +61,7 @@ class WorkerSettings:
         Raises:
             InputError: a setting is for another executor.
         """
-        from contstim.jobs.executors import (
+        from contstim.jobs import (
             InterleavedExecutor,
             LocalExecutor,
             ProcessExecutor,
@@ -68,15 +73,15 @@ class WorkerSettings:
             gpus, address = self.gpus_per_worker, self.ray_address
             return RayExecutor(self.workers, gpus_per_worker=gpus, address=address)
         if self.gpus_per_worker is not None or self.ray_address is not None:
-            raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
+            raise InputError("`gpus_per_worker` and `ray_address` are for the `executor` ray.")
         if self.executor == "processes":
             return ProcessExecutor(self.workers)
         if self.executor == "interleaved":
             return InterleavedExecutor(self.workers)
         if self.workers not in (None, 1):
-            raise InputError("--executor local has one worker; use another for more.")
+            raise InputError("The `executor` local has one worker; use another for more.")
         if self.task_timeout is not None:
-            raise InputError("--task-timeout is for other executors than local.")
+            raise InputError("`task_timeout` is for another `executor` than local.")
         return LocalExecutor()
 
 
@@ -87,15 +92,15 @@ class ScoringExecution(WorkerSettings):
     # Batches of sentences are full anyway, so that nothing is gained by sharing them
     executor: Annotated[
         Literal["local", "processes", "ray"],
-        Help("Work in this process, in several, or on a Ray cluster."),
+        Aside("Work in this process, in several, or on a Ray cluster."),
     ] = "local"
     workers: Annotated[
         int | None,
-        Help("How many processes; by default one for each GPU, else one for each processor."),
+        Aside("How many processes; by default one for each GPU, else one for each processor."),
     ] = None
     models_in_memory: Annotated[
         int,
-        Help("With processes and ray: how many models each worker keeps loaded.", at_least=1),
+        Aside("With processes and ray: how many models each worker keeps loaded.", at_least=1),
     ] = 1
 
     @property
@@ -109,20 +114,20 @@ class ScoringExecution(WorkerSettings):
             return False
         self.new_executor()
         if self.models_in_memory != 1:
-            raise InputError("--models-in-memory is for --executor processes and ray.")
+            raise InputError("`models_in_memory` is for the `executor` processes or ray.")
         return True
 
     @contextmanager
     def scorers(
         self,
-        models: Sequence[str] | None,
+        models: Models | None,
         loading: Loading,
         say: Callable[[str], None] = lambda _text: None,
     ) -> Iterator[list[Scorer]]:
         """Models that are loaded in this process or by workers, which end with the context.
 
         Args:
-            models: `[NAME=]SPECIFICATION` each; None for none.
+            models: parsed, or `[NAME=]SPECIFICATION` each; None for none.
             loading: how they are loaded.
             say: told what the user should know, such as the death of a worker.
 
@@ -131,21 +136,15 @@ class ScoringExecution(WorkerSettings):
             ModelError: a model cannot be loaded.
             WorkerError: workers cannot be started.
         """
+        from contstim.models.catalog import load_scorers
+
         if self.is_local or not models:
-            yield loading.scorers(models)
+            yield load_scorers(models or (), loading)
             return
         from contstim.jobs.model_workers import remote_scorers
         from contstim.jobs.worker_context import WorkerContext
 
-        context = WorkerContext(
-            device=loading.device,
-            dtype=loading.dtype,
-            device_map=loading.device_map,
-            quantize=loading.quantize,
-            prompt=loading.prompt,
-            capacity=self.models_in_memory,
-            trust_remote_code=loading.trust_remote_code,
-        )
+        context = WorkerContext(loading, self.models_in_memory)
         with remote_scorers(
             models, self.new_executor(), context, say=say, task_limit=self.task_timeout
         ) as scorers:
@@ -153,3 +152,28 @@ class ScoringExecution(WorkerSettings):
 
 
 LOCAL_SCORING = ScoringExecution()
+
+
+def scoring_progress(
+    reporter: Reporter, n_sentences: int, *, together: bool = False
+) -> Callable[[Scorer, int], None]:
+    """Progress of scoring: a bar for each model, or one for all that are scored at the same time.
+
+    Args:
+        reporter: told it.
+        n_sentences: distinct sentences for each model.
+        together: whether models are scored at the same time.
+
+    Returns:
+        A function to be told each model and how many sentences more have their score.
+    """
+    done: Counter[str] = Counter()
+    names: set[str] = set()  # of the models that have begun
+
+    def advance(model: Scorer, more: int) -> None:
+        names.add(model.name)
+        label = "scores" if together else model.name
+        done[label] += more
+        reporter.progress(label, done[label], n_sentences * (len(names) if together else 1))
+
+    return advance

@@ -3,59 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from contstim.checksums import files_of
-from contstim.errors import InputError
+from contstim.experiments.platforms.platform import Exporter
 from contstim.experiments.platforms.registry import platform_named
-from contstim.records import complete_record, write_record
-from contstim.steps.settings_files import files_of_settings
-from contstim.steps.watching import SILENT
+from contstim.options import Reads, Writes
+from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.stimuli import read_trials
 
 if TYPE_CHECKING:
     from contstim.experiments.platforms.platform import Exported, Platform
-    from contstim.steps.watching import Watcher
+    from contstim.reporter import Reporter
 
 
-def export_trials(
-    platform: Platform | str,
-    trials: Path,
-    out: Path,
-    *,
-    settings: Any = None,
-    watch: Watcher = SILENT,
-) -> Exported:
-    """Write trials as a platform takes them, with a README that says what to do.
+class ExportTrials(Step["Exported"], name="export"):
+    """Write trials as a platform takes them, with a README that says what to do."""
 
-    Args:
-        platform: the platform or its name.
-        trials: of all groups.
-        out: the folder, or the file that the platform takes.
-        settings: what the platform's exporter takes; its defaults where None.
-        watch: told what is done.
+    exporter: ClassVar[Exporter[Any]]
 
-    Raises:
-        InputError: nothing is exported to the platform, it cannot show the trials, or `out` holds
-            anything but an earlier export to it.
-    """
+    trials: Annotated[Path, Reads("What to show: trials.csv.")]
+    out: Annotated[Path, Writes("The folder to write, or the file that the platform takes.")]
+    settings: Any
+
+    def further_reads(self) -> list[Path]:
+        """Texts in the folder that the user may have edited."""
+        texts = (self.out / name for name in self.exporter.to_edit)
+        return [text for text in texts if text.is_file()]
+
+    def work(self, reporter: Reporter) -> Outcome[Exported]:
+        """Write the folder, or the file."""
+        exported = self.exporter.export(read_trials(self.trials), self.out, self.settings)
+        facts = {"to_edit": list(self.exporter.to_edit), **(exported.facts or {})}
+        reporter.warn(exported.warning)
+        reporter.say(exported.message)
+        return Outcome(exported, facts, private=exported.private)
+
+
+def export_step(platform: Platform | str) -> type[ExportTrials] | None:
+    """The step that exports trials to a platform; None where nothing is exported to it."""
     place = platform_named(platform) if isinstance(platform, str) else platform
     if place is None or place.exporter is None:
-        raise InputError(f"{platform} is not a platform that trials are exported to.")
-    if settings is None:
-        settings = place.exporter.settings(**place.exporter.fixed)
-    exported = place.exporter.export(read_trials(trials), out, settings)
-    read, written = files_of_settings(settings)
-    inputs = [trials, *read]
-    # Exports of files write their own record, which knows neither --trials nor the settings' files
-    if exported.facts is None:
-        files = [exported.path / name for name in files_of(exported.path)]
-        complete_record(exported.path / "export", inputs, [*files, *written])
-    else:
-        facts = {"trials": str(trials), **exported.facts}
-        if place.exporter.to_edit:
-            facts["to_edit"] = list(place.exporter.to_edit)
-        write_record(exported.path, inputs, written, exported.private, **facts)
-    watch.warn(exported.warning)
-    watch.remark(exported.message)
-    return exported
+        return None
+    exporter = place.exporter
+    step = variant(
+        ExportTrials,
+        f"export {place.name}",
+        page_of(exporter.export),
+        leave_out=frozenset(exporter.fixed),
+        settings=exporter.settings(**exporter.fixed) if exporter.fixed else exporter.settings,
+    )
+    step.exporter = exporter
+    return step

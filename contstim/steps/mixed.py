@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.errors import InputError
-from contstim.options import Help
+from contstim.options import AnswerScale, Help, Writes
 from contstim.steps.analysis import MinCatch
-from contstim.steps.watching import SILENT
+from contstim.steps.fields import Responses, Trials, TrialScores
+from contstim.steps.step import Outcome, Step
 
 if TYPE_CHECKING:
     from contstim.experiments.analysis.mixed import MixedAnalysis, MixedSettings
-    from contstim.scale import Scale
-    from contstim.steps.watching import Watcher
+    from contstim.reporter import Reporter
     from contstim.stimuli import Condition
 
 
@@ -26,7 +27,6 @@ class MixedOptions:
         bool,
         Help(
             "Also fit models together, every two and all: what does each add to the others?",
-            flag="--together",
         ),
     ] = False
     condition: Annotated[
@@ -85,100 +85,93 @@ class MixedOptions:
             return tuple(Condition(name) for name in self.condition) or TESTING
         except ValueError:
             raise InputError(
-                f"--condition is {', '.join(self.condition)}; there are {', '.join(Condition)}."
+                f"`condition` is {', '.join(self.condition)}; there are {', '.join(Condition)}."
             ) from None
 
 
-def fit_ratings(
-    trials: Path,
-    responses: Path,
-    scores: Path,
-    out: Path,
-    *,
-    options: MixedOptions,
-    scale: Scale | None = None,
-    watch: Watcher = SILENT,
-) -> MixedAnalysis:
-    """Fit a mixed model of ratings for each language model, and compare them.
+class FitMixed(Step["MixedAnalysis"], name="mixed"):
+    """Model answers with random effects of people and items, and compare models by it.
 
-    Writes fits.csv, coefficients.csv, variances.csv, thresholds.csv, comparisons.csv and, with
-    models together, additions.csv.
+    An ordinal mixed model for each language model: people's ratings of 1 to 6 on its
+    log-probability ratios; of choices a binary one.
+    Writes fits.csv (log-likelihood, AIC), coefficients.csv, variances.csv, thresholds.csv,
+    comparisons.csv (which model fits better, and how sure that is) and, with `--together`,
+    additions.csv (what each model adds to another).
 
-    Args:
-        trials: the table of trials that people saw.
-        responses: the table of responses.
-        scores: a table of the scores of the trials' sentences, nats.
-        out: the folder to write.
-        options: which mixed models.
-        scale: of the responses, where neither their record nor the trials name it.
-        watch: told what is done.
-
-    Raises:
-        InputError: a file cannot be read or written, the tables do not fit together, or no mixed
-            model can be fitted (see `fit_mixed`).
+    Example: `contstim mixed --trials trials.csv --responses responses.csv --scores scores.csv
+    --out mixed`
     """
-    from contstim.experiments.analysis.mixed import compare_mixed
-    from contstim.experiments.analysis.ratings import gather
-    from contstim.experiments.responses import CatchRule, admit, read_responses
-    from contstim.experiments.responses.admission import DEFAULT_RULE
-    from contstim.records import write_record
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import read_trials
-    from contstim.tables import write_table
-    from contstim.wording import counted
 
-    settings, conditions = options.settings, options.conditions
-    design = read_trials(trials)
-    catch = DEFAULT_RULE if options.min_catch is None else CatchRule(number=options.min_catch)
-    # The same people as in `analyze`: those who finished and passed their catch trials.
-    admission = admit(design, read_responses(responses, design, scale=scale), catch=catch)
-    ratings = gather(design, admission.responses, ScoreTable.read(scores))
-    with watch.working("fitting") as progress:
+    trials: Trials
+    responses: Responses
+    scores: TrialScores
+    out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
+    settings: MixedOptions = MixedOptions()
+    scale: AnswerScale = None
+
+    def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
+        """Fit the models, and write the tables."""
+        from contstim.experiments.analysis.mixed import compare_mixed
+        from contstim.experiments.analysis.ratings import gather
+        from contstim.experiments.responses import CatchRule, admit, read_responses
+        from contstim.experiments.responses.admission import DEFAULT_RULE
+        from contstim.scores import ScoreTable
+        from contstim.stimuli import read_trials
+        from contstim.tables import write_table
+        from contstim.wording import counted
+
+        settings, conditions = self.settings.settings, self.settings.conditions
+        design = read_trials(self.trials)
+        catch = (
+            DEFAULT_RULE
+            if self.settings.min_catch is None
+            else CatchRule(number=self.settings.min_catch)
+        )
+        # The same people as in `analyze`: those who finished and passed their catch trials.
+        admission = admit(
+            design, read_responses(self.responses, design, scale=self.scale), catch=catch
+        )
+        ratings = gather(design, admission.responses, ScoreTable.read(self.scores))
         analysis = compare_mixed(
             ratings,
             settings,
             conditions=conditions,
-            together=options.together,
-            progress=progress,
+            together=self.settings.together,
+            progress=partial(reporter.progress, "fitting"),
         )
-    files = []
-    for name, table in analysis.tables().items():
-        if table:
-            # Answers of artificial participants are said to be so in every row, as in `analyze`.
-            if admission.origin.simulated:
-                rows = len(next(iter(table.values())))
-                table["simulated_participants"] = [admission.origin.share] * rows
-            files.append(out / f"{name}.csv")
-            write_table(files[-1], table)
-    write_record(
-        out / "fits.csv",
-        [trials, responses, scores],
-        files,
-        settings=asdict(settings),
-        scale=str(ratings.scale),
-        conditions=[str(each) for each in conditions],
-        models_left_out=dict(analysis.left_out),
-        excluded=[asdict(exclusion) for exclusion in admission.excluded],
-        simulated_participants=admission.origin.simulated,
-    )
-    watch.remark(str(admission))
-    watch.warn(admission.origin.warning)
-    if settings.people != "none" and analysis.empty.sided < analysis.empty.ratings:
-        watch.warn(
-            f"{counted(analysis.empty.ratings - analysis.empty.sided, 'rating')} of "
-            f"{analysis.empty.ratings:,} do not say which sentence was shown left (column left of "
-            f"{responses}): no leaning of participants towards a side is estimated there."
-        )
-    if settings.thresholds == "flexible":
-        watch.warn(
-            "Flexible thresholds depend on which sentence of a trial is called sentence_1, and so "
-            "do all results; symmetric ones do not."
-        )
-    for model, reason in analysis.left_out.items():
-        watch.warn(f"{model} is left out. {reason}")
-    for row in analysis.coefficients_capped:
-        watch.warn(
-            f"{row.model}: {counted(row.capped, 'infinite ratio')} counted as {row.cap:.1f} nats, "
-            "the largest finite one."
-        )
-    return analysis
+        for name, table in analysis.tables().items():
+            if table:
+                # Answers of artificial participants are said to be so in every row, as in `analyze`.
+                if admission.origin.simulated:
+                    rows = len(next(iter(table.values())))
+                    table["simulated_participants"] = [admission.origin.share] * rows
+                write_table(self.out / f"{name}.csv", table)
+        reporter.say(str(admission))
+        reporter.warn(admission.origin.warning)
+        if settings.people != "none" and analysis.empty.sided < analysis.empty.ratings:
+            reporter.warn(
+                f"{counted(analysis.empty.ratings - analysis.empty.sided, 'rating')} of "
+                f"{analysis.empty.ratings:,} do not say which sentence was shown left (column left of "
+                f"{self.responses}): no leaning of participants towards a side is estimated there."
+            )
+        if settings.thresholds == "flexible":
+            reporter.warn(
+                "Flexible thresholds depend on which sentence of a trial is called sentence_1, and so "
+                "do all results; symmetric ones do not."
+            )
+        for model, reason in analysis.left_out.items():
+            reporter.warn(f"{model} is left out. {reason}")
+        for row in analysis.coefficients_capped:
+            reporter.warn(
+                f"{row.model}: {counted(row.capped, 'infinite ratio')} counted as {row.cap:.1f} nats, "
+                "the largest finite one."
+            )
+        facts = {
+            "settings": asdict(settings),
+            "scale": str(ratings.scale),
+            "conditions": [str(each) for each in conditions],
+            "models_left_out": dict(analysis.left_out),
+            "excluded": [asdict(exclusion) for exclusion in admission.excluded],
+            "simulated_participants": admission.origin.simulated,
+        }
+        return Outcome(analysis, facts)

@@ -2,177 +2,231 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from contstim.errors import InputError
+from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
+from contstim.experiments.platforms.platform import Reader
 from contstim.experiments.platforms.registry import platform_named
 from contstim.experiments.responses import origin_of, write_responses
 from contstim.experiments.responses.alignment import keep_one
 from contstim.experiments.responses.table import scale_of
-from contstim.models.recorded import require_log_probabilities
-from contstim.records import write_record
+from contstim.models.scoring import require_log_probabilities
+from contstim.options import AnswerScale, Aside, Help, Reads, Seed, Writes
 from contstim.scale import Scale
 from contstim.scores import ScoreTable
-from contstim.steps.settings_files import files_of_settings
 from contstim.steps.simulation_settings import SimulationSettings
-from contstim.steps.watching import SILENT
+from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.stimuli import on_scale, read_trials, write_trials
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.experiments.platforms.platform import Platform
     from contstim.experiments.responses import Response
     from contstim.experiments.responses.alignment import Imported
-    from contstim.steps.watching import Watcher
+    from contstim.reporter import Reporter
 
 _DEFAULTS = SimulationSettings()
 
 
-def import_responses(
-    platform: Platform | str,
-    files: Sequence[Path],
-    trials: Path | None,
-    out: Path,
-    *,
-    settings: Any = None,
-    trials_out: Path | None = None,
-    duplicates: Literal["all", "first", "last"] = "all",
-    scale: Scale | None = None,
-    watch: Watcher = SILENT,
-) -> Imported:
-    """Write what people answered on a platform as a table of responses.
+class ImportResponses(Step["Imported"], name="import"):
+    """Write what people answered on a platform as a table of responses."""
 
-    Args:
-        platform: the platform or its name.
-        files: its data; none for a platform whose settings say where they are.
-        trials: what was shown; None with `trials_out`.
-        out: the table of responses.
-        settings: what the platform's reader takes; its defaults where None.
-        trials_out: a table of trials to write, which are built from the data.
-        duplicates: which of several ratings of a trial by a person are written.
-        scale: of the answers, where the trials do not name it.
-        watch: told what is done.
+    platform: ClassVar[str]
+    reader: ClassVar[Reader[Any]]
 
-    Raises:
-        InputError: the platform's data are not read, the trials come from two places or from
-            none, a file cannot be read or written, or nothing tells choices from ratings.
-    """
+    files: Annotated[tuple[Path, ...], Reads("Data of the platform.", argument=True)] = ()
+    trials: Annotated[Path | None, Reads("What was shown: trials.csv.")] = None
+    out: Annotated[Path, Writes("The table of responses to write.")]
+    trials_out: Annotated[Path | None, Writes("The table of trials to write.")] = None
+    settings: Any
+    duplicates: Annotated[
+        Literal["all", "first", "last"],
+        Help("Of several ratings of a trial by a person: write all, the first, the last."),
+    ] = "all"
+    scale: AnswerScale = None
+
+    def work(self, reporter: Reporter) -> Outcome[Imported]:
+        """Read the data, and write the responses."""
+        reader = self.reader
+        if reader.files and not self.files:
+            raise InputError(f"`files` names none; there are needed: {reader.files}")
+        if len(self.files) > 1 and not reader.several:
+            raise InputError(f"`files` names {len(self.files)}; a single one is read.")
+        if reader.files and (self.trials is None) == (self.trials_out is None):
+            raise InputError("Give either `trials`, what was shown, or `trials_out`.")
+        shown = () if self.trials is None else read_trials(self.trials)
+        scale = self.scale
+        if scale is not None:
+            if self.trials is None:
+                raise InputError("`scale` is that of the trials that were shown: give `trials`.")
+            shown = on_scale(shown, scale)
+        imported = reader.read(self.files, shown, self.settings)
+        if self.duplicates != "all":
+            imported = keep_one(imported, self.duplicates)
+        if scale is None:
+            # As people saw them: 2 is turned to 5 where sentence_2 stood left
+            seen = (
+                r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses
+            )
+            scale = scale_of(f"{self.platform}, from left to right,", imported.trials, seen)
+        report, origin = imported.report, origin_of(imported.responses)
+        facts = {
+            "responses": report.responses,
+            "participants": len(report.participants),
+            "simulated_participants": origin.simulated,
+            "scale": str(scale),
+            "notes": list(imported.notes),
+            "problems": [
+                {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
+                for f in report.findings
+            ],
+        }
+        if self.trials_out is not None:
+            write_trials(self.trials_out, imported.trials)
+        write_responses(self.out, imported.responses)
+        for note in imported.notes:
+            reporter.say(note)
+        reporter.warn(origin.warning)
+        return Outcome(imported, facts)
+
+
+def import_step(platform: Platform | str) -> type[ImportResponses] | None:
+    """The step that reads the data of a platform; None where they are not read."""
     place = platform_named(platform) if isinstance(platform, str) else platform
     if place is None or place.reader is None:
-        raise InputError(f"{platform} is not a platform whose data are read.")
-    if files and (trials is None) == (trials_out is None):
-        raise InputError("Give either --trials, what was shown, or --trials-out, to have it built.")
-    if settings is None:
-        settings = place.reader.settings()
-    shown = () if trials is None else read_trials(trials)
-    if scale is not None:
-        if trials is None:
-            raise InputError("--scale is that of the trials that were shown: give --trials.")
-        shown = on_scale(shown, scale)
-    imported: Imported = place.reader.read(files, shown, settings)
-    if duplicates != "all":
-        imported = keep_one(imported, duplicates)
-    if scale is None:
-        # As people saw them: 2 is turned to 5 where sentence_2 stood left
-        seen = (r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses)
-        scale = scale_of(f"{place.name}, from left to right,", imported.trials, seen)
-    report, origin = imported.report, origin_of(imported.responses)
-    read, written = files_of_settings(settings)
-    inputs = [*files, trials, *read]
-    facts = {
-        "responses": report.responses,
-        "participants": len(report.participants),
-        "simulated_participants": origin.simulated,
-        "scale": str(scale),
-        "notes": list(imported.notes),
-        "problems": [
-            {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
-            for f in report.findings
-        ],
+        return None
+    reader = place.reader
+    lacking = {
+        "files": not reader.files,
+        "trials": not reader.files,
+        "trials_out": not reader.builds_trials,
+        "duplicates": not (reader.files and reader.several),
     }
-    if trials_out is not None:
-        write_trials(trials_out, imported.trials)
-        write_record(trials_out, inputs, **facts)
-    write_responses(out, imported.responses)
-    outputs = written if trials_out is None else [trials_out, *written]
-    write_record(out, inputs, outputs, **facts)
-    for note in imported.notes:
-        watch.remark(note)
-    watch.warn(origin.warning)
-    return imported
+    step = variant(
+        ImportResponses,
+        f"import {place.name}",
+        page_of(reader.read),
+        leave_out=frozenset(name for name, lacks in lacking.items() if lacks),
+        settings=reader.settings,
+    )
+    step.platform, step.reader = place.name, reader
+    return step
 
 
-def simulate_people(
-    trials: Path,
-    scores: Path,
-    model: str,
-    out: Path,
-    *,
-    settings: SimulationSettings = _DEFAULTS,
-    seed: int = 0,
-    answer: Callable[..., Sequence[Response]] | None = None,
-    place: Mapping[str, object] | None = None,
-    watch: Watcher = SILENT,
-) -> Sequence[Response]:
-    """Write what artificial participants answer, who follow a model with noise and lapses.
+class SimulateResponses(
+    Step["Sequence[Response]"],
+    name="simulate",
+    kept="Answers to a served study are kept beside the table.",
+):
+    """Let artificial participants rate an experiment: a model, plus noise and lapses.
 
-    Args:
-        trials: of all groups.
-        scores: log-probabilities of the trials' sentences, nats.
-        model: a column of the scores.
-        out: the table of responses.
-        settings: how many participants there are, and how well they rate.
-        seed: decides everything that is left to chance.
-        answer: how participants (`ArtificialParticipants`) answer, with a keyword `progress` to
-            tell how many of how many are done; by default without a study that is served.
-        place: of the record: the server that they answered, and whether in a browser.
-        watch: told what is done.
+    What comes out should name that model. With `--server` they take part in a running study; every
+    answer is kept here too until all is done, so that an interrupted run goes on where it stopped.
 
-    Raises:
-        InputError: a file cannot be read or written, the scores are not log-probabilities, or
-            the noise cannot be calibrated.
+    Example: `contstim simulate --trials trials.csv --scores trial-scores.csv
+    --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
-    require_log_probabilities(scores, [model], "A participant with noise in nats")
-    # Noise and ceiling say the same in two ways: `people.noise` is the noise that was used, in nats
-    people = artificial_participants(
-        read_trials(trials),
-        ScoreTable.read(scores),
-        model,
-        noise=settings.noise,
-        ceiling=settings.ceiling,
-        lapses=settings.lapses,
-        seed=seed,
-    )
-    if answer is not None and people.scale is Scale.CHOICE:
-        raise InputError(
-            "The page that --server serves asks for confidence, and these trials ask for choices. "
-            "Simulate without --server, or make the design with --scale confidence."
+
+    trials: Annotated[Path, Reads("The table of trials, from `design`.")]
+    scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
+    model: Annotated[str, Help("Whom participants follow: a column of the scores.", metavar="NAME")]
+    out: Annotated[Path, Writes("The table of responses to write.")]
+    settings: SimulationSettings = _DEFAULTS
+    server: Annotated[
+        str | None, Help("Take part in the study that `collect` serves at this address.")
+    ] = None
+    browser: Annotated[
+        bool, Help("With --server: go through the page itself, in Chromium (Playwright).")
+    ] = False
+    at_once: Annotated[int, Aside("With --server: participants at the same time.", at_least=1)] = 50
+    pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
+    patience: Annotated[
+        float, Aside("With --server: seconds of silence before giving up.", at_least=1)
+    ] = 300.0
+    seed: Seed = 0
+
+    def work(self, reporter: Reporter) -> Outcome[Sequence[Response]]:
+        """Let them answer, and write the table."""
+        require_log_probabilities(self.scores, [self.model], "A participant with noise in nats")
+        # Noise and ceiling say the same in two ways: `people.noise` is the noise that was used, in nats
+        people = artificial_participants(
+            read_trials(self.trials),
+            ScoreTable.read(self.scores),
+            self.model,
+            noise=self.settings.noise,
+            ceiling=self.settings.ceiling,
+            lapses=self.settings.lapses,
+            seed=self.seed,
         )
-    participants = settings.in_all(len(people.groups))
-    with watch.working("participants") as progress:
-        if answer is None:
-            responses: Sequence[Response] = simulate_responses(people, participants)
-        else:
-            responses = answer(people, progress=progress)
-    write_responses(out, responses)
-    write_record(
-        out,
-        [trials, scores],
-        model=model,
-        scale=str(people.scale),
-        participants=participants,
-        noise_nats=people.noise,
-        lapses=settings.lapses,
-        seed=seed,
-        **(place or {"server": None, "browser": False}),
-    )
-    watch.remark(
-        f"{out}: {counted(len(responses), 'response')} of "
-        f"{counted(participants, 'artificial participant')} who follow {model} "
-        f"with noise of {people.noise:.3g} nats."
-    )
-    return responses
+        answer = self._answer()
+        if answer is not None and people.scale is Scale.CHOICE:
+            raise InputError(
+                "The page that `server` serves asks for confidence, and these trials ask for choices. "
+                "Simulate without `server`, or make the design with `scale` confidence."
+            )
+        participants = self.settings.in_all(len(people.groups))
+        progress = partial(reporter.progress, "participants")
+        responses = (
+            simulate_responses(people, participants)
+            if answer is None
+            else answer(people, progress=progress)
+        )
+        write_responses(self.out, responses)
+        reporter.say(
+            f"{self.out}: {counted(len(responses), 'response')} of "
+            f"{counted(participants, 'artificial participant')} who follow {self.model} "
+            f"with noise of {people.noise:.3g} nats."
+        )
+        facts = {
+            "scale": str(people.scale),
+            "participants": participants,
+            "noise_nats": people.noise,
+            "lapses": self.settings.lapses,
+            "model": self.model,
+            "seed": self.seed,
+            "server": self.server,
+            "browser": self.browser,
+        }
+        # Only now: before the table is written, the journal is all there is
+        if self.server is not None:
+            self._journal.unlink(missing_ok=True)
+        return Outcome(responses, facts)
+
+    @property
+    def _journal(self) -> Path:
+        """File of answers to a served study as they come."""
+        return Path(f"{self.out}.journal")
+
+    def _answer(self) -> Callable[..., Sequence[Response]] | None:
+        """Function by which participants answer a study that is served; None without a server."""
+        if self.server is None:
+            if self.browser:
+                raise InputError("`browser` opens the page of a running study: give `server`.")
+            return None
+        groups = {trial.group for trial in read_trials(self.trials)}
+        number = self.settings.in_all(len(groups))
+        if self.browser:
+            from contstim.testing.participants.browser import take_part_in_browser
+
+            return partial(
+                take_part_in_browser,
+                url=self.server,
+                participants=number,
+                patience=self.patience,
+            )
+        try:
+            from contstim.testing.participants.http import RunSettings, take_part
+        except ModuleNotFoundError as error:
+            raise WorkerError(
+                f"`server` needs {error.name}, which is not installed: pip install "
+                "'contstim[collect]'."
+            ) from error
+        run = RunSettings(
+            self.server, number, self.at_once, self.pause, self.patience, str(self.trials)
+        )
+        return partial(take_part, settings=run, journal=self._journal)

@@ -4,98 +4,108 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.item_flags import flag_items
-from contstim.records import write_record
+from contstim.options import AnswerScale, Help, Reads, Writes
 from contstim.reporting.review import ItemAnswers, PageContent
-from contstim.reviews import Review, read_reviews
+from contstim.reviews import Review, read_reviews, write_review
 from contstim.scores import ScoreTable
+from contstim.steps.step import Outcome, Step
 from contstim.steps.text_settings import ReviewSettings
-from contstim.steps.watching import SILENT
 from contstim.stimuli import Trial, read_stimulus_table
+from contstim.tables import table_kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from contstim.reporter import Reporter
     from contstim.scale import Scale
-    from contstim.steps.watching import Watcher
 
 _DEFAULTS = ReviewSettings()
 
 
-def write_review_page(
-    table: Path,
-    out: Path,
-    *,
-    settings: ReviewSettings = _DEFAULTS,
-    scores: Path | None = None,
-    responses: Path | None = None,
-    scale: Scale | None = None,
-    review: Sequence[Path] = (),
-    earlier_rounds: Sequence[Path] = (),
-    reviewer: str = "",
-    watch: Watcher = SILENT,
-) -> PageContent:
-    """Write a page that shows every item with its flags, to be kept or rejected.
+class WriteReviewPage(Step[PageContent], name="review"):
+    """Write a page on which people look at every item and keep or reject it.
 
-    Args:
-        table: triplets, pairs or trials.
-        out: the page.
-        settings: what is flagged.
-        scores: log-probabilities of the sentences, shown on the page.
-        responses: what people answered to these trials; how sure they are is shown on each item.
-        scale: of the responses, where neither their record nor the trials name it.
-        review: what was decided already, shown on each item.
-        earlier_rounds: reviews of what stood before, or of other tables of the study: what they
-            say of items that are still as they were is shown, and all else passed over.
-        reviewer: who reviews; empty: to be filled in on the page.
-        watch: told what is done.
+    The page is one file that needs no network: open it in a browser, or send it to somebody. It
+    shows the sentences of each item with changed words marked, the models' log-probabilities, and
+    flags: words on the block list, rare words, names, repetitions, items that are alike. Decisions
+    are kept in the browser and downloaded as review.csv, or saved as they are made with --serve.
 
-    Raises:
-        InputError: a file cannot be read or written, the table has no items or items of several
-            kinds, a review is not about them, or responses do not fit the trials.
-        ScoreError: the scores lack a sentence.
+    With --responses each trial says how sure people are of it, and the least sure can come first.
+    Decisions of several people come together by giving each file with --review.
+
+    Example: `contstim review triplets.csv --text corpus.txt --out review.html`
     """
-    stimuli = read_stimulus_table(table)
-    reviewer = " ".join(reviewer.split())
-    earlier: Review | None = None
-    if review:
-        earlier = read_reviews(review)
-        earlier.require_items_of(stimuli, table)
-    if earlier_rounds:
-        before = read_reviews(earlier_rounds).about(stimuli)
-        earlier = before if earlier is None else Review((*earlier.decisions, *before.decisions))
-    flags = flag_items(stimuli, settings.flags())
-    content = PageContent.of(
-        stimuli,
-        title=f"Review of {table.name}",
-        flags=flags,
-        scores=None if scores is None else ScoreTable.read(scores),
-        review=earlier,
-        reviewer=reviewer,
-        answers=None if responses is None else _answers(table, responses, scale, watch),
-    )
-    kind, n_items = content.items[0].kind, len(content.items)
-    if review and earlier is not None and not earlier.of_kind(kind):
-        raise InputError(f"{table} holds {kind}s, and no {kind} was reviewed in --review.")
-    write_text(out, content.html())
-    write_record(
-        out,
-        [table, scores, responses, *review, *earlier_rounds, settings.text, settings.blocked],
-        reviewer=reviewer,
-        items=n_items,
-        flagged=len(flags.by_item),
-    )
-    watch.remark(f"{out}: {flagged(content)}; open it in a browser.")
-    return content
+
+    table: Annotated[Path, Reads("Triplets, pairs or trials.", argument=True)]
+    out: Annotated[Path, Writes("The page to write.")]
+    scores: Annotated[
+        Path | None, Reads("Scores of the sentences, as of `score`: a column for each model.")
+    ] = None
+    responses: Annotated[
+        Path | None,
+        Reads("What people answered to these trials: shows how sure they are of each."),
+    ] = None
+    scale: AnswerScale = None
+    review: Annotated[
+        tuple[Path, ...],
+        Reads("A review that was made already; shown on each item. Repeatable."),
+    ] = ()
+    earlier_rounds: Annotated[
+        tuple[Path, ...],
+        Reads(
+            "A review of what stood before, or of other tables: what it says of items that are "
+            "still as they were is shown. Repeatable."
+        ),
+    ] = ()
+    merged: Annotated[Path | None, Writes("Also write all of --review as one table.")] = None
+    reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
+    settings: ReviewSettings = _DEFAULTS
+
+    def work(self, reporter: Reporter) -> Outcome[PageContent]:
+        """Write the page."""
+        if self.merged is not None:
+            table_kind(self.merged)
+            if not self.review:
+                raise InputError("`merged` joins reviews: name them in `review`.")
+        stimuli = read_stimulus_table(self.table)
+        reviewer = " ".join(self.reviewer.split())
+        earlier: Review | None = None
+        if self.review:
+            earlier = read_reviews(self.review)
+            earlier.require_items_of(stimuli, self.table)
+        if self.earlier_rounds:
+            before = read_reviews(self.earlier_rounds).about(stimuli)
+            earlier = before if earlier is None else Review((*earlier.decisions, *before.decisions))
+        flags = flag_items(stimuli, self.settings.flags())
+        content = PageContent.of(
+            stimuli,
+            title=f"Review of {self.table.name}",
+            flags=flags,
+            scores=None if self.scores is None else ScoreTable.read(self.scores),
+            review=earlier,
+            reviewer=reviewer,
+            answers=None
+            if self.responses is None
+            else _answers(self.table, self.responses, self.scale, reporter),
+        )
+        kind, n_items = content.items[0].kind, len(content.items)
+        if self.review and earlier is not None and not earlier.of_kind(kind):
+            raise InputError(f"{self.table} holds {kind}s, and no {kind} was reviewed in `review`.")
+        write_text(self.out, content.html())
+        reporter.say(f"{self.out}: {flagged(content)}; open it in a browser.")
+        if self.merged is not None and self.review:
+            decisions = read_reviews(self.review).decisions
+            write_review(self.merged, decisions)
+            reporter.say(f"{self.merged}: {counted(len(decisions), 'row')}.")
+        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)})
 
 
 def _answers(
-    table: Path, responses: Path, scale: Scale | None, watch: Watcher
+    table: Path, responses: Path, scale: Scale | None, reporter: Reporter
 ) -> dict[str, ItemAnswers]:
     """People's answers to each trial, and how sure they are of them.
 
@@ -110,11 +120,11 @@ def _answers(
     if not trials:
         raise InputError(
             f"{responses} holds answers to trials, and {table} holds no trials. Review the table "
-            "of trials that people saw, or leave out --responses."
+            "of trials that people saw, or leave out `responses`."
         )
     admission = admit(trials, read_responses(responses, trials, scale=scale))
-    watch.remark(str(admission))
-    watch.warn(admission.origin.warning)
+    reporter.say(str(admission))
+    reporter.warn(admission.origin.warning)
     ratings: dict[str, list[float]] = {}
     simulated: Counter[str] = Counter()
     for response in admission.responses:

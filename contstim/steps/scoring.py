@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.errors import InputError
-from contstim.models.contamination import contamination_facts, contamination_warnings
+from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.masked.rules import RULES
-from contstim.models.origins import model_origins
-from contstim.models.score_in_turn import (
+from contstim.models.scoring import (
+    Wanted,
     bounds_table,
-    model_scores,
     score_in_turn,
     score_table,
+    score_together,
     standard_error_table,
     term_table,
 )
-from contstim.models.scoring import score_sentences
-from contstim.models.specifications import parse_models, parse_specification
-from contstim.records import write_record
-from contstim.steps.execution import LOCAL_SCORING
-from contstim.steps.loading import DEFAULT_LOADING
-from contstim.steps.watching import SILENT
+from contstim.models.specifications import parse_models
+from contstim.models.training_text import contamination_facts, contamination_warnings
+from contstim.options import Help, Reads, Writes
+from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
+from contstim.steps.fields import GivenModels, StoreBeside
+from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli
 from contstim.store import Store
 from contstim.tables import write_table
@@ -32,133 +32,145 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
-    from contstim.models.score_in_turn import ModelScores
-    from contstim.steps.execution import ScoringExecution
-    from contstim.steps.loading import Loading
-    from contstim.steps.watching import Watcher
+    from contstim.models.scoring import ModelScores
+    from contstim.models.specifications import Specification
+    from contstim.reporter import Reporter
 
 
-def score(
-    models: Sequence[str],
-    sentences: Path,
-    out: Path,
-    *,
-    per_word: bool = False,
-    by: Literal["token", "word"] = "token",
-    boundary_correction: bool = False,
-    standard_errors: Path | None = None,
-    bounds: Path | None = None,
-    execution: ScoringExecution = LOCAL_SCORING,
-    loading: Loading = DEFAULT_LOADING,
-    store: Path | None = None,
-    watch: Watcher = SILENT,
-) -> list[ModelScores]:
-    """Score sentences under models, a row a sentence, a column a model, nats.
+class ScoreSentences(
+    Step["list[ModelScores]"], name="score", kept="All scores so far are kept in the store."
+):
+    """Score sentences under models: natural log-probabilities, a row a sentence, a column a model.
 
-    Args:
-        models: `[NAME=]SPECIFICATION` each.
-        sentences: a text, one sentence a line, or a table with columns of sentences.
-        out: the table to write.
-        per_word: a row for each token of each sentence, with its word, instead of sums.
-        by: then a row for each token, or for each word.
-        boundary_correction: then a word's end counts to the word, not to the next one.
-        standard_errors: a further table to write, of the errors that sampling leaves.
-        bounds: a further table to write, of mixtures over orders beside their lower bounds.
-        execution: where sentences are scored.
-        loading: how models are loaded.
-        store: where scores are kept between runs; by default contstim.sqlite beside `out`.
-        watch: told what is done.
+    Every score is kept as soon as it is known: an interrupted run, started again, goes on where it
+    stopped, and no sentence is scored twice. With `--executor processes` or `ray`, workers share
+    the sentences of all models, and give the same table.
 
-    Raises:
-        InputError: a file cannot be read or written.
-        ModelError: a model cannot be loaded, or cannot score a sentence.
-        StoreError: the store cannot be written.
-        WorkerError: workers cannot be started, or are lost again and again.
+    Says how many of the sentences stand in the training text of a model that contstim trained, and
+    keeps it in the record.
+
+    With `--per-word` the columns are sentence, model, position (of the word, from 0; the end of the
+    sentence counts as one more), word, token (by word: tokens, how many), log_prob and surprisal,
+    in nats. A model's rows add up to its score of the sentence, corrected or not.
+
+    A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
+    read from the environment variable CONTSTIM_SERVER_KEY.
+
+    Example: `contstim score --model kenlm:bigram.arpa --model hf:gpt2@chain
+    --sentences natural.txt --out scores.csv`
+
+    Example: `contstim score --model hf:bert-base-cased@chain-mixture --sentences natural.txt
+    --out scores.csv --bounds bounds.csv`
     """
-    if not per_word and (by == "word" or boundary_correction):
-        raise InputError("--by and --boundary-correction are for --per-word: give it too.")
-    if per_word and out.suffix.lower() == ".npz":
-        raise InputError(
-            "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
-        )
-    if bounds is not None:
-        _require_mixture(models, per_word=per_word)
-    stimuli = read_stimuli(sentences)
-    with (
-        # Words are not kept between runs, so that they need no store.
-        nullcontext() if per_word else Store(store or out.parent / "contstim.sqlite") as database,
-        watch.scoring(len(set(stimuli)), together=not execution.is_local) as progress,
-    ):
-        if execution.is_local:
-            # One model in memory at a time
-            scores = score_in_turn(
-                models,
-                stimuli,
-                store=database,
-                by_token=per_word,
-                completed_words=boundary_correction,
-                standard_errors=standard_errors is not None,
-                lower_bounds=bounds is not None,
-                progress=progress,
-                **loading.keywords,
+
+    models: GivenModels
+    sentences: Annotated[
+        Path, Reads("Sentences, one a line, or a table with columns of sentences.")
+    ]
+    out: Annotated[Path, Writes("The table to write: .csv, .parquet, .jsonl or .npz.")]
+    per_word: Annotated[
+        bool,
+        Help(
+            "Write a row for each token of each sentence, with its word, instead of sums.",
+        ),
+    ] = False
+    by: Annotated[
+        Literal["token", "word"], Help("With --per-word: a row for each token, or for each word.")
+    ] = "token"
+    boundary_correction: Annotated[
+        bool,
+        Help(
+            "With --per-word: count that a word ends to the word, and not to the first token "
+            "of the next (causal transformers; Pimentel & Meister 2024, Oh & Schuler 2024).",
+        ),
+    ] = False
+    standard_errors: Annotated[
+        Path | None,
+        Writes(
+            "Also write the standard errors that sampling leaves (0: exact), a table of the "
+            "same shape. Costs as much again as the scores."
+        ),
+    ] = None
+    bounds: Annotated[
+        Path | None,
+        Writes(
+            "Also write, for masked models under chain-mixture, each score beside its lower "
+            "bound, the mean over orders, and the gap. Costs as much again as the scores."
+        ),
+    ] = None
+    execution: ScoringExecution = LOCAL_SCORING
+    loading: Loading = DEFAULT_LOADING
+    store: StoreBeside = None
+
+    def work(self, reporter: Reporter) -> Outcome[list[ModelScores]]:
+        """Score the sentences, and write the tables."""
+        if not self.per_word and (self.by == "word" or self.boundary_correction):
+            raise InputError("`by` and `boundary_correction` are for `per_word`: give it too.")
+        if self.per_word and self.out.suffix.lower() == ".npz":
+            raise InputError(
+                "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
             )
-        else:
-            with execution.scorers(models, loading, watch.remark) as scorers:
-                sums: Sequence[FloatArray | None] = [None] * len(scorers)
-                if not per_word:
-                    # All models at once, so that no worker waits for another
-                    table = score_sentences(scorers, stimuli, store=database, progress=progress)
-                    sums = list(table.log_probs.T)
-                scores = [
-                    model_scores(
-                        scorer,
-                        stimuli,
-                        log_probs=column,
-                        by_token=per_word,
-                        completed_words=boundary_correction,
-                        standard_errors=standard_errors is not None,
-                        lower_bounds=bounds is not None,
-                        progress=progress,
+        specifications = parse_models(self.models)
+        if self.bounds is not None:
+            _require_mixture(specifications, per_word=self.per_word)
+        stimuli = read_stimuli(self.sentences)
+        wanted = Wanted(
+            terms=self.per_word,
+            completed_words=self.boundary_correction,
+            standard_errors=self.standard_errors is not None,
+            lower_bounds=self.bounds is not None,
+        )
+        together = not self.execution.is_local
+        progress = scoring_progress(reporter, len(set(stimuli)), together=together)
+        # Words are not kept between runs, so that they need no store.
+        path = self.store or self.out.parent / "contstim.sqlite"
+        with nullcontext() if self.per_word else Store(path) as store:
+            if together:
+                workers = self.execution.scorers(specifications, self.loading, reporter.say)
+                with workers as scorers:
+                    scores = score_together(
+                        scorers, stimuli, wanted, store=store, progress=progress
                     )
-                    for scorer, column in zip(scorers, sums, strict=True)
-                ]
-    # Every table gets a record of how each model scored, without which numbers mean nothing.
-    conventions = {scored.name: scored.convention for scored in scores}
-    origins = model_origins(model.specification for model in parse_models(models))
-    inputs, commits = [sentences, *origins.files], origins.commits
-    if per_word:
-        write_table(out, term_table(scores, stimuli, by_word=by == "word"))
-    else:
-        score_table(scores, stimuli).write(out)
-    if standard_errors is not None:
-        write_table(standard_errors, standard_error_table(scores, stimuli))
-        write_record(standard_errors, inputs, models=conventions, commits=commits)
-    if bounds is not None:
-        write_table(bounds, bounds_table(scores, stimuli))
-        write_record(bounds, inputs, models=conventions, commits=commits)
-    contaminations = {scored.name: scored.contamination for scored in scores}
-    rows = {"by": by, "boundary_correction": boundary_correction} if per_word else {}
-    facts = contamination_facts(contaminations)
-    write_record(out, inputs, models=conventions, commits=commits, **rows, **facts)
-    for warning in contamination_warnings(contaminations):
-        watch.warn(warning)
-    for scored in scores:
-        scored.unknown.tell(watch.warn, watch.remark)
-    watch.remark(
-        f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(scores), 'model')}."
-    )
-    return scores
+            else:
+                # One model in memory at a time
+                scores = score_in_turn(
+                    specifications,
+                    stimuli,
+                    wanted,
+                    loading=self.loading,
+                    store=store,
+                    progress=progress,
+                )
+        # Every table gets a record of how each model scored, without which numbers mean nothing.
+        conventions = {scored.name: scored.convention for scored in scores}
+        if self.per_word:
+            terms = {scored.name: scored.terms for scored in scores if scored.terms is not None}
+            write_table(self.out, term_table(terms, stimuli, by_word=self.by == "word"))
+        else:
+            score_table(scores, stimuli).write(self.out)
+        if self.standard_errors is not None:
+            write_table(self.standard_errors, standard_error_table(scores, stimuli))
+        if self.bounds is not None:
+            write_table(self.bounds, bounds_table(scores, stimuli))
+        contaminations = {scored.name: scored.contamination for scored in scores}
+        for warning in contamination_warnings(contaminations):
+            reporter.warn(warning)
+        for scored in scores:
+            scored.unknown.tell(reporter.warn, reporter.say)
+        reporter.say(
+            f"{self.out}: {counted(len(stimuli), 'sentence')} under {counted(len(scores), 'model')}."
+        )
+        facts = {"models": conventions, **contamination_facts(contaminations)}
+        return Outcome(scores, facts)
 
 
-def _require_mixture(models: Sequence[str], *, per_word: bool) -> None:
+def _require_mixture(models: Sequence[Specification], *, per_word: bool) -> None:
     """Refuse a table of bounds that would be empty."""
     if per_word:
-        raise InputError("--bounds is for scores of sentences: give it without --per-word.")
-    parsed = [parse_specification(model.specification) for model in parse_models(models)]
-    if not any(p.rule in RULES and RULES[p.rule].mixture and not p.transform for p in parsed):
+        raise InputError("`bounds` is for scores of sentences: give it without `per_word`.")
+    if not any(m.rule in RULES and RULES[m.rule].mixture and not m.transform for m in models):
         rules = " or ".join(rule.name for rule in RULES.values() if rule.mixture)
         raise InputError(
-            f"--bounds is for masked models under the rule {rules}, whose lower bound is the mean "
+            f"`bounds` is for masked models under the rule {rules}, whose lower bound is the mean "
             f"over orders; none of the models has it. Give one as hf:DIR@{rules}."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from contstim.corpus import read_lines, read_sentences
 from contstim.errors import InputError
@@ -19,9 +19,10 @@ from contstim.filters import (
     filter_sentences,
     gains_of_loosening,
 )
-from contstim.records import write_record
+from contstim.options import Help, Reads, Writes
+from contstim.steps.fields import Text
+from contstim.steps.step import Outcome, Step
 from contstim.steps.text_settings import SentenceSettings, language_rules
-from contstim.steps.watching import SILENT
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from contstim.whole_sentences import (
     CleanWords,
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
     from contstim.experiments.design.sentence_needs import SentenceNeeds
     from contstim.filters import SentenceRule
+    from contstim.reporter import Reporter
     from contstim.sentence import Sentence
-    from contstim.steps.watching import Watcher
 
 _DEFAULTS = SentenceSettings()
 
@@ -66,81 +67,123 @@ class NaturalSentences:
         return max(self.needs.in_all - len(self.sentences), 0) if self.needs else 0
 
 
-def find_sentences(
-    text: Path,
-    out: Path,
-    *,
-    settings: SentenceSettings = _DEFAULTS,
-    vocabulary: Path | None = None,
-    exclude: Sequence[Path] = (),
-    needs: SentenceNeeds | None = None,
-    watch: Watcher = SILENT,
-) -> NaturalSentences:
-    """Write the natural sentences of a text: whole, of some lengths, without repeated words.
+@dataclass(frozen=True, kw_only=True)
+class StudySize:
+    """Size of a study that sentences are counted for."""
 
-    Args:
-        text: one sentence a line, unless the settings say that it is prose.
-        out: the file of sentences.
-        settings: which sentences are taken.
-        vocabulary: only sentences of these words are taken.
-        exclude: texts, read like `text`, whose sentences are left out.
-        needs: how many sentences a study needs.
-        watch: told what is done.
+    PANEL: ClassVar[str] = "Sentences that a study needs"
 
-    Raises:
-        InputError: the number of words is not a number or two, no sentence is left, or a file
-            cannot be read or written.
+    for_models: Annotated[
+        int | None,
+        Help("Count for a study of so many models whether there are enough.", metavar="M"),
+    ] = None
+    triplets_per_pair: Annotated[int, Help("With --for-models: as of triplets --per-pair.")] = 100
+    pairs_per_pair: Annotated[int, Help("With --for-models: as of select natural --per-pair.")] = 10
+    groups: Annotated[int, Help("With --for-models: as of design.")] = 10
+    random_per_group: Annotated[int, Help("With --for-models: as of design.")] = 9
+    catch_per_group: Annotated[int, Help("With --for-models: as of design.")] = 12
+
+    def needs(self) -> SentenceNeeds | None:
+        """Numbers of sentences needed, by use; None where no study was asked about."""
+        from contstim.experiments.design.sentence_needs import sentences_needed
+
+        if self.for_models is None:
+            if self != StudySize():
+                raise InputError("The numbers of a study are for `for_models`: give both.")
+            return None
+        return sentences_needed(
+            self.for_models,
+            triplets_per_pair=self.triplets_per_pair,
+            pairs_per_pair=self.pairs_per_pair,
+            groups=self.groups,
+            random_per_group=self.random_per_group,
+            catch_per_group=self.catch_per_group,
+        )
+
+
+_NO_STUDY = StudySize()
+
+
+class FindSentences(Step[NaturalSentences], name="sentences"):
+    """Find natural sentences in a text: whole ones, of one length, without repeated words.
+
+    Lines that are no sentences are left out: those that do not start and end like one, that hold
+    parts of addresses, abbreviations or words on a block list, or that are capitalised like
+    headings. Of sentences that differ by one word the first is kept.
+
+    With --for-models it also says how many sentences a study of so many models needs, and, where
+    too few are left, which single rule to loosen gains how many; the exit status is then 3.
+
+    Examples: `contstim sentences --text corpus.txt --vocabulary vocab.txt --out natural.txt`
+
+    `contstim sentences --text corpus.txt --for-models 3 --triplets-per-pair 40 --out natural.txt`
     """
-    rules: list[SentenceRule] = [WordCount(*settings.lengths())]
-    allowed = None if vocabulary is None else Vocabulary.load(vocabulary)
-    # A vocabulary says itself which words may stand twice; else English function words may.
-    if not settings.repeats:
-        rules.append(DistinctWords(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable))
-    if allowed is not None:
-        rules.append(InVocabulary(allowed))
-    if settings.without is not None:
-        rules.append(Without(tuple(read_lines(settings.without))))
-    rules += [NotIn(read_sentences(path, prose=settings.prose)) for path in exclude]
-    if settings.finite_verb:
-        # Behind the cheap rules: tagging takes longest
-        rules.append(HasFiniteVerb(nltk_tagger()))
 
-    read = watch.reading(read_sentences(text, prose=settings.prose))
-    # A sentence is left out for the first rule that it breaks, so that reasons add up.
-    left_out: Counter[str] = Counter()
-    if not settings.every_line:
-        text_rules = language_rules(settings.language, settings.blocked)
-        candidates: list[Sentence] = []
+    text: Text
+    out: Annotated[Path, Writes("The file of natural sentences to write.")]
+    vocabulary: Annotated[Path | None, Reads("Keep sentences of these words only.")] = None
+    exclude: Annotated[
+        tuple[Path, ...],
+        Reads("Leave out sentences of this text, read like --text; repeatable."),
+    ] = ()
+    settings: SentenceSettings = _DEFAULTS
+    study: StudySize = _NO_STUDY
 
-        def those_of_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-            """All sentences, of which those that may stay are remembered."""
-            for sentence in sentences:
-                if rules[0].rejects(sentence):
-                    left_out[rules[0].reason] += 1
-                else:
-                    candidates.append(sentence)
-                yield sentence
+    def work(self, reporter: Reporter) -> Outcome[NaturalSentences]:
+        """Find the sentences, and write them."""
+        needs = self.study.needs()
+        rules: list[SentenceRule] = [WordCount(*self.settings.lengths())]
+        allowed = None if self.vocabulary is None else Vocabulary.load(self.vocabulary)
+        # A vocabulary says itself which words may stand twice; else English function words may.
+        if not self.settings.repeats:
+            rules.append(
+                DistinctWords(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable)
+            )
+        if allowed is not None:
+            rules.append(InVocabulary(allowed))
+        if self.settings.without is not None:
+            rules.append(Without(tuple(read_lines(self.settings.without))))
+        rules += [NotIn(read_sentences(path, prose=self.settings.prose)) for path in self.exclude]
+        if self.settings.finite_verb:
+            # Behind the cheap rules: tagging takes longest
+            rules.append(HasFiniteVerb(nltk_tagger()))
 
-        # Which words are names is told by the whole text, also by sentences of other lengths.
-        text_words = sort_words(those_of_length(read), text_rules)
-        rules += whole_sentence_rules(text_rules, text_words.names, most_names=settings.names)
-        read = candidates
-    selected = tuple(filter_sentences(read, rules, left_out))
-    if not selected:
-        reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
-        raise InputError(f"No sentence of {text} is left: {reasons}.")
-    write_text(out, "".join(f"{sentence.text}\n" for sentence in selected))
-    write_record(
-        out,
-        [text, vocabulary, *exclude, settings.without, settings.blocked],
-        words=settings.words,
-        kept=len(selected),
-        left_out=dict(left_out),
-        **({} if needs is None else {"needed": {row.use: row.needed for row in needs.rows}}),
-    )
-    watch.remark(f"{out}: {counted(len(selected), 'sentence')}.")
-    _tell_left_out(len(selected), left_out, [rule.reason for rule in rules], needs, watch)
-    return NaturalSentences(selected, tuple(rules), left_out, needs)
+        read: Iterable[Sentence] = reporter.reading(
+            "sentences", read_sentences(self.text, prose=self.settings.prose)
+        )
+        # A sentence is left out for the first rule that it breaks, so that reasons add up.
+        left_out: Counter[str] = Counter()
+        if not self.settings.every_line:
+            text_rules = language_rules(self.settings.language, self.settings.blocked)
+            candidates: list[Sentence] = []
+
+            def those_of_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+                """All sentences, of which those that may stay are remembered."""
+                for sentence in sentences:
+                    if rules[0].rejects(sentence):
+                        left_out[rules[0].reason] += 1
+                    else:
+                        candidates.append(sentence)
+                    yield sentence
+
+            # Which words are names is told by the whole text, also by sentences of other lengths.
+            text_words = sort_words(those_of_length(read), text_rules)
+            rules += whole_sentence_rules(
+                text_rules, text_words.names, most_names=self.settings.names
+            )
+            read = candidates
+        selected = tuple(filter_sentences(read, rules, left_out))
+        if not selected:
+            reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
+            raise InputError(f"No sentence of {self.text} is left: {reasons}.")
+        write_text(self.out, "".join(f"{sentence.text}\n" for sentence in selected))
+        reporter.say(f"{self.out}: {counted(len(selected), 'sentence')}.")
+        _tell_left_out(len(selected), left_out, [rule.reason for rule in rules], needs, reporter)
+        found = NaturalSentences(selected, tuple(rules), left_out, needs)
+        facts: dict[str, object] = {"kept": len(selected), "left_out": dict(left_out)}
+        if needs is not None:
+            facts["needed"] = {row.use: row.needed for row in needs.rows}
+        return Outcome(found, facts, complete=not found.too_few)
 
 
 def _tell_left_out(
@@ -148,7 +191,7 @@ def _tell_left_out(
     left_out: Counter[str],
     reasons: Sequence[str],
     needs: SentenceNeeds | None,
-    watch: Watcher,
+    reporter: Reporter,
 ) -> None:
     """Say how many sentences the text has, and how many stay after each rule in turn."""
 
@@ -160,11 +203,11 @@ def _tell_left_out(
         return f" {f'{lacks:,} too few' if lacks > 0 else 'enough':>17}"
 
     remaining = n_selected + left_out.total()
-    watch.remark(f"  {remaining:>9,}{lacking(remaining)} in the text")
+    reporter.say(f"  {remaining:>9,}{lacking(remaining)} in the text")
     order = {reason: place for place, reason in enumerate(reasons)}
     for why, count in sorted(left_out.items(), key=lambda item: order.get(item[0], len(order))):
         remaining -= count
-        watch.remark(
+        reporter.say(
             f"  {remaining:>9,}{lacking(remaining)} without those left out because {why} "
             f"({count:,})"
         )
@@ -188,12 +231,12 @@ class RuleCost:
 def costs_of_rules(text: Iterable[Sentence], rules: Sequence[SentenceRule]) -> list[RuleCost]:
     """Number of sentences of a text gained by loosening each single rule, most first."""
     options: dict[type[SentenceRule], str] = {
-        DistinctWords: "--repeats",
-        InVocabulary: "a larger --vocabulary",
-        Without: "a shorter --without",
-        NotIn: "another --exclude",
-        HasFiniteVerb: "leave out --finite-verb",
-        CleanWords: "a shorter list --blocked, as far as that goes",
+        DistinctWords: "`repeats`",
+        InVocabulary: "a larger `vocabulary`",
+        Without: "a shorter `without`",
+        NotIn: "another `exclude`",
+        HasFiniteVerb: "leave out `finite_verb`",
+        CleanWords: "a shorter list `blocked`, as far as that goes",
     }
     # The place of a rule and what it is replaced by; None where it is left out
     loosenings: list[tuple[int, SentenceRule | None]] = []
@@ -204,13 +247,13 @@ def costs_of_rules(text: Iterable[Sentence], rules: Sequence[SentenceRule]) -> l
             ranges = [(rule.words - 1, most)] if rule.words > 1 else []
             for low, high in (*ranges, (rule.words, most + 1)):
                 loosenings.append((place, WordCount(low, high)))
-                names.append(f"--words {low}-{high}")
+                names.append(f"`words` {low}-{high}")
         elif isinstance(rule, FewNames):
             loosenings.append((place, FewNames(rule.names, rule.most + 1)))
-            names.append(f"--names {rule.most + 1}")
+            names.append(f"`names` {rule.most + 1}")
         else:
             loosenings.append((place, None))
-            names.append(options.get(type(rule), "--every-line, with the other rules of this kind"))
+            names.append(options.get(type(rule), "`every_line`, with the other rules of this kind"))
     gains = gains_of_loosening(text, rules, loosenings)
     costs = [
         RuleCost(gain, rules[place].reason, name)

@@ -44,15 +44,12 @@ class VocabularySettings:
             metavar="LOW-HIGH",
         ),
     ] = None
-    every_word: Annotated[
-        bool, Help("Take whatever the text holds, words or not.", flag="--every-word")
-    ] = False
+    every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False
     min_count: Annotated[int, Help("How often a word must occur.")] = 5
     same_token_count: Annotated[
         bool,
         Help(
             "Keep only words that all tokenizers cut into equally many tokens.",
-            flag="--same-token-count",
         ),
     ] = False
     prose: Prose = False
@@ -79,14 +76,14 @@ class VocabularySettings:
         if self.every_word:
             # Whatever else was given would change nothing
             if self.word_choice != VocabularySettings(every_word=True).word_choice:
-                raise InputError("--every-word leaves no word out: give it without other choices.")
+                raise InputError("`every_word` leaves no word out: give it without other choices.")
             return None
         band = (-float("inf"), float("inf"))
         if self.zipf is not None:
             ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", self.zipf)
             if ends is None:
                 raise InputError(
-                    f"--zipf is {self.zipf!r}; expected the lowest and the highest, such as 3.5-7."
+                    f"`zipf` is {self.zipf!r}; expected the lowest and the highest, such as 3.5-7."
                 )
             band = (float(ends[1]), float(ends[2]))
         lists = {
@@ -108,21 +105,15 @@ class SentenceSettings:
     without: Annotated[
         Path | None, Help("Leave out sentences with one of these phrases, one a line.")
     ] = None
-    repeats: Annotated[
-        bool, Help("Also keep sentences in which a word occurs twice.", flag="--repeats")
-    ] = False
+    repeats: Annotated[bool, Help("Also keep sentences in which a word occurs twice.")] = False
     language: Language = "en"
     names: Annotated[int, Help("How many names a sentence may hold.", at_least=0)] = 1
     blocked: Blocked = None
     finite_verb: Annotated[
         bool,
-        Help(
-            "Keep sentences with a finite verb only (English; NLTK's tagger).", flag="--finite-verb"
-        ),
+        Help("Keep sentences with a finite verb only (English; NLTK's tagger)."),
     ] = False
-    every_line: Annotated[
-        bool, Help("Also keep headings, references and near-duplicates.", flag="--every-line")
-    ] = False
+    every_line: Annotated[bool, Help("Also keep headings, references and near-duplicates.")] = False
     prose: Prose = False
 
     def lengths(self) -> tuple[int, int | None]:
@@ -134,7 +125,7 @@ class SentenceSettings:
         length = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", self.words)
         if length is None:
             raise InputError(
-                f"--words is {self.words!r}; expected a number or two, such as 8 or 7-9."
+                f"`words` is {self.words!r}; expected a number or two, such as 8 or 7-9."
             )
         return int(length[1]), int(length[2]) if length[2] else None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
+from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.corpus import read_sentences
-from contstim.models.ngram.training import train_ngram
 from contstim.models.training.settings import (
     RECURRENT_TRAINING,
     TRANSFORMER_TRAINING,
@@ -15,113 +17,170 @@ from contstim.models.training.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.records import record_path, write_record
-from contstim.steps.watching import SILENT
+from contstim.options import Help, Writes
+from contstim.records import Record, record_path
+from contstim.steps.fields import Prose, Text
+from contstim.steps.step import Outcome, Step, variant
 
 if TYPE_CHECKING:
-    from contstim.models.checkpoints import Device
+    from collections.abc import Callable
+
     from contstim.models.ngram.estimate import Estimate
+    from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
-    from contstim.steps.watching import Watcher
+    from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
+
+Precision = Annotated[
+    TrainingPrecision, Help("What the network computes in; auto: bfloat16 on a GPU that has it.")
+]
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"],
+    Help("Where networks run; auto: a GPU where there is one."),
+]
 
 
-def train_ngram_model(
-    text: Path,
-    out: Path,
-    *,
-    order: int = 3,
-    prose: bool = False,
-    watch: Watcher = SILENT,
-) -> Estimate:
-    """Write an n-gram model of a text as an ARPA file; beside it counts, hashes and a record.
+class TrainNgram(Step["Estimate"], name="train ngram"):
+    """Train an n-gram model (interpolated modified Kneser-Ney) and write it as an ARPA file.
 
-    Args:
-        text: one sentence a line, or running prose.
-        out: the ARPA file.
-        order: length of the longest n-grams, 1 to 6.
-        prose: whether the text is to be split into sentences.
-        watch: told what is done.
+    Word counts and a record of the training stand beside it.
 
-    Raises:
-        InputError: the order is not 1 to 6, or a file cannot be read or written.
-        CorpusError: the text is too small.
+    Example: `contstim train ngram --text corpus.txt --order 3 --out trigram.arpa`
     """
-    sentences = watch.reading(read_sentences(text, prose=prose))
-    trained = train_ngram(sentences, order, out, text=text)
-    sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
-    watch.remark(f"{out}: {' + '.join(sizes)} n-grams of order 1 to {order}.")
-    return trained
+
+    text: Text
+    out: Annotated[
+        Path, Writes("The ARPA file to write.", beside=(".counts.csv", ".sentences.npy"))
+    ]
+    order: Annotated[int, Help("Length of the longest n-grams.", at_least=1, at_most=6)] = 3
+    prose: Prose = False
+
+    def work(self, reporter: Reporter) -> Outcome[Estimate]:
+        """Count n-grams, and write the model."""
+        from contstim.models.ngram.estimate import DiscountWarning
+        from contstim.models.ngram.training import train_ngram
+
+        sentences = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DiscountWarning)
+            trained = train_ngram(sentences, self.order, self.out, text=self.text)
+        for each in caught:
+            reporter.warn(str(each.message))
+        sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
+        reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
+        # What the training itself recorded, for those who call it from Python
+        record = Record.read(record_path(self.out))
+        return Outcome(trained, {} if record is None else record.facts)
 
 
-def train_network(
-    network: RecurrentSettings | TransformerSettings,
-    text: Path,
-    out: Path,
-    *,
-    training: TrainingSettings | None = None,
-    prose: bool = False,
-    device: Device = "auto",
-    precision: TrainingPrecision = "auto",
-    watch: Watcher = SILENT,
-) -> Training:
-    """Write a network trained on a text into a folder, with its curve, and a record beside it.
+class TrainNetwork(
+    Step["Training"], name="train", kept="The last checkpoint of the training is kept."
+):
+    """Train a network on a text.
 
-    An interrupted training goes on from its last checkpoint; a finished one is not repeated.
-
-    Args:
-        network: kind and sizes.
-        text: one sentence a line, or running prose.
-        out: the folder of the model.
-        training: how it is trained; by default what suits the kind.
-        prose: whether the text is to be split into sentences.
-        device: `auto` is a GPU where there is one.
-        precision: `auto` is bfloat16 on a GPU that has it, else float32.
-        watch: told what is done.
-
-    Raises:
-        InputError: the text is too short, a file cannot be read or written, or the folder holds
-            something else or a training with other settings.
-        ModelError: there is no such device, or the loss is no longer a number.
+    The folder gets the model, training.json (settings, versions, losses) and curve.png. A training
+    that was interrupted goes on from its last checkpoint (after every epoch, and every five
+    minutes) when the same command is given again.
     """
-    sentences = list(watch.reading(read_sentences(text, prose=prose)))
-    # Asked before the training, which leaves the same file when it is new.
-    already = (out / "training.json").is_file()
-    with watch.training() as progress:
-        # Imported here, because transformers take seconds that a recurrent network need not wait.
-        if isinstance(network, RecurrentSettings):
+
+    text: Text
+    out: Annotated[Path, Writes("The folder of the model.")]
+    network: RecurrentSettings | TransformerSettings
+    training: TrainingSettings
+    prose: Prose = False
+    device: Device = "auto"
+    precision: Precision = "auto"
+
+    def work(self, reporter: Reporter) -> Outcome[Training]:
+        """Train the network; a finished training is not repeated."""
+        read = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
+        # Asked before the training, which leaves the same file when it is new
+        already = (self.out / "training.json").is_file()
+        done = self._train(list(read), partial(tell_training, reporter, "training"))
+        if already:
+            reporter.say(f"{done.out} was trained before with this text and these settings.")
+        family = self.network.kind if isinstance(self.network, RecurrentSettings) else "hf"
+        best_epoch = done.curve.index(done.best) + 1
+        reporter.say(
+            f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {best_epoch} of "
+            f"{len(done.curve)}; {done.ended}. Load it as {family}:{self.out}."
+        )
+        return Outcome(done, {"kind": self.network.kind})
+
+    def _train(
+        self, sentences: list[Sentence], on_progress: Callable[[Progress], None]
+    ) -> Training:
+        given: dict[str, Any] = {
+            "device": self.device,
+            "precision": self.precision,
+            "on_progress": on_progress,
+        }
+        # Imported here: transformers take seconds that a recurrent network need not wait
+        if isinstance(self.network, RecurrentSettings):
             from contstim.models.training.recurrent import train_recurrent
 
-            done = train_recurrent(
-                sentences,
-                out,
-                network,
-                training or RECURRENT_TRAINING,
-                device=device,
-                precision=precision,
-                on_progress=progress,
-            )
-        else:
-            from contstim.models.training.transformers import train_transformer
+            return train_recurrent(sentences, self.out, self.network, self.training, **given)
+        from contstim.models.training.transformers import train_transformer
 
-            done = train_transformer(
-                sentences,
-                out,
-                network,
-                training or TRANSFORMER_TRAINING,
-                device=device,
-                precision=precision,
-                on_progress=progress,
-            )
-    # training.json in the folder tells how the model was trained; this one, of which files. It
-    # stays as it was when nothing was trained.
-    if not (already and record_path(out).is_file()):
-        write_record(out, [text], kind=network.kind)
-    if already:
-        watch.remark(f"{done.out} was trained before with this text and these settings.")
-    family = network.kind if isinstance(network, RecurrentSettings) else "hf"
-    best_epoch = done.curve.index(done.best) + 1
-    watch.remark(
-        f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {best_epoch} of "
-        f"{len(done.curve)}; {done.ended}. Load it as {family}:{out}."
+        return train_transformer(sentences, self.out, self.network, self.training, **given)
+
+
+def tell_training(reporter: Reporter, name: str, now: Progress) -> None:
+    """Say how far a training is, with its epoch and losses."""
+    losses = f"loss {now.loss:.3f}, perplexity {exp(now.loss):,.1f}"
+    if now.validation_loss is not None:
+        losses += f" (validation {exp(now.validation_loss):,.1f})"
+    note = f"epoch {now.epoch} of {now.epochs}, {losses}"
+    reporter.progress(name, now.step, now.steps, note)
+
+
+_NETWORKS: tuple[tuple[RecurrentSettings | TransformerSettings, TrainingSettings, str], ...] = (
+    (
+        RecurrentSettings("rnn"),
+        RECURRENT_TRAINING,
+        "Train a recurrent network over words (Elman's), with the sizes of the 2023 study.",
+    ),
+    (
+        RecurrentSettings("lstm"),
+        RECURRENT_TRAINING,
+        "Train a long short-term memory over words, with the sizes of the 2023 study.",
+    ),
+    (
+        RecurrentSettings("bilstm"),
+        RECURRENT_TRAINING,
+        "Train an LSTM that predicts each word from the words before and after it.",
+    ),
+    (
+        TransformerSettings("gpt2"),
+        TRANSFORMER_TRAINING,
+        "Train a small GPT-2 with a byte-level BPE tokenizer of its own.",
+    ),
+    (
+        TransformerSettings("bert"),
+        TRANSFORMER_TRAINING,
+        "Train a small BERT with a WordPiece tokenizer of its own.",
+    ),
+)
+
+
+def _page(summary: str, kind: str) -> str:
+    about = (TrainNetwork.__doc__ or "").partition("\n\n")[2].rstrip()
+    return (
+        f"{summary}\n\n{about}\n\n"
+        f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n"
     )
-    return done
+
+
+TRAININGS: dict[str, type[TrainNetwork]] = {
+    network.kind: variant(
+        TrainNetwork,
+        f"train {network.kind}",
+        _page(summary, network.kind),
+        # From left to right nothing is hidden
+        frozenset({"mask_share", "masking"}) if network.kind == "gpt2" else frozenset(),
+        network=network,
+        training=training,
+    )
+    for network, training, summary in _NETWORKS
+}
+"""The training of each kind of network, with its usual settings as defaults."""

@@ -8,6 +8,7 @@ database   the file: opened by one process, recognised as ours
 
 from contstim.store.scores import Store
 from contstim.store.triplets import (
+    AssignedSentence,
     JobState,
     Outcome,
     Result,
@@ -17,4 +18,14 @@ from contstim.store.triplets import (
     TripletStore,
 )
 
-__all__ = ["JobState", "Outcome", "Result", "Searched", "Slot", "Store", "Trail", "TripletStore"]
+__all__ = [
+    "AssignedSentence",
+    "JobState",
+    "Outcome",
+    "Result",
+    "Searched",
+    "Slot",
+    "Store",
+    "Trail",
+    "TripletStore",
+]

@@ -26,6 +26,7 @@ _OUTCOME = (
 )
 _RESULT = f"id, {_OUTCOME}"
 _KEPT = f"key, {_OUTCOME}, trails"
+_ROLES = ("accept", "reject")
 _STEP = ("round", "visit", "position", "old", "new", "sentence", "log_prob_accept")
 _EVALUATION = ("visit", "position", "word", "sentence", "log_prob_accept", "log_prob_reject")
 
@@ -293,16 +294,25 @@ class TripletStore:
                 [(model, words, quantile, n, floor) for n, floor in floors.items()],
             )
 
-    def trajectories(self, results: Iterable[Result]) -> dict[str, list[Any]]:
-        """Every accepted step of the searches for results, as columns; a row a step, in order."""
-        return self._entries(results, "steps", (*_STEP, "log_prob_reject"))
+    def trajectories(
+        self, results: Iterable[Result], names: Mapping[str, str]
+    ) -> dict[str, list[Any]]:
+        """Every accepted step of the searches for results, as columns; a row a step, in order.
 
-    def evaluations(self, results: Iterable[Result]) -> dict[str, list[Any]]:
-        """Every candidate that was scored exactly, as columns; a row a candidate, in order."""
-        return self._entries(results, "evaluations", _EVALUATION)
+        Args:
+            results: those of which the way is told.
+            names: of models in the table, by those that they have in results.
+        """
+        return self._entries(results, names, "steps", (*_STEP, "log_prob_reject"))
+
+    def evaluations(
+        self, results: Iterable[Result], names: Mapping[str, str]
+    ) -> dict[str, list[Any]]:
+        """Every candidate that was scored exactly, likewise; a row a candidate, in order."""
+        return self._entries(results, names, "evaluations", _EVALUATION)
 
     def _entries(
-        self, results: Iterable[Result], kind: str, names: Sequence[str]
+        self, results: Iterable[Result], names: Mapping[str, str], kind: str, columns: Sequence[str]
     ) -> dict[str, list[Any]]:
         rows = []
         for result in results:
@@ -313,12 +323,13 @@ class TripletStore:
                 "SELECT trails FROM result WHERE id = ?", (result.id,)
             )
             rows += [
-                (result.triplet.triplet_id, trail["accept"], trail["reject"], number, *entry)
+                (result.triplet.triplet_id, *models, number, *entry)
                 for trail in json.loads(trails)
+                for models in ([names.get(trail[role], trail[role]) for role in _ROLES],)
                 for number, entry in enumerate(trail[kind])
             ]
-        columns = ("triplet_id", "accept", "reject", "number", *names)
-        return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+        every = ("triplet_id", *_ROLES, "number", *columns)
+        return {name: [row[i] for row in rows] for i, name in enumerate(every)}
 
 
 def _text(words: frozenset[str]) -> str:

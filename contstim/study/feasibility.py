@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from contstim.errors import ContstimError
 from contstim.files import is_file
 from contstim.models.catalog import check_model
-from contstim.models.specifications import parse_models, parse_specification
+from contstim.models.specifications import parse_specification
 from contstim.scale import Scale
-from contstim.steps.constraints import read_fluency, read_plausible
 from contstim.study.places import StudyFiles
 from contstim.study.sections import (
     ResponsesSection,
@@ -94,10 +93,11 @@ def _check_models(study: Study, problems: Problems) -> None:
     trained = {model.specification for model in study.models if model.training is not None}
     places = {parse_specification(text).location for text in trained}
     for model in study.models:
-        if parse_specification(model.specification).location in places:
+        parsed = parse_specification(model.specification)
+        if parsed.location in places:
             continue  # it will be there
         try:
-            check_model(model.specification, trust_remote_code=study.loading.trust_remote_code)
+            check_model(parsed, study.loading)
         except ContstimError as error:
             problems.add(("models", model.name), str(error))
     wanted = [name for name in _NEEDS_MODELS if name in study.sections]
@@ -204,12 +204,8 @@ def _check_settings(study: Study, problems: Problems) -> None:
         from contstim.optimization.search.recipes import recipe_named
 
         checks.append(("triplets", "recipe", lambda: recipe_named(triplets.recipe)))
-        if triplets.plausible is not None:
-            plausible = triplets.plausible
-            checks.append(("triplets", "plausible", lambda: read_plausible(plausible)))
-        if triplets.fluency is not None:
-            fluency = triplets.fluency
-            checks.append(("triplets", "fluency", lambda: parse_models(read_fluency(fluency)[0])))
+        checks.append(("triplets", "plausible", lambda: triplets.plausibility))
+        checks.append(("triplets", "fluency", lambda: triplets.judge))
     vocabulary, sentences = sections.get("vocabulary"), sections.get("sentences")
     if isinstance(vocabulary, VocabularySection) and (vocabulary.zipf or vocabulary.every_word):
         checks.append(("vocabulary", "zipf", vocabulary.rules))

@@ -41,7 +41,7 @@ from contstim.study.stage_records import (
     Examination,
     State,
     begun_with,
-    read_stage_record,
+    record_of,
     size_of,
 )
 from contstim.study.stages import stages_of
@@ -57,8 +57,9 @@ from contstim.version import __version__
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from contstim.records import Record
     from contstim.reporting.report import Part, Text, Value
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
@@ -128,13 +129,14 @@ def _report(study: Study, states: Sequence[StageState], moment: Moment) -> Repor
     """The page; the current folder is the study's."""
     files = StudyFiles(study)
     stages = stages_of(study)
+    records = {stage.name: record for stage in stages if (record := record_of(stage))}
     warning = ""
     with suppress(ContstimError):  # of responses that cannot be read there are no results
         warning = experiment.simulated_warning(files)
     parts: list[Part] = [
         *_progress(study, states, moment),
         *_guarded(_overview(files)),
-        *_stage_table(states, moment),
+        *_stage_table(states, records, moment),
         *_warnings(stages),
     ]
     for title, section, kinds in _SECTIONS:
@@ -198,7 +200,9 @@ def _overview(files: StudyFiles) -> Iterator[Part]:
     yield Bullets(items)
 
 
-def _stage_table(states: Sequence[StageState], moment: Moment) -> Iterator[Part]:
+def _stage_table(
+    states: Sequence[StageState], records: Mapping[str, Record], moment: Moment
+) -> Iterator[Part]:
     """A row for each stage."""
     yield Heading("What was done")
     rows: list[tuple[Value, ...]] = []
@@ -206,7 +210,7 @@ def _stage_table(states: Sequence[StageState], moment: Moment) -> Iterator[Part]
         what, because = state.state, state.because
         if moment.running is not None and moment.running.name == state.stage:
             what = "stopped" if moment.stopped else RUNNING
-        record = read_stage_record(state.stage)
+        record = records.get(state.stage)
         if record is not None and record.warnings:
             because = "; ".join(
                 filter(None, (because, counted(len(set(record.warnings)), "warning")))
@@ -225,7 +229,7 @@ def _warnings(stages: Sequence[StudyStage]) -> Iterator[Part]:
     """Warnings of stages, each text once, and files that were changed by hand."""
     by_text: dict[str, list[str]] = {}
     for stage in stages:
-        record = read_stage_record(stage.name)
+        record = record_of(stage)
         for text in record.warnings if record else ():
             by_text.setdefault(text, []).append(stage.name)
     items: list[Text] = [
@@ -340,7 +344,7 @@ class LivePage:
             with suppress(ContstimError):  # the first error is what a user has to read
                 self.write(replace(moment, stopped=why))
             raise
-        record = read_stage_record(stage.name)
+        record = record_of(stage)
         self._reached[stage.name] = state_of(Examination(stage, State.DONE, record=record))
         self.write(Moment())
 
@@ -356,7 +360,7 @@ class LivePage:
         for stage in self._stages:
             state = self._reached.get(stage.name)
             if state is None:
-                record = read_stage_record(stage.name)
+                record = record_of(stage)
                 begun = begun_with(stage) is not None
                 state = state_of(
                     Examination(
@@ -370,7 +374,7 @@ class LivePage:
 
     def _digest(self) -> str:
         """Of all that the page says but for times: what it was written of."""
-        records = [read_stage_record(stage.name) for stage in self._stages]
+        records = [record_of(stage) for stage in self._stages]
         basis = [
             __version__,
             self._study.path.name and Path(self._study.path.name).read_text("utf-8"),

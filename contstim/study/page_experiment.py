@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_text
+from contstim.records import Record, record_path
 from contstim.reporting.report import (
     Bullets,
     Details,
@@ -26,8 +27,7 @@ from contstim.reporting.report import (
 )
 from contstim.stimuli import Condition, read_trials
 from contstim.study.page_materials import facts_of, link
-from contstim.study.places import ANALYSIS, TRIALS
-from contstim.study.stage_records import read_stage_record
+from contstim.study.places import ANALYSIS, POWER, TRIALS
 from contstim.study.study import RESULTS
 from contstim.tables import read_table
 from contstim.wording import counted
@@ -69,7 +69,7 @@ def design_part(files: StudyFiles) -> Iterator[Part]:
         rows = [(f"{c['row']:,}", f"{c['group']}", c["before"], c["now"]) for c in changed]
         title = f"{len(changed):,} of {counted(len(trials), 'trial')} changed after the review"
         yield Details(title, [Table(("row", "group", "before", "now"), rows, texts=4)])
-    yield from _cautions("design", "power", "analysis")
+    yield from _cautions(TRIALS, POWER, ANALYSIS / "report.html")
     figure = Path(f"{TRIALS}.summary.png")
     if figure.is_file():
         yield Picture("design", figure.read_bytes(), "trials by group, sources, and balance")
@@ -83,10 +83,11 @@ def design_part(files: StudyFiles) -> Iterator[Part]:
     )
 
 
-def _cautions(stage: str, *later: str) -> Iterator[Part]:
-    """Warnings of a stage, to be read before its numbers; none that later stages repeat."""
+def _cautions(output: Path, *later: Path) -> Iterator[Part]:
+    """Warnings about an output, to be read before its numbers; none that later ones repeat."""
     texts, *repeated = (
-        record.warnings if (record := read_stage_record(name)) else () for name in (stage, *later)
+        record.warnings if (record := Record.read(record_path(path))) else ()
+        for path in (output, *later)
     )
     for text in dict.fromkeys(texts):
         if not any(text in of_later for of_later in repeated):
@@ -133,7 +134,7 @@ def participant_part(files: StudyFiles) -> Iterator[Part]:
             if (folder / name).is_file():
                 runs += [link(folder / name, what), ", "]
         yield Paragraph((*runs, link(folder, "all files")))
-        yield from _cautions(f"export {folder.name}")
+        yield from _cautions(folder)
 
 
 _MARKS = re.compile(r"\{(\w+)\}\s*")
@@ -181,7 +182,7 @@ def power_part(files: StudyFiles) -> Iterator[Part]:
     path, sizes = Path(f"{TRIALS}.power.csv"), Path(f"{TRIALS}.power-sizes.csv")
     if not path.is_file() or not sizes.is_file():
         return
-    yield from _cautions("power", "analysis")
+    yield from _cautions(POWER, ANALYSIS / "report.html")
     accuracies: dict[str, list[float]] = {}  # of the models that people follow most, by scope
     table = read_table(path)
     for scope, accuracy, first in zip(
@@ -254,7 +255,7 @@ def analysis_part(files: StudyFiles) -> Iterator[Part]:
     if left_out:
         rows: list[tuple[Value, ...]] = list(left_out.items())
         yield Details("Who was left out", [Table(("participant", "why"), rows, texts=2)])
-    yield from _cautions("analysis")
+    yield from _cautions(ANALYSIS / "report.html")
     figures = sorted((ANALYSIS / "figures").glob("*overall*.png"))
     figures += sorted((ANALYSIS / "figures").glob("accuracy-*.png"))
     for figure in figures[:1]:
@@ -298,6 +299,6 @@ def _accuracies(path: Path) -> Iterator[Part]:
 def simulated_warning(files: StudyFiles) -> str:
     """Warning above everything where answers are artificial; empty where people gave all."""
     from contstim.experiments.responses import origin_of
-    from contstim.study.experiment_stages import responses_of
+    from contstim.study.stages import responses_of
 
     return origin_of(responses_of(files)).warning

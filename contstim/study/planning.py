@@ -1,7 +1,7 @@
 """Plan of a study: its stages, whether they can work, what they can show, how long they take.
 
-Numbers follow from the study file. Times follow from a rehearsal of a few seconds for each model
-and pair of models, where there is one: see `rehearsal`.
+Numbers follow from the study file. Times follow from earlier runs and from the speed of each
+model: see `times`.
 """
 
 from __future__ import annotations
@@ -15,32 +15,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ContstimError
-from contstim.experiments.analysis.inference import (
+from contstim.experiments.analysis.families import (
     THESE_ITEMS,
+    crossed_instead,
+    detectability,
     every_contrast,
-    reach,
     read_contrasts,
 )
-from contstim.experiments.design.discoveries import crossed_instead
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
+from contstim.reporter import SILENT
 from contstim.scores import ScoreTable
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import PowerSettings
 from contstim.steps.pairs import PairSettings
 from contstim.steps.selection import SelectionSettings
-from contstim.steps.watching import SILENT
 from contstim.stimuli import read_stimuli
 from contstim.study.amounts import StudyNumbers, count_cautions, numbers_of
 from contstim.study.feasibility import counts_of, most_sentences
-from contstim.study.places import SCORES, StudyFiles, triplet_store
-from contstim.study.rehearsal import MOST_SECONDS, Speeds, rehearse
-from contstim.study.sections import ResponsesSection, TripletsSection
-from contstim.study.stage_records import read_stage_record
+from contstim.study.places import SCORES, StudyFiles
+from contstim.study.sections import ResponsesSection
 from contstim.study.stages import stages_of
 from contstim.study.status import stage_states
-from contstim.study.times import Time, stage_time
+from contstim.study.times import ScoringSpeed, Time, measured_speeds, stage_time, words_under_cap
 from contstim.tables import columns_of, frame_of
 from contstim.wording import counted
 
@@ -49,13 +47,12 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.steps.watching import Watcher
+    from contstim.reporter import Reporter
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
 
 _USUAL_CANDIDATES = 10  # searched for each triplet that is selected: 100 and 10 in the 2023 study
 _FEWEST_CANDIDATES = 2
-_FEWEST_SCORED = 40  # sentences whose median says something
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ class StagePlan:
         what: what it does, in a phrase with its numbers.
         because: why it is stale.
         seconds: about how long it takes; None where nothing was measured.
-        basis: how that is known: `done`, `measured`, `partly guessed`, `last time` or `guess`.
+        basis: how that is known: `done`, `measured`, `last time` or `guess`.
     """
 
     stage: str
@@ -86,8 +83,7 @@ class SentenceSupply:
     Attributes:
         needs: by use.
         available: how many there are; None where that is not known.
-        how: `counted`, `estimated` from the beginning of the text, or `at most` as many as the text
-            has sentences.
+        how: `counted`, or `at most` as many as the text has sentences.
     """
 
     needs: SentenceNeeds
@@ -109,12 +105,9 @@ class StudyPlan:
         numbers: what the design comes to.
         supply: of natural sentences; None in a study that needs none.
         admissible: (model that rejects, model that accepts, natural sentences that pairs of these
-            may be made of): about as many, of the scores or of what was scored for the
-            measurement; empty where neither says.
+            may be made of), of the scores; empty where there are none yet.
         tests: what the tests of the analysis can show, in sentences; empty without groups.
         cautions: what could fail or disappoint, in sentences.
-        measured: whether the times rest on a rehearsal.
-        rehearsed: seconds that it took.
     """
 
     stages: tuple[StagePlan, ...]
@@ -123,8 +116,6 @@ class StudyPlan:
     admissible: tuple[tuple[str, str, int], ...]
     tests: str
     cautions: tuple[str, ...]
-    measured: bool
-    rehearsed: float
 
     @property
     def seconds(self) -> float:
@@ -141,23 +132,15 @@ class StudyPlan:
         return frame_of(columns_of(StagePlan, self.stages))
 
 
-def plan_study(
-    study: Study,
-    *,
-    measure: bool = True,
-    most_seconds: float = MOST_SECONDS,
-    watch: Watcher = SILENT,
-) -> StudyPlan:
+def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILENT) -> StudyPlan:
     """Say what a run of a study would do, whether it can work, and how long it takes here.
 
-    A few seconds of everything that takes long are measured in a temporary folder; what the study
-    has already is only read. Nothing is written into the study's folder.
+    Of each model that is there, the speed of scoring is measured for a moment. Nothing is written.
 
     Args:
         study: as `read_study` reads it, which refuses what cannot work at all.
-        measure: whether times are measured.
-        most_seconds: how long all measurements together take, about.
-        watch: told how far the measurement is.
+        measure: whether speeds are measured.
+        reporter: told how far the measurement is.
 
     Raises:
         InputError: a file of the study cannot be read.
@@ -165,47 +148,35 @@ def plan_study(
     states = stage_states(study)
     with chdir(study.folder):
         stages = stages_of(study)
-        undone = {row.stage for row in states if row.state != "done"}
-        speeds = Speeds()
-        if measure and undone:
-            searches = study.sections.get("triplets")
-            store = None
-            if isinstance(searches, TripletsSection):
-                (options,) = (stage.options for stage in stages if stage.name == "triplets")
-                store = triplet_store(options, searches)
-            speeds = rehearse(study, undone, triplets=store, most_seconds=most_seconds, watch=watch)
-        numbers = numbers_of(study)
-        supply = _supply(study, speeds)
+        numbers, supply = numbers_of(study), _supply(study)
+        undone = [row.stage for row in states if row.state != "done"]
+        speeds: dict[str, ScoringSpeed] = {}
+        cautions: list[str] = []
+        if measure and {"scores", "trial-scores"} & {*undone}:
+            speeds, cautions = measured_speeds(study, reporter)
         plans = []
         for stage, row in zip(stages, states, strict=True):
             time = Time(0.0, "done")
             if row.stage in undone:
-                record = read_stage_record(row.stage)
-                time = stage_time(row.stage, study, numbers, speeds, record)
+                n_natural = None if supply is None else supply.available
+                time = stage_time(stage, study, numbers, n_natural, speeds)
             what = _phrase(stage, study, numbers, supply)
             plans.append(
                 StagePlan(row.stage, row.state, what, row.because, time.seconds, time.basis)
             )
-        admissible = () if "pairs" not in undone else _admissible(study, speeds, supply)
+        admissible = () if "pairs" not in undone else _admissible(study)
         tests, limits = _tests(study)
-        cautions = (
+        cautions = [
             *count_cautions(study),
             *_candidates(study),
-            *_word_caps(study, numbers, speeds),
+            *_word_caps(study, numbers),
             *_supply_cautions(supply),
             *_rival_cautions(study, admissible),
             *limits,
-            *speeds.cautions,
-        )
+            *cautions,
+        ]
     return StudyPlan(
-        tuple(plans),
-        numbers,
-        supply,
-        admissible,
-        tests,
-        tuple(dict.fromkeys(cautions)),
-        bool(measure and undone),
-        speeds.elapsed,
+        tuple(plans), numbers, supply, admissible, tests, tuple(dict.fromkeys(cautions))
     )
 
 
@@ -216,12 +187,9 @@ def _phrase(
     sections, pairs = study.sections, numbers.model_pairs
     under = f"under {counted(numbers.models, 'model')}"
     each = f"for each of {counted(pairs, 'pair')} of models"
-    sign = "" if supply is None or supply.how == "counted" else "about "
     available = None if supply is None or supply.how == "at most" else supply.available
     sentences = (
-        "the natural sentences"
-        if available is None
-        else (f"{sign}{counted(available, 'natural sentence')}")
+        "the natural sentences" if available is None else counted(available, "natural sentence")
     )
     phrases = {
         "scores": f"score {sentences} {under}",
@@ -242,7 +210,7 @@ def _phrase(
     return phrases.get(stage.name, stage.about)
 
 
-def _supply(study: Study, speeds: Speeds) -> SentenceSupply | None:
+def _supply(study: Study) -> SentenceSupply | None:
     counts = counts_of(study)
     if counts.models < 2 or not counts.sentences:
         return None
@@ -254,18 +222,15 @@ def _supply(study: Study, speeds: Speeds) -> SentenceSupply | None:
         random_per_group=counts.random_per_group,
         catch_per_group=counts.catch_per_group,
     )
-    if speeds.natural is not None:
-        return SentenceSupply(needs, speeds.natural, "counted" if speeds.exact else "estimated")
     natural = StudyFiles(study).natural
-    stage = read_stage_record("sentences")
-    if natural is not None and natural.exists() and (stage or study.texts.natural is None):
+    if natural is not None and natural.exists():
         return SentenceSupply(needs, len(set(read_stimuli(natural))), "counted")
     return SentenceSupply(needs, most_sentences(study), "at most")
 
 
 def _supply_cautions(supply: SentenceSupply | None) -> Iterator[str]:
     if supply is not None and supply.lacking:
-        about = {"counted": "there are", "estimated": "there are about"}.get(supply.how, "at most")
+        about = "there are" if supply.how == "counted" else "at most"
         yield (
             f"The study needs {supply.needs.in_all:,} natural sentences, each of which serves "
             f"once, and {about} {supply.available or 0:,}: give {supply.lacking:,} more, loosen "
@@ -273,30 +238,21 @@ def _supply_cautions(supply: SentenceSupply | None) -> Iterator[str]:
         )
 
 
-def _admissible(
-    study: Study, speeds: Speeds, supply: SentenceSupply | None
-) -> tuple[tuple[str, str, int], ...]:
+def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
     """Number of natural sentences that models tell apart, by who rejects and who accepts them."""
     names = [model.name for model in study.models]
     pairs = StudyFiles(study).section("pairs", PairSettings)
-    if pairs is None or len(names) < 2:
+    if pairs is None or len(names) < 2 or not SCORES.is_file():
         return ()
-    share = 1.0
-    scores = read_stage_record("scores")
-    if scores is not None and not speeds.scores and SCORES.is_file():
-        log_probs = np.stack([ScoreTable.read(SCORES).column(name) for name in names], axis=1)
-    else:
-        of_models = [speeds.scores.get(name, {}) for name in names]
-        common = [s for s in of_models[0] if all(s in scored for scored in of_models)]
-        if len(common) < _FEWEST_SCORED or supply is None or supply.available is None:
-            return ()
-        log_probs = np.array([[scored[s] for scored in of_models] for s in common])
-        share = supply.available / len(common)
+    scores = ScoreTable.read(SCORES)
+    if not {*names} <= {*scores.models}:
+        return ()
+    log_probs = np.stack([scores.column(name) for name in names], axis=1)
     table = ScoreTable(None, tuple(names), log_probs)
     (whole,) = strata(table, NaturalQuestion(agreeing=pairs.agreeing))
-    numbers = whole.admissible() * share
+    numbers = whole.admissible()
     sources = permutations(names, 2)
-    return tuple((*pair, round(n)) for pair, n in zip(sources, numbers.tolist(), strict=True))
+    return tuple((*pair, n) for pair, n in zip(sources, numbers.tolist(), strict=True))
 
 
 def _rival_cautions(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterator[str]:
@@ -338,24 +294,27 @@ def _candidates(study: Study) -> Iterator[str]:
     yield f"{text}. {usual}; search for {_FEWEST_CANDIDATES * counts.selected} or more."
 
 
-def _word_caps(study: Study, numbers: StudyNumbers, speeds: Speeds) -> Iterator[str]:
+def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Cautions where a cap on words leaves too little room for all sentences."""
     section = study.sections.get("triplets")
     selection = study.sections.get("selection")
-    if speeds.words is None or speeds.words_a_sentence is None:
+    files = StudyFiles(study)
+    given = (files.vocabulary, files.natural)
+    if any(path is None or not path.is_file() for path in given):
         return
+    words, a_sentence = words_under_cap(study, *filter(None, given))
     caps = [("triplets", getattr(section, "word_cap", None), numbers.searched)]
     caps.append(("selection", getattr(selection, "word_cap", None), numbers.selected))
     for name, cap, triplets in caps:
         if cap is None:
             continue
-        needed, room = 3 * triplets * speeds.words_a_sentence, cap * speeds.words
+        needed, room = 3 * triplets * a_sentence, cap * words
         if needed > room:
-            least = ceil(needed / speeds.words)
+            least = ceil(needed / words)
             yield (
                 f"[{name}] word_cap: {counted(triplets, 'triplet')} have {3 * triplets:,} "
-                f"sentences of {speeds.words_a_sentence:.1f} words that count, on average, and "
-                f"{counted(speeds.words, 'word')} of the vocabulary may each stand in {cap}: that "
+                f"sentences of {a_sentence:.1f} words that count, on average, and "
+                f"{counted(words, 'word')} of the vocabulary may each stand in {cap}: that "
                 f"is room for {room:,} words, and {needed:,.0f} are needed. Raise word_cap to "
                 f"{least} at the very least, or ask for fewer triplets."
             )
@@ -408,7 +367,7 @@ def _tests(study: Study) -> tuple[str, list[str]]:
             f"{counted(len(contrasts), 'test')} compare participants: how many are needed says "
             f"`contstim design --power`, or a section [power]. {THESE_ITEMS}"
         ), cautions
-    family = reach([counts.groups] * len(contrasts), settings.fdr, settings.correction)
+    family = detectability([counts.groups] * len(contrasts), settings.fdr, settings.correction)
     if settings.units == "crossed" or (settings.units == "auto" and family.needed is None):
         why = "" if settings.units == "crossed" else f" {crossed_instead(counts.groups)}"
         return (

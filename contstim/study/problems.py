@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
+_FIELD = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
 @dataclass(frozen=True, order=True)
@@ -61,6 +62,7 @@ class Problems:
         """A problem of a key, such as `("pairs", "per_pair")`."""
         # Settings speak of options, which are keys here
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
+        text = _FIELD.sub(r"\1", text)
         self.problems[StudyProblem(line_of(self._lines, key) or 0, key_text(key), text)] = None
 
     def refuse_unknown(self, table: Key, keys: Iterable[str], known: Iterable[str]) -> None:

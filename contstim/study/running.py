@@ -7,30 +7,24 @@ import os
 import shutil
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.locks import file_lock
-from contstim.records import now, recorded_as
-from contstim.steps.watching import SILENT, Watcher
+from contstim.records import Record, recorded_as
+from contstim.reporter import SILENT, Reporter
+from contstim.steps.step import perform
 from contstim.study.page import LivePage
 from contstim.study.places import LOCK, check_links
 from contstim.study.stage_records import (
     Examination,
-    StageRecord,
     State,
     basis_of,
     begun_path,
     begun_with,
-    checksums,
-    commits_of,
     examine,
-    files_in_folders,
-    records_of,
-    size_of,
-    written_by,
+    record_of,
 )
 from contstim.study.stages import stages_of
 from contstim.study.study import RESULTS
@@ -66,9 +60,9 @@ def run_study(
     first: str | None = None,
     last: str | None = None,
     overwrite: bool = False,
-    watch: Watcher = SILENT,
+    reporter: Reporter = SILENT,
     begin: Callable[[StudyStage, Examination], None] = lambda _stage, _why: None,
-    end: Callable[[StudyStage, StageRecord], None] = lambda _stage, _record: None,
+    end: Callable[[StudyStage, Record], None] = lambda _stage, _record: None,
 ) -> StudyRun:
     """Do every stage of a study that has not been done, or no longer holds.
 
@@ -82,7 +76,7 @@ def run_study(
         first: a stage, or the first word of several, to do again although it holds.
         last: a stage, or the first word of several, to stop behind.
         overwrite: whether files that were changed by hand may be written anew.
-        watch: told what steps do.
+        reporter: told what steps do.
         begin: told each stage that is about to be done, and why.
         end: told each stage that has been done.
 
@@ -114,7 +108,7 @@ def run_study(
                     raise InputError(_edited_text(examination, stage.name in again))
                 begin(stage, examination)
                 with page.doing(stage):
-                    record = _do(stage, study, watch)
+                    record = _do(stage, study, reporter)
                 end(stage, record)
                 done.append(stage.name)
             if record is not None and not record.complete:
@@ -123,7 +117,7 @@ def run_study(
     return StudyRun(tuple(done), tuple(unchanged), tuple(edited), incomplete)
 
 
-def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
+def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
     """Do a stage and write its record, which is what says that it has been done."""
     missing = [path.as_posix() for path in stage.reads if not path.exists()]
     if missing:
@@ -139,55 +133,14 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
             if path.is_dir() and not stage.texts:
                 _remove(path)
         write_text(begun_path(stage), _text(basis))
-    listener = _Listener(watch)
-    started = perf_counter()
     with recorded_as(("contstim", "run", study.path.name)):
-        result = stage.step(listener)
-        for line in getattr(result, "lacking", ()):
-            listener.warn(line)
-    # Texts for the user to edit are there now, if they were lacking before
-    basis["reads"] |= checksums(stage.texts)
-    # And so are models that the step has fetched from the hub
-    basis["commits"] = commits_of(stage)
-    record = StageRecord(
-        stage.name,
-        **basis,
-        writes=written_by(stage),
-        files=files_in_folders(stage),
-        records=records_of(stage),
-        date=now(),
-        seconds=round(perf_counter() - started, 2),
-        size=size_of(stage.writes),
-        warnings=listener.warnings,
-        complete=bool(getattr(result, "complete", True)),
-    )
-    record.write()
+        stage.prepare()
+        perform(stage.step, reporter)
+    record = record_of(stage)
+    if record is None:  # it was written a moment ago
+        raise InputError(f"The record of {stage.name} was taken away while it was done.")
     _remove(begun_path(stage))
     return record
-
-
-class _Listener(Watcher):
-    """Passes on what a step tells, and keeps its warnings for the record."""
-
-    def __init__(self, watch: Watcher) -> None:
-        self._watch = watch
-        self.warnings: list[str] = []
-        # Bars are the other's
-        self.reading = watch.reading  # type: ignore[method-assign]
-        self.scoring = watch.scoring  # type: ignore[method-assign]
-        self.training = watch.training  # type: ignore[method-assign]
-        self.searching = watch.searching  # type: ignore[method-assign]
-        self.working = watch.working  # type: ignore[method-assign]
-
-    def remark(self, text: str) -> None:
-        """Pass a line on."""
-        self._watch.remark(text)
-
-    def warn(self, text: str) -> None:
-        """Keep a warning, and pass it on."""
-        if text:
-            self.warnings.append(text)
-            self._watch.warn(text)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from contstim.locks import lock_holder
 from contstim.study.places import LOCK
-from contstim.study.stage_records import Examination, State, examine
+from contstim.study.stage_records import Examination, State, examine, size_of
 from contstim.study.stages import stages_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def state_of(examination: Examination, before: Sequence[str] = ()) -> StageState
         state,
         record.date.replace("T", " ").removesuffix("Z") if record else "",
         f"{record.seconds:,.1f}" if record else "",
-        size_text(record.size) if record else "",
+        size_text(size_of(examination.stage.writes)) if record else "",
         "; ".join(because),
     )
 

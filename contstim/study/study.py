@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.models.origins import model_origins
-from contstim.models.specifications import NamedSpecification, parse_specification
+from contstim.models.specifications import parse_specification, with_name
 from contstim.options import Help
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from contstim.models.loading import Loading
     from contstim.models.training.settings import (
         RecurrentSettings,
         TrainingSettings,
         TransformerSettings,
     )
-    from contstim.steps.loading import Loading
     from contstim.study.sections import TextsSection, TrainingPlace
 
 RESULTS = Path("results")
@@ -71,7 +71,7 @@ class StudyModel:
     @property
     def text(self) -> str:
         """`NAME=SPECIFICATION`, as steps take it."""
-        return NamedSpecification(self.name, self.specification).text
+        return with_name(self.name, self.specification)
 
     @property
     def files(self) -> tuple[Path, ...]:

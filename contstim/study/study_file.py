@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import parse_toml, read_text
 from contstim.errors import ContstimError, InputError
 from contstim.files import is_file, path_inside
+from contstim.models.loading import Loading
 from contstim.models.specifications import parse_models, with_ending
 from contstim.models.training.settings import (
     RECURRENT_TRAINING,
@@ -19,7 +20,6 @@ from contstim.models.training.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.steps.loading import Loading
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
 from contstim.study.study import RESULTS, ModelTraining, NgramSettings, Study, StudyModel

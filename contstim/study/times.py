@@ -1,22 +1,28 @@
-"""Times of the stages of a study: those measured, and what is known without measuring."""
+"""Times of the stages of a study: of earlier runs, or of a measured speed and what is to be done."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle, islice
+from time import perf_counter
 from typing import TYPE_CHECKING
 
-from contstim.optimization.jobs.plausibility import MOST_SENTENCES
-from contstim.optimization.search.recipes import recipe_named
+from contstim.errors import ContstimError
 from contstim.steps.design import PowerSettings
-from contstim.study.sections import ScoresSection, TripletsSection
+from contstim.stimuli import read_stimuli
+from contstim.study.places import StudyFiles
+from contstim.study.sections import ScoresSection, SentencesSection
+from contstim.study.stage_records import record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
+    from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
     from contstim.steps.execution import WorkerSettings
     from contstim.study.amounts import StudyNumbers
-    from contstim.study.rehearsal import Speeds
-    from contstim.study.stage_records import StageRecord
+    from contstim.study.stage import StudyStage
     from contstim.study.study import Study
 
 # Seconds of stages that are short, with toy models and with the numbers of the 2023 study
@@ -33,6 +39,7 @@ _SHORT = {
     "analysis": 20.0,
 }
 _SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
+_SENTENCES, _SECONDS, _LARGEST_BLOCK = 64, 2.0, 512  # of a measurement of a model's speed
 
 
 @dataclass(frozen=True)
@@ -40,120 +47,137 @@ class Time:
     """Time that a stage takes, and how that is known.
 
     Attributes:
-        seconds: about; None where nothing was measured.
-        basis: `done`, `measured`, `partly guessed`, `last time` or `guess`.
+        seconds: about; None where nothing is known.
+        basis: `done`, `measured`, `last time`, `guess` or `not measured`.
     """
 
     seconds: float | None
     basis: str
 
 
+@dataclass(frozen=True)
+class ScoringSpeed:
+    """Speed of a model on this machine: seconds to load it, and for a sentence."""
+
+    load: float
+    sentence: float
+
+
+def measured_speeds(study: Study, reporter: Reporter) -> tuple[dict[str, ScoringSpeed], list[str]]:
+    """Speed of each model that is there, by its name, and what went wrong with others.
+
+    The current folder is the study's.
+    """
+    sentences = _some_sentences(study)
+    speeds: dict[str, ScoringSpeed] = {}
+    cautions = []
+    for number, model in enumerate(study.models):
+        reporter.progress("measuring", number, len(study.models), model.name)
+        if model.training is None or all(file.exists() for file in model.files):
+            try:
+                speeds[model.name] = _speed(study, model.specification, sentences)
+            except ContstimError as error:
+                cautions.append(f"{model.name}: {error}")
+    reporter.progress("measuring", len(study.models), len(study.models))
+    return speeds, cautions
+
+
+def _some_sentences(study: Study) -> list[Sentence]:
+    """Natural sentences of the study, or embedded ones of their length."""
+    from contstim.english import generate
+
+    files = StudyFiles(study)
+    if files.natural is not None and files.natural.is_file():
+        return list(read_stimuli(files.natural))[:_SENTENCES]
+    section = files.section("sentences", SentencesSection) or SentencesSection()
+    words = int(section.words) if section.words.isdecimal() else None
+    return list(generate(_SENTENCES, words=words, seed=0))
+
+
+def _speed(study: Study, specification: str, sentences: list[Sentence]) -> ScoringSpeed:
+    from contstim.models.catalog import free_memory, load_scorer
+
+    began = perf_counter()
+    scorer = load_scorer(specification, study.loading)
+    load = perf_counter() - began
+    reasons = scorer.unscorable(sentences)
+    some = cycle([s for s, why in zip(sentences, reasons, strict=True) if why is None])
+    first = list(islice(some, 1))
+    if not first:
+        raise ContstimError(f"it can score no natural sentence: {reasons[0]}")
+    scorer.scores(first)  # warms up
+    size, scored, spent = 4, 0, 0.0
+    while spent < _SECONDS and scored < 4 * _SENTENCES:
+        block = list(islice(some, size))
+        began = perf_counter()
+        scorer.scores(block)
+        spent += perf_counter() - began
+        scored += len(block)
+        size = min(2 * size, _LARGEST_BLOCK)
+    del scorer
+    free_memory()
+    return ScoringSpeed(load, spent / scored)
+
+
 def stage_time(
-    name: str, study: Study, numbers: StudyNumbers, speeds: Speeds, record: StageRecord | None
+    stage: StudyStage,
+    study: Study,
+    numbers: StudyNumbers,
+    n_natural: int | None,
+    speeds: Mapping[str, ScoringSpeed],
 ) -> Time:
     """Time that a stage takes that is not done.
 
     Args:
-        name: the stage's.
+        stage: which.
         study: of the stage.
         numbers: what its design comes to.
-        speeds: what was measured.
-        record: of when the stage was done before; None if it never was.
+        n_natural: natural sentences; None where their number is not known.
+        speeds: of the models, by name, as far as they were measured.
     """
-    kind, _, rest = name.partition(" ")
-    measured: float | None = None
-    guessed = False
-    if kind == "text":
-        measured = speeds.texts.get(name)
-    elif kind == "model":
-        measured = speeds.training.get(rest)
-    elif name == "vocabulary":
-        measured = speeds.vocabulary
-    elif name == "sentences":
-        measured = speeds.sentences
-    elif name == "scores":
-        measured = _scoring(study, speeds, speeds.natural, in_store=True)
-    elif name == "trial-scores":
-        stored = "scores" in study.sections or "pairs" in study.sections
-        natural = 2 * numbers.natural_pairs + numbers.selected
-        fillers = numbers.trials - numbers.natural_pairs - 3 * numbers.selected
-        further = 0 if stored else natural + 2 * fillers
-        measured = _scoring(study, speeds, numbers.new_sentences + further, in_store=False)
-    elif name == "triplets":
-        measured, guessed = _searching(study, numbers, speeds)
-    if measured is not None:
-        return Time(measured, "partly guessed" if guessed else "measured")
+    n_sentences = {"scores": n_natural, "trial-scores": numbers.new_sentences}.get(stage.name)
+    if n_sentences is not None and len(speeds) == len(study.models):
+        section = study.sections.get("scores")
+        workers = workers_of(section) if isinstance(section, ScoresSection) else 1
+        seconds = sum(
+            speed.load + speed.sentence * n_sentences / workers for speed in speeds.values()
+        )
+        return Time(seconds, "measured")
+    record = record_of(stage)
     # What took so long with other models says little
     models = [model.text for model in study.models]
     if record is not None and record.options.get("models", models) == models:
         return Time(record.seconds, "last time")
     power = study.sections.get("power")
-    if kind == "power" and isinstance(power, PowerSettings):
+    if stage.kind == "power" and isinstance(power, PowerSettings):
         return Time(power.simulations * numbers.models * _SIMULATION, "guess")
-    return Time(_SHORT.get(kind), "guess") if kind in _SHORT else Time(None, "not measured")
+    short = _SHORT.get(stage.kind)
+    return Time(None, "not measured") if short is None else Time(short, "guess")
 
 
-def _scoring(
-    study: Study, speeds: Speeds, n_sentences: int | None, *, in_store: bool
-) -> float | None:
-    """Seconds to score sentences under all models; those that have a score are left."""
-    if n_sentences is None or len(speeds.scoring) < len(study.models):
-        return None
-    section = study.sections.get("scores")
-    workers = workers_of(section) if isinstance(section, ScoresSection) else 1
-    # Workers share the sentences; what loading they share depends on who is first
-    return sum(
-        speed.load + speed.sentence * max(n_sentences - speed.stored * in_store, 0) / workers
-        for speed in speeds.scoring.values()
-    )
+def words_under_cap(study: Study, vocabulary: Path, natural: Path) -> tuple[int, float]:
+    """Words of the vocabulary that count under a cap on words, and such words of a sentence."""
+    from contstim.steps.constraints import uncapped_words
+    from contstim.vocabulary import Vocabulary
 
-
-def _searching(study: Study, numbers: StudyNumbers, speeds: Speeds) -> tuple[float | None, bool]:
-    """Seconds of all searches, and whether anything about them is guessed."""
     section = study.sections.get("triplets")
-    if not isinstance(section, TripletsSection) or not speeds.searches:
-        return None, False
-    mean = sum(speed.seconds for speed in speeds.searches.values()) / len(speeds.searches)
-    # Pairs that were not measured are taken to be like the others
-    seconds = mean * max(numbers.model_pairs - len(speeds.searches), 0) * section.per_pair
-    for pair, speed in speeds.searches.items():
-        seconds += speed.seconds * max(section.per_pair - speeds.settled.get(pair, 0), 0)
-    guessed = len(speeds.searches) < numbers.model_pairs
-    guessed |= any(speed.guessed for speed in speeds.searches.values())
-    total = seconds / workers_of(section)
-    total += sum(speed.load for speed in speeds.scoring.values())
-    floored = section.plausible != "none" and recipe_named(section.recipe).plausible
-    if floored:
-        # Floors rest on scores of the natural sentences, which this stage computes itself
-        reference = min(speeds.natural or 0, MOST_SENTENCES)
-        total += sum(speed.sentence * reference for speed in speeds.scoring.values())
-    return total, guessed
+    file, cap = getattr(section, "uncapped", None), getattr(section, "word_cap", None)
+    uncapped = uncapped_words(file, cap)
+    words = {word.lower() for word in Vocabulary.load(vocabulary).words} - uncapped
+    sentences = read_stimuli(natural)
+    counting = [len({word.lower() for word in each.words} - uncapped) for each in sentences]
+    return len(words), sum(counting) / max(len(counting), 1)
 
 
 def workers_of(section: WorkerSettings) -> int:
-    """Number of tasks done at a time; on a Ray cluster one, unless their number is given.
-
-    Interleaved searches count as one: what they gain depends on the GPU, and on processors it is
-    nothing.
-    """
+    """Number of tasks done at a time; on a Ray cluster one, unless their number is given."""
     if section.executor in ("local", "interleaved"):
         return 1
     if section.workers or section.executor == "ray":
         return section.workers or 1
-    from contstim.jobs.executors.processes import usable_processors, visible_gpus
+    from contstim.jobs.processes import usable_processors, visible_gpus
 
     return len(visible_gpus()) or usable_processors()
-
-
-def seconds_text(seconds: float | None) -> str:
-    """A duration as one says it, such as `0.4 s`, `40 s`, `12 min` or `3.5 h`."""
-    if seconds is None:
-        return "?"
-    for least, size, unit in ((172_800, 86_400, "days"), (5_400, 3_600, "h"), (99.5, 60, "min")):
-        if seconds >= least:
-            number = seconds / size
-            return f"{number:.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
-    return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
 
 
 def longest(times: Iterable[tuple[str, float | None]]) -> tuple[str, float] | None:

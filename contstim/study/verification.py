@@ -1,7 +1,7 @@
 """Verification that files are still what commands wrote, made of what stands there now.
 
-Every command writes a record beside its output, and every stage of a study another, with checksums
-of what was read and written. Compared with the files of a folder they tell, without doing anything
+Every command and every stage of a study writes a record beside its output, with checksums of what
+was read and written. Compared with the files of a folder they tell, without doing anything
 again, which links of the chain hold:
 
     natural.txt --(score)--> scores.csv --(select)--> pairs.csv
@@ -24,8 +24,8 @@ from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
 from contstim.models.origins import hub_commit
 from contstim.records import path_from
-from contstim.steps.watching import SILENT, Watcher
-from contstim.study.study import RESULTS
+from contstim.reporter import SILENT, Reporter
+from contstim.study.stage_records import BEGUN
 from contstim.study.study_file import STUDY_FILE
 from contstim.tables import listed
 from contstim.wording import counted
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _RECORD = ".meta.json"
-_BEGUN = "begun"  # the folder of what says which stages have begun and not ended
 _LONGEST = 60  # characters of a command in a sentence
 _PAGE = "index.html"
 _EACH = 3  # files of which the same is to be said, and that have a row each
@@ -107,7 +106,6 @@ class _Making:
 
     who: str
     date: str
-    is_stage: bool
     reads: Mapping[Path, str]
     writes: Mapping[Path, str]
     to_edit: frozenset[str] = frozenset()  # files of a folder that do not count in its checksum
@@ -129,14 +127,14 @@ class _Records:
     remarks: list[tuple[Path, FileState, str]] = field(default_factory=list)
 
 
-def verify_folder(folder: Path, *, watch: Watcher = SILENT) -> FolderCheck:
+def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     """Compare all files of a folder and its subfolders with the records there.
 
     Checksums decide, never the time of a file. Hidden files are left out.
 
     Args:
         folder: of a study, or of single commands.
-        watch: told how many checksums have been computed.
+        reporter: told how many checksums have been computed.
 
     Raises:
         InputError: it is not a folder, or there is not a single record in it.
@@ -152,10 +150,9 @@ def verify_folder(folder: Path, *, watch: Watcher = SILENT) -> FolderCheck:
     paths = {path for making in records.makings for path in (*making.reads, *making.writes)}
     to_edit = {path: m.to_edit for m in records.makings for path in m.writes if m.to_edit}
     now: dict[Path, str] = {}
-    with watch.working("checking") as progress:
-        for done, path in enumerate(sorted(paths)):
-            progress(done, len(paths))
-            now[path] = checksum(path, to_edit.get(path, ())) if path.exists() else ""
+    for done, path in enumerate(sorted(paths), start=1):
+        now[path] = checksum(path, to_edit.get(path, ())) if path.exists() else ""
+        reporter.progress("checking", done, len(paths))
     chain = _Chain(folder, records.makings, now)
     files = [
         *chain.checked(),
@@ -191,64 +188,42 @@ def _read_records(folder: Path) -> _Records:
     """Every record of a folder, by what kind it is."""
     records = _Records()
     for path in _visible_files(folder):
-        has_begun = path.parent.name == _BEGUN and path.parent.parent.name == "stages"
-        folder_of_records = path.parent.parent if has_begun else path.parent
-        of_stage = (
-            folder_of_records.name == "stages" and folder_of_records.parent.name == RESULTS.name
-        )
-        if not (of_stage and path.suffix == ".json") and not is_record(path):
-            continue
-        if has_begun:
-            stage = path.stem.replace("+", " ")
+        if _is_begun(path):
             sentence = (
-                f"the stage {stage} has begun and has not ended: what it writes may be there in "
-                "part. Run the study again."
+                f"the stage {path.stem.replace('+', ' ')} has begun and has not ended: what it "
+                "writes may be there in part. Run the study again."
             )
             records.remarks.append((path, FileState.UNFINISHED, sentence))
-            continue
-        try:
-            content = read_json_object(path)
-            if of_stage:
-                records.makings.append(_stage_making(path, content))
-            else:
-                _take_record(path, content, records)
-        except (ContstimError, LookupError, TypeError, AttributeError) as error:
-            why = str(error) if isinstance(error, ContstimError) else "it is not a record"
-            records.remarks.append(
-                (path, FileState.UNREADABLE, f"the record cannot be read: {why}")
-            )
+        elif is_record(path):
+            try:
+                _take_record(path, read_json_object(path), records)
+            except (ContstimError, LookupError, TypeError, AttributeError) as error:
+                why = str(error) if isinstance(error, ContstimError) else "it is not a record"
+                why = f"the record cannot be read: {why}"
+                records.remarks.append((path, FileState.UNREADABLE, why))
     return records
 
 
-def _stage_making(path: Path, content: Mapping[str, Any]) -> _Making:
-    # Names are from the study's folder, two above that of the records
-    study = path.parent.parent.parent
-    reads, writes = _absolute(study, content["reads"]), _absolute(study, content["writes"])
-    # What is read of a folder that is written are texts for the user to edit
-    texts = {path: folder for path in reads for folder in writes if path.is_relative_to(folder)}
-    return _Making(
-        f"the stage {content['stage']}",
-        content["date"],
-        True,
-        {path: value for path, value in reads.items() if path not in texts},
-        {**writes, **_absolute(study, content["records"])},
-        frozenset(path.relative_to(folder).as_posix() for path, folder in texts.items()),
-        {**content.get("commits", {})},
-    )
+def _is_begun(path: Path) -> bool:
+    """True if a file is the note of a stage that has begun."""
+    return path.suffix == ".json" and path.parent.parts[-len(BEGUN.parts) :] == BEGUN.parts
 
 
 def _take_record(path: Path, content: Mapping[str, Any], records: _Records) -> None:
-    """Put the record of a command where it belongs."""
+    """Put a record where it belongs."""
     command = shlex.join(content.get("command", ()))
     who = f"'{command if len(command) <= _LONGEST else f'{command[: _LONGEST - 1]}…'}'"
     output = path.with_name(path.name.removesuffix(_RECORD))
     if "inputs" in content and "outputs" in content:
         writes = _absolute(path.parent, content["outputs"])
         reads = _absolute(path.parent, content["inputs"])
+        # What is read of a folder that is written are texts for the user to edit
+        texts = {text for text in reads if not writes.keys().isdisjoint(text.parents)}
+        reads = {read: value for read, value in reads.items() if read not in texts}
         if writes:
             to_edit = frozenset(content.get("to_edit", ()))
             date, commits = content.get("date", ""), {**content.get("commits", {})}
-            records.makings.append(_Making(who, date, False, reads, writes, to_edit, commits))
+            records.makings.append(_Making(who, date, reads, writes, to_edit, commits))
         else:
             records.changing[output] = who
     elif path.name.endswith(_RECORD):
@@ -269,7 +244,7 @@ class _Chain:
         self._now = now
         self._claims: dict[Path, list[_Making]] = defaultdict(list)
         self._readers: dict[Path, list[_Making]] = defaultdict(list)
-        for making in sorted(makings, key=lambda making: (making.date, making.is_stage)):
+        for making in sorted(makings, key=lambda making: making.date):
             for path in making.writes:
                 self._claims[path].append(making)
             for path in making.reads:
@@ -313,18 +288,9 @@ class _Chain:
         return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {maker.when}."
 
     def makers(self, path: Path) -> list[_Making]:
-        """The last command, and the last stage, that wrote what stands there now.
-
-        A stage's record counts only if no command has written the file since: the stage itself
-        calls the step of a command, whose record is a moment older.
-        """
+        """The last command that wrote what stands there now; none where none did."""
         now = self._now[path]
-        makers = [making for making in self._claims[path] if making.writes[path] == now]
-        commands = [making for making in makers if not making.is_stage][-1:]
-        stages = [making for making in makers if making.is_stage][-1:]
-        if commands and stages and stages[0].date < commands[0].date:
-            return commands
-        return [*stages, *commands]
+        return [making for making in self._claims[path] if making.writes[path] == now][-1:]
 
     def _edited(self, path: Path, last: _Making) -> str:
         what = "a file in it was changed, added or removed" if path.is_dir() else "changed"
@@ -387,7 +353,7 @@ def _unrecorded(folder: Path, known: Iterable[Path]) -> list[Path]:
         if not is_record(path)
         and path.name != STUDY_FILE
         and not (path.name == _PAGE and (path.parent / STUDY_FILE).exists())
-        and not (path.suffix == ".json" and path.parent.name in ("stages", _BEGUN))
+        and not _is_begun(path)
         and recorded.isdisjoint((path, *path.parents))
     ]
 

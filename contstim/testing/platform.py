@@ -22,7 +22,7 @@ import pytest
 
 from contstim.errors import ContstimError, InputError
 from contstim.experiments.responses import Problem, Response
-from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
+from contstim.experiments.responses.table import NO_BREAK_SPACE
 from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial

@@ -19,7 +19,7 @@ ROOMS = (
     "contstim.models.checkpoints",
     "contstim.store",
     "contstim.reporting.review",
-    "contstim.jobs.executors",
+    "contstim.jobs",
     "contstim.experiments.responses",
     "contstim.experiments.platforms.jspsych",
     "contstim.experiments.platforms.psych_ds",

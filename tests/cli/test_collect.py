@@ -15,7 +15,7 @@ import pytest
 
 from contstim.cli import main
 from contstim.errors import StoreError
-from contstim.experiments.collection.exports import collected_responses
+from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.responses import read_responses
 from contstim.stimuli import Condition, write_trials
 from tests.cli.running import run
@@ -79,13 +79,13 @@ def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
 
 def test_placeholders_are_named_before_anybody_comes(tmp_path: Path) -> None:
     study = small_study(tmp_path / "study")
-    (study / "consent.md").write_text("It takes [minutes] minutes. Write to [contact].")
+    (study / "consent.md").write_text("It takes Twenty minutes. Write to [contact].")
     server = CollectProcess(study, tmp_path / "kept" / "a.sqlite")
     server.start()
     server.stop(signal.SIGINT)
     said = server.log.read_text()
     assert "still hold placeholders" in said
-    assert "consent.md: [contact], [minutes]" in said
+    assert "consent.md: [contact]" in said
 
 
 def test_a_port_that_is_used_is_named_and_nothing_is_left(tmp_path: Path) -> None:
@@ -96,14 +96,14 @@ def test_a_port_that_is_used_is_named_and_nothing_is_left(tmp_path: Path) -> Non
         done = run(tmp_path, "collect", "study", "--port", port)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"Cannot listen at 127.0.0.1, port {port}" in done.stderr
-    assert "--port 0 for any that is free" in done.stderr
+    assert "or 0 for any that is free" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
 def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is_killed(
     tmp_path: Path,
 ) -> None:
-    """Two real servers; the second names the database by another path."""
+    """Two real servers; the second names the database by another path, or after it was moved."""
     study, database = small_study(tmp_path / "study"), tmp_path / "kept" / "a.sqlite"
     first = CollectProcess(study, database)
     first.start()
@@ -114,7 +114,7 @@ def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is
         done = run(tmp_path, *second)
         assert (done.returncode, done.stdout) == (2, "")
         assert f"a.sqlite is in use: the server at {first.url}/ (process " in done.stderr
-        assert "name another file with --database" in done.stderr
+        assert "name another database" in done.stderr
         (tmp_path / "b.sqlite").hardlink_to(database)
         linked = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
         assert (linked.returncode, linked.stdout) == (2, "")
@@ -123,15 +123,26 @@ def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is
             collected_responses(tmp_path / "b.sqlite")  # a log of a.sqlite has the last answers
         assert collected_responses(database) == ()
         (tmp_path / "b.sqlite").unlink()
+        database.rename(tmp_path / "b.sqlite")
+        moved = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
+        assert (moved.returncode, moved.stdout) == (2, "")
+        assert "b.sqlite is in use" in moved.stderr
+        (tmp_path / "b.sqlite").rename(database)
+        given = httpx2.get(
+            f"{first.url}/admin/responses.csv",
+            headers={"Authorization": f"Bearer {first.token}"},
+            trust_env=False,
+        )
+        assert given.status_code == 200  # which reads the database and lets go of it
+        done = run(tmp_path, *second)
+        assert "a.sqlite is in use" in done.stderr
         assert Path(f"{database}.meta.json").read_bytes() == record
         assert httpx2.get(first.url, trust_env=False).status_code == 200
     finally:
         first.stop(signal.SIGKILL)
-    assert Path(f"{database}.lock").exists()  # the file stays behind, its lock does not
     for how in (signal.SIGKILL, signal.SIGINT):
         first.start()
         first.stop(how)
-    assert not Path(f"{database}.lock").exists()
 
 
 @pytest.mark.usefixtures("planted")

@@ -198,7 +198,7 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     other = SMALL.replace("--random-per-group 2", "--random-per-group 1")
     assert other != SMALL
     done = run(folder, *again.replace(SMALL, other).split())
-    assert "To leave the design as it was: --groups 3 --random-per-group 2" in done.stderr
+    assert "To leave the design as it was: --groups 3, --random-per-group 2" in done.stderr
 
 
 def test_lengths_that_differ_within_pairs_are_told_and_can_be_the_same(folder: Path) -> None:
@@ -264,7 +264,7 @@ BAD = {
         (f"{DESIGN} {SMALL} --power --scores all.csv --ceiling 2 --out x.csv", "less than 1"),
         (
             f"{DESIGN} {SMALL} --power --scores all.csv --participants 0 --out x.csv",
-            "1 or more participants",
+            "participants must be 1 or more",
         ),
         ("design --pairs triplets.csv --out x.csv", "give --sentences"),
         (

@@ -1,22 +1,15 @@
-"""What long work tells where standard error is no terminal."""
+"""Messages about long work where standard error is no terminal."""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
 from contstim.cli import progress as progress_module
-from contstim.cli.progress import (
-    progress_bars,
-    reading_progress,
-    scoring_progress,
-    training_progress,
-)
-from contstim.models.ngram.adapter import NgramModel
+from contstim.cli.progress import ProgressBars
 from contstim.models.training.loop import Progress
-from contstim.sentence import Sentence
+from contstim.steps.training import tell_training
 
 
 @pytest.fixture
@@ -32,47 +25,61 @@ def wait_for(captured: pytest.CaptureFixture[str], text: str) -> str:
         if text in said:
             return said
         time.sleep(0.02)
-    raise AssertionError(f"{text!r} is not in {said!r}")
+    raise AssertionError(f"{text!r} is not in {said[-300:]!r}")
 
 
 @pytest.mark.usefixtures("_often")
-def test_training_tells_losses_and_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
-    with training_progress(quiet=False) as progress:
-        progress(Progress(30, 120, 2, 6, 3.5, 4.0), "LSTM")
-        said = wait_for(capsys, "LSTM, epoch 2 of 6, loss 3.500, perplexity 33.1 (validation 54.6)")
-    assert "30 of 120 (25 %), 0 min, about 0 min left\n" in said
+def test_training_tells_epochs_and_losses(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressBars() as reporter:
+        tell_training(reporter, "LSTM", Progress(30, 120, 2, 6, 3.5, 4.0))
+        wait_for(
+            capsys,
+            "LSTM, 30 of 120 (25 %), epoch 2 of 6, loss 3.500, perplexity 33.1 (validation 54.6), "
+            "0 min\n",
+        )
 
 
 @pytest.mark.usefixtures("_often")
-def test_scoring_tells_each_model_until_it_is_done(
-    trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, second = (NgramModel(trained / "2gram.arpa", name=name) for name in ("a", "b[/v2]"))
-    with scoring_progress(8, quiet=False) as progress:
-        progress(first, 8)
-        progress(second, 2)
+def test_each_work_is_told_until_it_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressBars() as reporter:
+        reporter.progress("a", 8, 8)
+        reporter.progress("b[/v2]", 2, 8)
         said = wait_for(capsys, "b[/v2], 2 of 8 (25 %)")
     assert "a, 8 of 8" not in said
 
 
 @pytest.mark.usefixtures("_often")
-def test_reading_tells_how_many_sentences(
+def test_time_left_follows_from_what_this_process_has_done(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress_module, "_SENTENCES_PER_UPDATE", 2)
-    sentences = iter([Sentence.parse("a b")] * 9)
-    reading = reading_progress(sentences, quiet=False)
-    for _ in range(5):
-        next(reading)
-    wait_for(capsys, "4 sentences, 0 min\n")
-    assert len(list(reading)) == 4
+    """By hand: 600 of 1,000 were there before; 100 took 60 seconds, so that 300 take 180."""
+    now = [0.0]
+    monkeypatch.setattr(progress_module, "perf_counter", lambda: now[0])
+    with ProgressBars() as reporter:
+        reporter.progress("triplets", 600, 1000)
+        now[0] = 60.0
+        reporter.progress("triplets", 700, 1000)
+        wait_for(capsys, "triplets, 700 of 1,000 (70 %), 1 min, about 3.0 min left\n")
+
+
+def test_reading_tells_how_many_items_it_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float] = []
+
+    class Telling(ProgressBars):
+        def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
+            assert (what, total, note) == ("sentences", None, "")
+            told.append(done)
+
+    monkeypatch.setattr("contstim.reporter._ITEMS_PER_UPDATE", 4)
+    assert list(Telling().reading("sentences", range(9))) == [*range(9)]
+    assert told == [4, 8]
 
 
 @pytest.mark.usefixtures("_often")
 def test_quiet_is_quiet_and_nothing_is_told_afterwards(capsys: pytest.CaptureFixture[str]) -> None:
     for quiet in (True, False):
-        with progress_bars(quiet=quiet) as bars:
-            bars.add_task("work", total=9)
+        with ProgressBars(quiet=quiet) as reporter:
+            reporter.progress("work", 0, 9)
             time.sleep(0.1)
         told = capsys.readouterr().err
         assert ("work, 0 of 9 (0 %)" in told) is not quiet
@@ -81,9 +88,8 @@ def test_quiet_is_quiet_and_nothing_is_told_afterwards(capsys: pytest.CaptureFix
 
 
 def test_at_most_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bars(quiet=False) as bars:
-        task = bars.add_task("work", total=9)
-        for _ in range(9):
-            bars.advance(task)
+    with ProgressBars() as reporter:
+        for done in range(9):
+            reporter.progress("work", done, 9)
     assert capsys.readouterr().err == ""
     assert progress_module._SECONDS_PER_LINE == 60

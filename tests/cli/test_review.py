@@ -161,7 +161,7 @@ def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
     [
         ("scores.csv --out r.html", "holds neither triplets"),
         ("nothing.csv --out r.html", "Cannot read nothing.csv"),
-        ("triplets.csv --out r.html --merged m.csv", "name them with --review"),
+        ("triplets.csv --out r.html --merged m.csv", "name them in --review"),
         ("triplets.csv --out r.html --review ann.csv --merged m.txt", "m.txt is not a table"),
         ("trials.jsonl --out r.html --review ann.csv", "no trial was reviewed in --review"),
         ("fewer.csv --out r.html --review ann.csv", "The review is of another set: 1 of 6"),

@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
-from contstim.jobs.executors import LocalExecutor
+from contstim.jobs import LocalExecutor
 from contstim.jobs.model_workers import remote_scorers
 from contstim.jobs.worker_context import WorkerContext
 from contstim.models.base import require_language_model
 from contstim.models.catalog import load_model
+from contstim.models.loading import Loading
 from contstim.sentence import Sentence
 from tests.models import tiny
 
@@ -181,7 +182,9 @@ def test_workers_tell_bounds_as_the_model_itself_does(folder: Path) -> None:
         sentences
     )
     assert expected is not None
-    with remote_scorers(specifications, LocalExecutor(), WorkerContext("cpu")) as scorers:
+    with remote_scorers(
+        specifications, LocalExecutor(), WorkerContext(Loading(device="cpu"))
+    ) as scorers:
         mixed, bigram = (require_language_model(scorer, "A test") for scorer in scorers)
         bounds = mixed.lower_bounds(sentences)
         assert bounds is not None

@@ -42,6 +42,6 @@ def test_pairs_on_which_models_agree_are_named(tmp_path: Path, *, alike: bool) -
     number = 3 if alike else 1
     assert f"a against b {number}, b against a {number}." in done.stderr
     certificate = json.loads((tmp_path / "pairs.csv.certificate.json").read_text())
-    assert certificate["agreeing"] == alike
+    assert certificate["question"]["agreeing"] == alike
     record = json.loads((tmp_path / "pairs.csv.meta.json").read_text())
     assert record["not_controversial"] == ([pair["trial_id"]] if alike else [])

@@ -140,7 +140,10 @@ def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentenc
         (("--fix", "zebra"), "no such word, and positions go from 0 to 7"),
         (("--fluency", "kenlm:x.arpa:many"), "has no floor"),
         (("--fluency", "kenlm:{one}:-1"), "below the floor of -1"),
-        (("--objective", "symmetric", "--accept", "kenlm:{one}"), "one --accept and one --reject"),
+        (
+            ("--objective", "symmetric", "--accept", "kenlm:{one}"),
+            "one model in --accept and --reject",
+        ),
         (tuple(f"--fix={p}" for p in range(8)), "All positions"),
         (("--allow", "zebra"), "Fix that position, loosen them"),
         (("--restarts", "1", "--seconds", "5"), "A single search always finishes"),

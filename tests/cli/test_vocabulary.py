@@ -47,15 +47,15 @@ def test_words_that_tokenizers_cut_alike_and_a_table_of_all(folder: Path) -> Non
         words = kept.initial if row["place"] == "initial" else kept.inner
         assert (row["word"] in words) == (row[models[0]] == row[models[1]] != "0")
     record = json.loads((folder / "out.txt.meta.json").read_text(encoding="utf-8"))
-    assert record["same_token_count"] is True
+    assert record["options"]["same_token_count"] is True
     assert set(record["known"]) == set(record["models"]) == set(models)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (["--same-token-count"], InputError, "name some with --model"),
-        (["--table", "tokens.csv"], InputError, "name some with --model"),
+        (["--same-token-count"], InputError, "name some in --model"),
+        (["--table", "tokens.csv"], InputError, "name some in --model"),
         (["--same-token-count", "--model", "kenlm:{}/bigram.arpa"], VocabularyError, "two models"),
         (
             ["--table", "t.xlsx", "--model", "kenlm:{}/bigram.arpa"],

@@ -75,10 +75,10 @@ def test_desiderata(folder: Path) -> None:
     ("options", "told"),
     [
         (("--workers", "2"), "--executor local has one worker"),
-        (("--task-timeout", "9"), "--task-timeout is for other executors than local"),
-        (("--models-in-memory", "2"), "--models-in-memory is for --executor processes and ray"),
-        (("--ray-address", "auto"), "are for --executor ray"),
-        (("--executor", "processes", "--workers", "0"), "1 worker or more, not 0"),
+        (("--task-timeout", "9"), "--task-timeout is for another --executor than local"),
+        (("--models-in-memory", "2"), "--models-in-memory is for the --executor processes or ray"),
+        (("--ray-address", "auto"), "are for the --executor ray"),
+        (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )
 def test_options_that_would_change_nothing_are_refused(

@@ -1,4 +1,4 @@
-"""What every executor guarantees; each one's tests inherit these classes."""
+"""Guarantees of every executor, under a pool; each one's tests inherit these classes."""
 
 from __future__ import annotations
 
@@ -6,114 +6,116 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.jobs.executors import Answered, Died, Executor, Ready
-from contstim.jobs.queue import WorkerTask
-from contstim.jobs.worker_context import WorkerContext
+from contstim.jobs.pool import Died, Executor, Pool, Ready, worker_pool
+from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
+from contstim.models.loading import Loading
 from tests.jobs.toy_tasks import Die, Nap, Refuse, Remember, Repeat, Sleep, Stop, Stumble
 
-SILENCE = 4
+SILENCE = 3
 
 
 class ExecutorContract:
-    """Inherit, and define a fixture `executor`, not started."""
+    """Inherit, and define `make`."""
 
-    @pytest.fixture
-    def executor(self) -> Executor:
+    size = 2
+
+    @classmethod
+    def make(cls, workers: int) -> Executor:
         raise NotImplementedError
 
-    @pytest.fixture
-    def started(self, executor: Executor, tmp_path: Path) -> Iterator[Executor]:
-        with executor:
-            executor.start(WorkerContext(device="cpu", folder=tmp_path))
-            ready = [executor.receive() for _ in range(executor.size)]
-            workers = [event.worker for event in ready if isinstance(event, Ready)]
-            assert sorted(workers) == [*range(executor.size)]
-            yield executor
+    @pytest.fixture(scope="class")
+    @classmethod
+    def started(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+        """A pool for all tests of the class, each of which leaves all workers idle."""
+        executor, folder = cls.make(cls.size), tmp_path_factory.mktemp("workers")
+        with worker_pool(executor, WorkerContext(Loading(device="cpu"), folder=folder)) as pool:
+            ready = [cls.next(pool, Ready)[0] for _ in range(cls.size)]
+            assert sorted(ready) == [*range(cls.size)]
+            yield pool
 
-    def ask(self, executor: Executor, task: WorkerTask[Any], worker: int = 0) -> Answered:
-        executor.send(worker, task)
-        event = executor.receive()
-        assert isinstance(event, Answered)
-        assert event.worker == worker
+    @staticmethod
+    def next(pool: Pool, kind: type[Any]) -> tuple[int, Any]:
+        event = pool.receive()
+        assert event is not None
+        assert isinstance(event[1], kind)
         return event
 
-    def test_every_task_is_answered_by_its_worker(self, started: Executor, tmp_path: Path) -> None:
-        for worker in range(started.size):
-            started.send(worker, Repeat(f"task {worker}"))
-        events = [started.receive() for _ in range(started.size)]
-        results = {e.worker: e.reply.result for e in events if isinstance(e, Answered)}
-        assert results == {w: f"task {w} in {tmp_path.name}" for w in range(started.size)}
+    def ask(self, pool: Pool, task: WorkerTask[Any], worker: int = 0) -> Reply:
+        pool.executor.send(worker, task)
+        number, reply = self.next(pool, Reply)
+        assert number == worker
+        assert isinstance(reply, Reply)
+        return reply
 
-    def test_errors_are_answers(self, started: Executor) -> None:
-        refused = self.ask(started, Refuse()).reply
+    def renew(self, pool: Pool, worker: int) -> None:
+        pool.replace(worker)
+        assert self.next(pool, Ready)[0] == worker
+
+    def test_every_task_is_answered_by_its_worker(self, started: Pool) -> None:
+        for worker in range(self.size):
+            started.executor.send(worker, Repeat(f"task {worker}"))
+        results = dict([self.next(started, Reply) for _ in range(self.size)])
+        assert {*results} == {*range(self.size)}
+        for worker, reply in results.items():
+            assert reply.result.startswith(f"task {worker} in workers")
+
+    def test_errors_are_answers(self, started: Pool) -> None:
+        refused = self.ask(started, Refuse())
         assert isinstance(refused.error, InputError)
         assert str(refused.error) == "this input is bad"
         assert not refused.detail
-        stumbled = self.ask(started, Stumble()).reply
+        stumbled = self.ask(started, Stumble())
         assert "ZeroDivisionError" in str(stumbled.error)
         assert "1 / 0" in stumbled.detail
-        assert self.ask(started, Repeat("still here")).reply.error is None
+        assert self.ask(started, Repeat("still here")).error is None
 
-    def test_a_replaced_worker_remembers_nothing(self, started: Executor) -> None:
-        assert [self.ask(started, Remember()).reply.result for _ in range(2)] == [1, 2]
-        started.replace(0)
-        event = started.receive()
-        assert isinstance(event, Ready)
-        assert event.worker == 0
-        assert self.ask(started, Remember()).reply.result == 1
+    def test_a_replaced_worker_remembers_nothing(self, started: Pool) -> None:
+        self.renew(started, 0)
+        assert [self.ask(started, Remember()).result for _ in range(2)] == [1, 2]
+        self.renew(started, 0)
+        assert self.ask(started, Remember()).result == 1
 
 
 class SeparateWorkersContract(ExecutorContract):
-    """For executors whose workers are other processes; `executor` waits `SILENCE` for signs."""
+    """For executors whose workers are other processes; `make` has them wait `SILENCE` for signs."""
 
-    def test_one_that_was_stopped_is_replaced_and_one_that_works_long_is_not(
-        self, started: Executor
+    def test_the_stopped_and_the_dead_are_replaced_and_others_not_disturbed(
+        self, started: Pool
     ) -> None:
-        assert self.ask(started, Remember(), worker=1).reply.result == 1
-        started.send(0, Stop())
-        started.send(1, Nap(SILENCE + 3))
-        events = [started.receive() for _ in range(3)]
-        died, ready = [event for event in events if not isinstance(event, Answered)]
-        assert isinstance(died, Died)
-        assert isinstance(ready, Ready)
-        assert (died.worker, ready.worker) == (0, 0)
-        assert died.reason == f"no sign of life for {SILENCE} seconds"
-        assert self.ask(started, Remember(), worker=0).reply.result == 1
-        assert self.ask(started, Remember(), worker=1).reply.result == 2
+        """Nor is one that works for longer than another may be silent."""
+        before = self.ask(started, Remember(), worker=1).result
+        for fatal, long, reason in (
+            (Stop(), Nap(SILENCE + 2), f"no sign of life for {SILENCE} seconds"),
+            (Die(), Nap(0.1), ""),
+        ):
+            started.executor.send(0, fatal)
+            started.executor.send(1, long)
+            events = [started.receive() for _ in range(3)]
+            others = [event for event in events if event and not isinstance(event[1], Reply)]
+            (_, died), (_, ready) = others
+            assert [worker for worker, _ in others] == [0, 0]
+            assert isinstance(died, Died)
+            assert isinstance(ready, Ready)
+            assert died.reason if not reason else died.reason == reason
+            assert self.ask(started, Remember(), worker=0).result == 1
+        assert self.ask(started, Remember(), worker=1).result == before + 1
 
-    def test_a_busy_worker_can_be_replaced(self, started: Executor) -> None:
-        started.send(0, Sleep())
+    def test_a_busy_worker_can_be_replaced(self, started: Pool) -> None:
+        started.executor.send(0, Sleep())
         assert started.receive(0.5) is None
-        started.replace(0)
-        event = started.receive()
-        assert isinstance(event, Ready)
-        assert self.ask(started, Remember()).reply.result == 1
+        self.renew(started, 0)
+        assert self.ask(started, Remember()).result == 1
 
-    def test_the_dead_are_replaced_and_the_others_not_disturbed(self, started: Executor) -> None:
-        assert self.ask(started, Remember(), worker=1).reply.result == 1
-        started.send(0, Die())
-        died, ready = started.receive(), started.receive()
-        assert isinstance(died, Died)
-        assert isinstance(ready, Ready)
-        assert (died.worker, ready.worker) == (0, 0)
-        assert died.reason
-        assert self.ask(started, Remember(), worker=0).reply.result == 1
-        assert self.ask(started, Remember(), worker=1).reply.result == 2
-
-    def test_closing_ends_busy_workers_too(self, executor: Executor, tmp_path: Path) -> None:
-        executor.start(WorkerContext(device="cpu", folder=tmp_path))
-        events = [executor.receive() for _ in range(executor.size)]
-        executor.send(0, Sleep())
-        executor.close()
-        for event in events:
-            assert isinstance(event, Ready)
-            assert vanishes(process_of(event))
+    def test_closing_ends_busy_workers_too(self) -> None:
+        with worker_pool(self.make(1), WorkerContext(Loading(device="cpu"))) as pool:
+            _, ready = self.next(pool, Ready)
+            pool.executor.send(0, Sleep())
+        assert vanishes(process_of(ready))
 
 
 def process_of(ready: Ready) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
-from contstim.jobs.executors import RayExecutor
+from contstim.jobs.pool import worker_pool
+from contstim.jobs.ray import RayExecutor
 from contstim.jobs.worker_context import WorkerContext
+from contstim.models.loading import Loading
 
 if __name__ == "__main__":
-    executor = RayExecutor(2)
-    executor.start(WorkerContext(device="cpu"))
-    for _ in range(executor.size):
-        executor.receive()
-    print("ready", flush=True)
-    time.sleep(600)
+    with worker_pool(RayExecutor(2), WorkerContext(Loading(device="cpu"))) as pool:
+        for _ in range(2):
+            pool.receive()
+        print("ready", flush=True)
+        time.sleep(600)

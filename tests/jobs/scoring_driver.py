@@ -8,43 +8,27 @@ Each line is the number of scores that are in the store by then.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from contstim.models.base import Scorer
+from contstim.models.loading import Loading
+from contstim.reporter import Reporter
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
-from contstim.steps.scoring import score
-from contstim.steps.watching import Watcher
+from contstim.steps.scoring import ScoreSentences
 
 
-class Telling(Watcher):
-    @contextmanager
-    def scoring(
-        self, n_sentences: int, *, together: bool = False
-    ) -> Iterator[Callable[[Scorer, int], None]]:
-        del n_sentences
-        assert together
-        stored = 0
-
-        def tell(model: Scorer, more: int) -> None:
-            nonlocal stored
-            del model
-            stored += more
-            print(stored, flush=True)
-
-        yield tell
+class Telling(Reporter):
+    def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
+        del total, note
+        assert what == "scores"
+        print(int(done), flush=True)
 
 
 if __name__ == "__main__":
     model, sentences, out = sys.argv[1:]
-    execution = ScoringExecution(executor="processes", workers=2)
-    score(
-        [model],
-        Path(sentences),
-        Path(out),
-        execution=execution,
+    ScoreSentences(
+        models=(model,),
+        sentences=Path(sentences),
+        out=Path(out),
+        execution=ScoringExecution(executor="processes", workers=2),
         loading=Loading(device="cpu"),
-        watch=Telling(),
-    )
+    ).run(Telling())

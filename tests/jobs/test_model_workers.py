@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import ContstimError, ModelError, WorkerError
-from contstim.jobs.executors import LocalExecutor, ProcessExecutor
-from contstim.jobs.model_workers import CallTask, FactsTask, ModelTaskQueue, remote_scorers
+from contstim.jobs import LocalExecutor, ProcessExecutor
+from contstim.jobs.model_workers import ModelTask, ModelTaskQueue, remote_scorers
 from contstim.jobs.worker_context import WorkerContext
 from contstim.models.base import Continuation, Scorer
 from contstim.models.catalog import load_scorers
-from contstim.models.remote import CHUNK
+from contstim.models.loading import Loading
+from contstim.models.remote import CHUNK, ModelCall
 from contstim.models.scoring import score_continuations, score_sentences, token_terms
 from contstim.sentence import Sentence
 from contstim.store import Store
@@ -37,7 +38,7 @@ def sentences(english: list[Sentence]) -> list[Sentence]:
     return english[: 2 * CHUNK + 60]
 
 
-CONTEXT = WorkerContext("cpu", capacity=2)
+CONTEXT = WorkerContext(Loading(device="cpu"), capacity=2)
 
 
 def names_of(scorers: list[Scorer]) -> list[str]:
@@ -103,8 +104,8 @@ class Struck(ProcessExecutor):
         self._sent, self._every, self.left, self._sends = sent, every, times, 0
 
     def send(self, worker: int, task: Any) -> None:
-        self._sends += isinstance(task, CallTask)
-        if isinstance(task, CallTask) and self.left and self._sends % self._every == 0:
+        self._sends += bool(task.fingerprint)
+        if task.fingerprint and self.left and self._sends % self._every == 0:
             self.left -= 1
             os.kill(self._workers[worker].process.pid or 0, self._sent)
         super().send(worker, task)  # after the blow, so that no answer comes
@@ -149,7 +150,7 @@ def test_what_the_store_has_is_not_scored_again(
     class Counting(LocalExecutor):
         def send(self, worker: int, task: Any) -> None:
             super().send(worker, task)
-            if isinstance(task, CallTask):
+            if task.fingerprint:
                 asked.append(len(task.call.arguments[0]))
 
     distinct = [*dict.fromkeys(sentences)]
@@ -173,7 +174,9 @@ def test_an_error_of_a_model_keeps_the_scores_of_the_others(
     # One model in memory, so that each is loaded again when its turn comes
     with (
         Store(tmp_path / "scores.sqlite") as store,
-        remote_scorers(given, LocalExecutor(), WorkerContext("cpu", capacity=1)) as scorers,
+        remote_scorers(
+            given, LocalExecutor(), WorkerContext(Loading(device="cpu"), capacity=1)
+        ) as scorers,
     ):
         changing.write_bytes((trained / "2gram.arpa").read_bytes())
         with pytest.raises(ModelError, match="changing has changed since scoring began"):
@@ -186,7 +189,7 @@ def test_a_chunk_that_kills_every_worker_is_named_and_the_others_are_kept(
 ) -> None:
     class Poisoned(ProcessExecutor):
         def send(self, worker: int, task: Any) -> None:
-            first = isinstance(task, CallTask) and sentences[0] in task.call.arguments[0]
+            first = task.fingerprint and sentences[0] in task.call.arguments[0]
             if first and "2gram" in task.model:
                 self._workers[worker].process.kill()
             super().send(worker, task)
@@ -224,8 +227,12 @@ def test_models_that_cannot_be_loaded_are_refused(tmp_path: Path) -> None:
         pass
 
 
-def tasks_of(sizes: dict[str, int]) -> list[FactsTask]:
-    return [FactsTask(model) for model, size in sizes.items() for _ in range(size)]
+def tasks_of(sizes: dict[str, int]) -> list[ModelTask]:
+    return [
+        ModelTask(ModelCall(model, "facts", ()))
+        for model, size in sizes.items()
+        for _ in range(size)
+    ]
 
 
 @given(
@@ -237,10 +244,10 @@ def test_whatever_order_workers_answer_in_every_task_is_received_once(
     sizes: dict[str, int], workers: int, chance: Any
 ) -> None:
     """Witness: the tasks themselves. Attempts beyond the third never come."""
-    tasks, received = tasks_of(sizes), list[FactsTask]()
+    tasks, received = tasks_of(sizes), list[ModelTask]()
     queue = ModelTaskQueue(tasks, lambda task, _result: received.append(task))
     loaded: dict[int, tuple[str, ...]] = dict.fromkeys(range(workers), ())
-    out: list[tuple[int, FactsTask]] = []
+    out: list[tuple[int, ModelTask]] = []
     attempts = dict.fromkeys(tasks, 0)
     failing = 0.6 if chance.random() < 0.3 else 0.1
     while not queue.finished:

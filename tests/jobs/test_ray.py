@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError, WorkerError
-from contstim.jobs.executors import RayExecutor
 from contstim.jobs.model_workers import remote_scorers
+from contstim.jobs.pool import Executor, worker_pool
+from contstim.jobs.ray import RayExecutor
 from contstim.jobs.worker_context import WorkerContext
+from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.remote import CHUNK
 from contstim.sentence import Sentence
@@ -31,15 +33,15 @@ def _cluster() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+        ray.init("local", num_cpus=3, include_dashboard=False, log_to_driver=False)
         yield
         ray.shutdown()
 
 
 class TestRay(SeparateWorkersContract):
-    @pytest.fixture
-    def executor(self) -> RayExecutor:
-        return RayExecutor(2, silence=SILENCE)
+    @classmethod
+    def make(cls, workers: int) -> Executor:
+        return RayExecutor(workers, silence=SILENCE)
 
 
 def test_actors_score_sentences_as_the_model_itself_does(
@@ -49,15 +51,20 @@ def test_actors_score_sentences_as_the_model_itself_does(
     path = trained / "2gram.arpa"
     executor = RayExecutor(2, silence=SILENCE)
     sentences = english[: CHUNK + 60]
-    with remote_scorers([f"two=kenlm:{path}"], executor, WorkerContext("cpu")) as (scorer,):
+    with remote_scorers([f"two=kenlm:{path}"], executor, WorkerContext(Loading(device="cpu"))) as (
+        scorer,
+    ):
         scores = scorer.scores(sentences)
     np.testing.assert_array_equal(scores, NgramModel(path).log_probs(sentences))
 
 
 def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None:
     executor = RayExecutor(9, gpus_per_worker=0)
-    with pytest.raises(InputError, match="room for 2"):
-        executor.start(WorkerContext(folder=tmp_path))
+    with (
+        pytest.raises(InputError, match="room for 3"),
+        worker_pool(executor, WorkerContext(folder=tmp_path)),
+    ):
+        pass
 
 
 def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
@@ -67,6 +74,7 @@ def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     executor = RayExecutor(2, address="127.0.0.1:1")
     with pytest.raises(WorkerError, match=r"Cannot reach or start Ray at 127\.0\.0\.1:1 .*refused"):
         executor.start(WorkerContext(folder=tmp_path))
+    executor.close()
 
 
 def test_a_killed_driver_leaves_no_process_of_ray_behind() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from contstim.models.loading import Loading
 from contstim.models.remote import CHUNK
 from contstim.sentence import Sentence
-from contstim.steps.loading import Loading
-from contstim.steps.scoring import score
+from contstim.steps.scoring import ScoreSentences
 from contstim.store import Store
 
 DRIVER = Path(__file__).with_name("scoring_driver.py")
@@ -70,7 +70,12 @@ def test_scores_survive_kills_of_workers_and_of_the_main_process(
             assert done or driver.returncode == -signal.SIGKILL
     assert kills == {"worker": n_kills // 2, "main": n_kills // 2}
     assert kept == n_sentences
-    score([model], tmp_path / "sentences.txt", tmp_path / "one.csv", loading=Loading(device="cpu"))
+    ScoreSentences(
+        models=(model,),
+        sentences=tmp_path / "sentences.txt",
+        out=tmp_path / "one.csv",
+        loading=Loading(device="cpu"),
+    ).run()
     assert out.read_bytes() == (tmp_path / "one.csv").read_bytes()
     with Store(out.parent / "contstim.sqlite") as store:
         assert store.rows("SELECT count(*) FROM score") == [(n_sentences,)]

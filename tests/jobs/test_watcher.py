@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.jobs.executors import watcher
+from contstim.jobs import watcher
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 

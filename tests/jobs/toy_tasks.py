@@ -9,8 +9,7 @@ import time
 from dataclasses import dataclass
 
 from contstim.errors import InputError
-from contstim.jobs.queue import WorkerTask
-from contstim.jobs.worker_context import WorkerContext
+from contstim.jobs.worker_context import WorkerContext, WorkerTask
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
-    from contstim.models.checkpoints import Device, Precision
+    from contstim.models.loading import Device, Precision
 
 hf: Any = transformers
 

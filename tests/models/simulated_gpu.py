@@ -23,7 +23,7 @@ from torch.utils import _python_dispatch, backend_registration
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from contstim.models.checkpoints import devices, memory
+from contstim.models import loading
 from contstim.models.recurrent import folder
 
 if TYPE_CHECKING:
@@ -256,11 +256,10 @@ def simulated_gpu() -> Iterator[SimulatedGPU]:
     torch._C._set_only_lift_cpu_tensors(True)  # else `torch.tensor` copies unseen
     try:
         with ExitStack() as stack:
-            for module in (devices, folder):
+            for module in (loading, folder):
                 stack.enter_context(
                     mock.patch.object(module, "resolve_device", return_value=DEVICE)
                 )
-            stack.enter_context(mock.patch.object(memory, "free_memory", return_value=2**40))
             stack.enter_context(mock.patch.object(torch.Tensor, "pin_memory", _pinned))
             # Tensors of an inference mode cannot be looked at in part from Python
             stack.enter_context(mock.patch.object(torch.inference_mode, "__enter__", _enter))

@@ -16,6 +16,7 @@ from contstim.errors import ModelError
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from tests.models.architectures import (
     ARCHITECTURES,
     TOLERANCES,
@@ -28,7 +29,7 @@ from tests.models.architectures import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.models.checkpoints import Precision
+    from contstim.models.loading import Precision
 
 hf: Any = transformers
 
@@ -45,7 +46,7 @@ def test_scores_are_those_of_a_plain_forward_pass(name: str, tmp_path: Path) -> 
     precisions: tuple[Precision, ...] = ("float32", "bfloat16")
     for precision in precisions:
         if precision in architecture.not_in:
-            with pytest.raises(ModelError, match=f"does not compute in {precision}: use --dtype"):
+            with pytest.raises(ModelError, match=f"does not compute in {precision}: use dtype"):
                 compare(folder, precision)
             continue
         errors = compare(folder, precision)
@@ -76,7 +77,7 @@ def test_what_has_no_probability_of_the_next_word_is_refused(
 ) -> None:
     folder = save(name, tmp_path)
     architecture = ARCHITECTURES[name]
-    cannot = f"does not compute in {precision}: use --dtype"
+    cannot = f"does not compute in {precision}: use dtype"
     reason = cannot if precision in architecture.not_in else architecture.refused
     with pytest.raises(ModelError, match=reason):
         load_model(f"hf:{folder}", device="cpu", dtype=precision)
@@ -107,7 +108,10 @@ def test_a_classifier_that_reads_padding_is_refused(stem: str, tmp_path: Path) -
     torch.manual_seed(0)
     getattr(hf, f"{stem}ForSequenceClassification")(config).save_pretrained(tmp_path)
     if stem == "Bert":
-        assert load_checkpoint(str(tmp_path), device="cpu", classifier=True).kind == "classifier"
+        assert (
+            load_checkpoint(str(tmp_path), Loading(device="cpu"), classifier=True).kind
+            == "classifier"
+        )
         return
     with pytest.raises(ModelError, match="reads the tokens that fill up a short sentence"):
-        load_checkpoint(str(tmp_path), device="cpu", classifier=True)
+        load_checkpoint(str(tmp_path), Loading(device="cpu"), classifier=True)

@@ -15,6 +15,7 @@ from contstim.errors import ModelError
 from contstim.models.batching import Budget
 from contstim.models.boundaries import BOUNDARY, NO_CLASS, WITHIN, Normaliser, token_classes
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.sampling import orders_plan
@@ -94,7 +95,7 @@ def test_sentences_of_one_pattern_have_probabilities_that_sum_to_one(
     tiny_checkpoint: Callable[[str], Path], kind: str, words: tuple[int, int]
 ) -> None:
     """One order of uncovering is a distribution over the sentences with as many tokens per word."""
-    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
     network = MaskedNetwork(checkpoint)
     classes = token_classes(checkpoint.tokenizer, network.n_outputs)
     passes = Passes(network, Normaliser(classes), Budget.for_device("cpu"))

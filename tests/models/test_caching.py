@@ -13,6 +13,7 @@ from contstim.models.batching import SmallerBatches
 from contstim.models.caching import SizedCache
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.tables import NgramTables
@@ -77,7 +78,7 @@ def tokenised(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def network(kind: str, folder: Path) -> LanguageModel:
-    checkpoint = load_checkpoint(str(folder), device="cpu")
+    checkpoint = load_checkpoint(str(folder), Loading(device="cpu"))
     if kind in {"spaced", "gpt2"}:
         return CausalModel(checkpoint)
     return MaskedModel(checkpoint, rule="pll-word-l2r")
@@ -112,7 +113,7 @@ def test_a_words_tokens_are_known_from_any_list_that_held_it(
 
 
 def test_plans_of_many_patterns_are_kept(tiny_checkpoint: Callable[[str], Path]) -> None:
-    model = MaskedModel(load_checkpoint(str(tiny_checkpoint("roberta")), device="cpu"))
+    model = MaskedModel(load_checkpoint(str(tiny_checkpoint("roberta")), Loading(device="cpu")))
     patterns = [(-2, *range(n), *(n,) * k, -1, -2) for n in range(4) for k in range(1, 31)]
     plans = [model._plan(pattern) for pattern in patterns]
     assert all(model._plan(p) is plan for p, plan in zip(patterns, plans, strict=True))
@@ -146,7 +147,7 @@ def test_a_model_remembers_what_did_not_fit_into_memory(
     model = network(kind, tiny_checkpoint(kind))
     sentences = [Sentence.parse(text) for text in sorted(TEXTS, key=len)[:12]]
     expected = model.log_probs(sentences)
-    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
     forward, failed = checkpoint.model.forward, []
 
     def in_little_memory(*arguments: Any, input_ids: Any, **options: Any) -> Any:

@@ -19,6 +19,7 @@ from contstim.models.causal.adapter import CausalModel
 from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, shared_paths
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.words import encode_batch, words_are_independent
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
@@ -42,7 +43,7 @@ def load(tiny_checkpoint: Callable[[str], Path]) -> Load:
 
     def load(name: str) -> Checkpoint:
         if name not in loaded:
-            loaded[name] = load_checkpoint(str(tiny_checkpoint(name)), device="cpu")
+            loaded[name] = load_checkpoint(str(tiny_checkpoint(name)), Loading(device="cpu"))
         return loaded[name]
 
     return load

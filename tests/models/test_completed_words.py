@@ -17,7 +17,8 @@ from contstim.errors import ModelError
 from contstim.models.boundaries import word_completing
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
-from contstim.models.scoring import table_of_terms, table_of_words, token_terms
+from contstim.models.loading import Loading
+from contstim.models.scoring import term_table, token_terms
 from contstim.sentence import Sentence
 from contstim.testing.toy import ToyModel
 from tests.models.tiny import TEXTS
@@ -28,7 +29,9 @@ hf: Any = transformers
 
 @pytest.fixture(scope="module")
 def model_of(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], CausalModel]:
-    return lambda name: CausalModel(load_checkpoint(str(tiny_checkpoint(name)), device="cpu"))
+    return lambda name: CausalModel(
+        load_checkpoint(str(tiny_checkpoint(name)), Loading(device="cpu"))
+    )
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "pythia"])
@@ -72,7 +75,7 @@ def test_a_word_is_its_tokens_times_its_end_over_its_beginning(
         finishes = 1.0 if stop is None else p[stop, ends].sum()
         expected.append(np.log(tokens * finishes / begins))
     (terms,) = model.completed_word_log_probs([sentence])
-    table = table_of_words({"m": {sentence: terms}}, [sentence])
+    table = term_table({"m": {sentence: terms}}, [sentence], by_word=True)
     assert table["word"] == [*words, "."]
     assert table["position"] == list(range(len(words) + 1))
     assert sum(table["tokens"]) == len(ids)
@@ -145,7 +148,7 @@ def test_words_share_all_probability_between_them(letters: CausalModel) -> None:
 def test_models_of_words_need_no_correction_and_others_are_refused_by_name(
     tiny_checkpoint: Callable[[str], Path],
 ) -> None:
-    checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
     with pytest.raises(ModelError, match="holds to word boundaries already"):
         CausalModel(checkpoint, rule="chain").completed_word_log_probs(SENTENCES)
     toy = ToyModel()
@@ -160,7 +163,7 @@ def test_a_table_by_word_has_the_sums_of_the_table_by_token(
     model_of: Callable[[str], CausalModel],
 ) -> None:
     terms = {"gpt2": token_terms(model_of("gpt2"), SENTENCES, completed=True)}
-    by_token, by_word = table_of_terms(terms, SENTENCES), table_of_words(terms, SENTENCES)
+    by_token, by_word = (term_table(terms, SENTENCES, by_word=word) for word in (False, True))
     sums: dict[tuple[str, int], float] = {}
     for text, position, value in zip(
         by_token["sentence"], by_token["position"], by_token["surprisal"], strict=True

@@ -13,6 +13,7 @@ from contstim.models.batching import computing
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Cost, Tally, count, counting
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
@@ -45,7 +46,7 @@ def test_what_is_counted_is_what_passed_through_the_network(
     tiny_checkpoint: Callable[[str], Path], kind: str
 ) -> None:
     """Witness: a hook on the network itself."""
-    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
     model: Any = CausalModel(checkpoint) if checkpoint.kind == "causal" else MaskedModel(checkpoint)
     drafts = [] if model.draft() is None else [model.draft(effort) for effort in range(3)]
     for asked in (model, *drafts):

@@ -14,6 +14,7 @@ from contstim.models.catalog import load_model
 from contstim.models.causal.network import CausalCall, CausalNetwork, Prefix
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Tally, counting, timed
+from contstim.models.loading import Loading
 from contstim.models.masked.network import MaskedCall, MaskedNetwork
 from contstim.models.merging import Answer, NetworkCall, alone, answer, compute_all, merged, runner
 from contstim.sentence import Sentence
@@ -152,7 +153,7 @@ def test_masked_networks_compute_together_what_they_compute_alone(
     tiny_checkpoint: Callable[[str], Path], kind: str
 ) -> None:
     """Witness: the plain network, call by call, with the attention mask that padding has."""
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
     network = MaskedNetwork(checkpoint)
     generator = torch.Generator().manual_seed(1)
     calls = []
@@ -175,7 +176,7 @@ def test_causal_networks_compute_together_what_they_compute_alone(
     tiny_checkpoint: Callable[[str], Path], kind: str
 ) -> None:
     """Witness: the plain network, row by row, with nothing padded and nothing remembered."""
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
     network = CausalNetwork(checkpoint, by_words=False)
     assert network.merges
     context = network.begin((5,))
@@ -222,7 +223,7 @@ def test_causal_networks_compute_together_what_they_compute_alone(
 
 
 def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Path]) -> None:
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
     network = CausalNetwork(checkpoint, by_words=False)
     prefix = network.begin((5,))
     few, many = (torch.full((n_rows, 3), 7) for n_rows in (2, 4))
@@ -233,7 +234,7 @@ def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Pa
 def test_a_causal_network_that_mixes_rows_is_not_merged(
     tiny_checkpoint: Callable[[str], Path],
 ) -> None:
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
     network = CausalNetwork(checkpoint, by_words=False)
 
     def mix(_network: Any, _inputs: Any, output: Any) -> Any:
@@ -250,7 +251,7 @@ def test_a_causal_network_that_mixes_rows_is_not_merged(
 def test_a_trial_for_which_there_is_no_memory_decides_nothing(
     tiny_checkpoint: Callable[[str], Path],
 ) -> None:
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
     network = CausalNetwork(checkpoint, by_words=False)
 
     def run_out(_network: Any, _inputs: Any, _output: Any) -> Any:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from transformers.pytorch_utils import Conv1D
 
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.onednn import use_onednn
 
 pytestmark = pytest.mark.skipif(
@@ -89,7 +90,7 @@ def test_loaded_networks_use_it_and_keep_their_weights(
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
     folder = tiny_checkpoint(name)
-    checkpoint = load_checkpoint(str(folder), device="cpu")
+    checkpoint = load_checkpoint(str(folder), Loading(device="cpu"))
     opened = (AutoModelForCausalLM if name == "gpt2" else AutoModelForMaskedLM).from_pretrained(
         folder
     )

@@ -10,7 +10,15 @@ from contstim.arrays import FloatArray
 from contstim.errors import ScoreError
 from contstim.models.base import Continuation
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.scoring import score_continuations, score_sentences
+from contstim.models.scoring import (
+    Wanted,
+    score_continuations,
+    score_in_turn,
+    score_sentences,
+    score_table,
+    standard_error_table,
+    term_table,
+)
 from contstim.sentence import Sentence
 from contstim.store import Store
 
@@ -113,3 +121,31 @@ def test_a_continuation_without_a_number_is_refused(
     monkeypatch.setattr(bigram, "continuation_log_probs", lambda asked: np.full(len(asked), np.nan))
     with pytest.raises(ScoreError, match=r"'She saw \| 0 dogs' under 2-gram is not a number"):
         score_continuations([bigram], [Continuation(sentences(1)[0], 2)])
+
+
+def test_sums_terms_and_errors_are_those_of_the_models(
+    trained: Path, english: list[Sentence], unseen: list[Sentence], tmp_path: Path
+) -> None:
+    """Witness: KenLM asked directly, in this process."""
+    names = [f"two=kenlm:{trained / '2gram.arpa'}", f"three=kenlm:{trained / '3gram.arpa'}"]
+    sentences = [*unseen[:5], english[0]]
+    expected = [NgramModel(trained / f"{n}gram.arpa").log_probs(sentences).tolist() for n in (2, 3)]
+    with Store(tmp_path / "scores.sqlite") as store:
+        sums = score_in_turn(names, sentences, Wanted(standard_errors=True), store=store)
+    table = score_table(sums, sentences)
+    assert table.models == ("two", "three")
+    np.testing.assert_array_equal(table.log_probs.T, expected)
+    assert standard_error_table(sums, sentences)["three"] == [0.0] * 6
+    assert [model.n_sampled for model in sums] == [0, 0]
+    seen = sums[0].contamination
+    assert seen is not None
+    assert len(seen.hashes) == 1  # the last sentence is of the training text
+    scored = score_in_turn(names, sentences, Wanted(terms=True))
+    terms = term_table({model.name: model.terms or {} for model in scored}, sentences)
+    for name, scores in zip(("two", "three"), expected, strict=True):
+        rows = [i for i, model in enumerate(terms["model"]) if model == name]
+        by_sentence: dict[str, float] = {}
+        for i in rows:
+            text = terms["sentence"][i]
+            by_sentence[text] = by_sentence.get(text, 0.0) + terms["log_prob"][i]
+        assert list(by_sentence.values()) == pytest.approx(scores)

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from contstim.errors import ModelError
 from contstim.models.base import conventions
 from contstim.models.catalog import load_model, load_models, load_scorer
-from contstim.models.specifications import RESERVED_NAMES, NamedSpecification, parse_models
+from contstim.models.specifications import (
+    RESERVED_NAMES,
+    parse_model,
+    parse_models,
+    parse_specification,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +35,8 @@ from contstim.models.specifications import RESERVED_NAMES, NamedSpecification, p
 )
 def test_what_precedes_the_first_equals_sign(text: str, name: str, specification: str) -> None:
     """Witness: each name and specification told apart by hand."""
-    assert NamedSpecification.parse(text) == NamedSpecification(name, specification)
+    parsed = parse_model(text)
+    assert (parsed.name, parsed.specification) == (name, specification)
 
 
 NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmatch=True)
@@ -41,8 +47,8 @@ NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmat
 )
 def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> None:
     """Property: parsing the text of a given model returns it."""
-    model = NamedSpecification(name, f"kenlm:{location}")
-    assert NamedSpecification.parse(model.text) == model
+    model = parse_specification(f"kenlm:{location}", name)
+    assert parse_model(model.text) == model
 
 
 @pytest.mark.parametrize(

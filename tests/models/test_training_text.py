@@ -11,14 +11,16 @@ import pytest
 from contstim.english import generate
 from contstim.errors import ModelError
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.contamination import (
+from contstim.models.ngram.adapter import NgramModel
+from contstim.models.training_text import (
+    TrainingText,
     contamination,
     contamination_facts,
     contamination_warnings,
     read_contamination,
+    sentence_hash,
+    write_training_text,
 )
-from contstim.models.ngram.adapter import NgramModel
-from contstim.models.training_text import TrainingText, sentence_hash, write_training_text
 from contstim.sentence import Sentence
 from tests.models.damages import DAMAGES
 from tests.models.training.runs import KINDS, SENTENCES, train

@@ -17,6 +17,7 @@ from contstim.models.catalog import load_scorer
 from contstim.models.causal.network import CausalNetwork
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Tally, counting
+from contstim.models.loading import Loading
 from contstim.sentence import Sentence
 from tests.models import tiny
 from tests.models.simulated_gpu import simulated_gpu
@@ -82,7 +83,7 @@ def test_rows_of_several_lengths_cost_one_question_a_batch(
 def test_words_before_a_place_are_read_with_one_wait(tiny_checkpoint: Folder) -> None:
     """A search reads the words before each place that it visits."""
     with simulated_gpu() as gpu:
-        checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cuda")
+        checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cuda"))
         network = CausalNetwork(checkpoint, by_words=True)
         context = network.begin((5,))
         gpu.waits.clear()

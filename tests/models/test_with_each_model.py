@@ -11,6 +11,7 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.catalog import check_model, load_model, load_scorer, with_each_model
+from contstim.models.loading import Loading
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.models.base import Scorer
 
+CPU = Loading(device="cpu")
 SENTENCE = Sentence.parse("The dog sleeps.")
 
 
@@ -43,7 +45,7 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     for name, folder in copies.items():
         shutil.copytree(tiny_checkpoint(name), folder)
     names = [f"hf:{folder}" for folder in copies.values()]
-    with_each_model(names, lambda model: model.scores([SENTENCE])[0], device="cpu")
+    with_each_model(names, lambda model: model.scores([SENTENCE])[0], CPU)
     assert alive == [0, 0, 0]
 
 
@@ -52,7 +54,7 @@ def test_two_rules_of_a_checkpoint_share_its_network(
 ) -> None:
     name = f"hf:{tiny_checkpoint('pythia')}"
     seen = with_each_model(
-        [name, f"{name}@chain"], lambda model: id(vars(model)["_checkpoint"]), device="cpu"
+        [name, f"{name}@chain"], lambda model: id(vars(model)["_checkpoint"]), CPU
     )
     assert seen[0] == seen[1]
 
@@ -62,7 +64,7 @@ def test_results_are_those_of_models_loaded_together(
 ) -> None:
     names = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "pythia")]
     together = [load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
-    apart = with_each_model(names, lambda model: model.scores([SENTENCE])[0], device="cpu")
+    apart = with_each_model(names, lambda model: model.scores([SENTENCE])[0], CPU)
     assert np.array_equal(apart, together)
 
 

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import torch
 
-from contstim.experiments.platforms.gorilla.columns import GorillaOptions
+from contstim.experiments.platforms.gorilla import GorillaOptions
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.study.planning import plan_study
 from contstim.study.study_file import read_study
 from tests.models import tiny
@@ -247,7 +248,7 @@ def take_part(reader: Reader) -> None:
 
 def serve_a_model(reader: Reader) -> None:
     """A server in the place of vLLM, which reads with the tiny checkpoint of that name."""
-    checkpoint = load_checkpoint(str(reader.folder / "Qwen" / "Qwen2.5-7B"), device="cpu")
+    checkpoint = load_checkpoint(str(reader.folder / "Qwen" / "Qwen2.5-7B"), Loading(device="cpu"))
 
     def read(row: list[int]) -> np.ndarray:
         with torch.no_grad():

@@ -16,12 +16,12 @@ from contstim.experiments.analysis.regression import clustered_logit, regress_ch
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
+    read_frequencies,
     read_stimulus_features,
     read_stimulus_scores,
+    read_triplets,
 )
-from contstim.experiments.reproduce.published.stimuli import read_triplets
-from contstim.experiments.reproduce.published.vocabulary import read_frequencies
 from contstim.sentence import Sentence
 
 

@@ -16,22 +16,20 @@ from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
-from contstim.experiments.design.population import CLOSE
-from contstim.experiments.design.power import simulate_power, thin, thinned
-from contstim.experiments.design.simulated import (
+from contstim.experiments.design.population import (
+    CLOSE,
     ScopedPreferences,
     TrialPreferences,
     preferences_by_scope,
 )
+from contstim.experiments.design.power import simulate_power
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
     MODELS,
-    read_natural_scores,
-    read_stimulus_scores,
-)
-from contstim.experiments.reproduce.published.stimuli import (
     read_natural_pairs,
+    read_natural_scores,
     read_natural_sentences,
+    read_stimulus_scores,
     read_triplets,
 )
 from contstim.reviews import Decision, Review, undecided
@@ -143,9 +141,9 @@ def test_controversial_pairs_tell_more_models_apart_than_as_many_random_ones(
     shares = []
     for study, scope in zip(studies, (Scope.NATURAL, Scope.RANDOM), strict=True):
         kind, people = study.of_scope(scope), calibrate(study, MeasuredPeople()).populations[scope]
-        rows = thinned(kind, 18)
+        rows = kind.thinned(18)
         some = [population.of_trials(rows) for population in people]
-        shares.append(simulate_power(thin(kind, 18), some, simulations=60).mean_better)
+        shares.append(simulate_power(kind.of_trials(rows), some, simulations=60).mean_better)
     assert shares[0] > shares[1] + 0.1
 
 
@@ -164,14 +162,16 @@ def test_default_people_are_those_of_the_published_ratings(experiment: Analysis)
     overall = experiment.result(Scope.OVERALL, ACCURACY).models
     best = max(overall, key=lambda model: model.value).model
     assert best == "gpt2"
-    assert set(measured.ceilings) == set(measured.accuracies) == set(Scope) - {Scope.OVERALL}
-    for scope in measured.ceilings:
+    assert set(measured.kinds) == set(Scope) - {Scope.OVERALL}
+    for scope, known in measured.kinds.items():
         own = {model.model: model for model in experiment.result(scope, ACCURACY).models}
-        assert own[best].lower == pytest.approx(measured.ceilings[scope], abs=1e-6)
-        assert own[best].value == pytest.approx(measured.accuracies[scope], abs=1e-6)
+        assert own[best].lower == pytest.approx(known.ceiling, abs=1e-6)
+        assert own[best].value == pytest.approx(known.accuracy, abs=1e-6)
         others = sorted((m.value for name, m in own.items() if name != best), reverse=True)
-        assert others == pytest.approx(measured.rivals[scope], abs=1e-6)
-    assert {len(g.participants) for g in experiment.ratings.groups} == set(measured.raters.values())
+        assert others == pytest.approx(known.rivals, abs=1e-6)
+    assert {len(g.participants) for g in experiment.ratings.groups} == {
+        known.raters for known in measured.kinds.values()
+    }
     trials = [trial for group in experiment.ratings.groups for trial in group.trials]
     assert not calibrate(preferences_by_scope(trials, experiment.scores), measured).unreached
 
@@ -198,12 +198,12 @@ def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
         for group in experiment.ratings.groups
     )
     choices = replace(experiment.ratings, groups=tuple(groups))
-    for scope, spread in MeasuredPeople().items.items():
+    for scope, known in MeasuredPeople().kinds.items():
         condition = next(c for c in Condition if str(scope).startswith(str(c)))
         settings = MixedSettings(ratios="ranks")
         fit = fit_mixed(choices, ["gpt2"], settings, conditions=(condition,))
         (of_trials,) = (v.standard_deviation for v in fit.variances if v.factor == "trials")
-        assert of_trials == pytest.approx(spread, abs=0.001)
+        assert of_trials == pytest.approx(known.items, abs=0.001)
 
 
 # Where models accept synthetic sentences GPT-2, which is planted where nothing is known, was second
@@ -223,13 +223,17 @@ def test_simulated_people_name_the_first_model_as_often_as_real_ones(
     study = preferences_by_scope(trials, experiment.scores)
     results = {s: experiment.result(s, ACCURACY).models for s in study.evaluates}
     best = {s: {model.model: model for model in results[s]}["gpt2"] for s in results}
-    measured = replace(
-        MeasuredPeople(),
-        ceilings={s: model.lower for s, model in best.items()},
-        of_models={s: {m.model: m.value for m in models} for s, models in results.items()},
-        items={},
-        best="gpt2",
-    )
+    kinds = {
+        s: replace(
+            published,
+            ceiling=best[s].lower,
+            of_models={model.model: model.value for model in results[s]},
+            items=None,
+        )
+        for s, published in MeasuredPeople().kinds.items()
+        if s in results
+    }
+    measured = MeasuredPeople(kinds, best="gpt2")
     if known == "nothing":
         measured = MeasuredPeople()
     kind = study.of_scope(scope)
@@ -252,7 +256,7 @@ def test_simulated_people_name_the_first_model_as_often_as_real_ones(
     first = int((agreed.sum(axis=0) / kind.evaluates.sum(axis=0)).argmax())
     members = [np.flatnonzero(kind.strata == stratum) for stratum in np.unique(kind.strata)]
     rng = np.random.default_rng(0)
-    sizes = [n for n in (36, 90, 360) if n <= power.first_by_trials.shape[1]]
+    sizes = [n for n in (36, 90, 360) if n <= len(power.mean_first_by_trials)]
     for n in sizes:
         wins = 0.0
         for _ in range(1000):
@@ -262,4 +266,4 @@ def test_simulated_people_name_the_first_model_as_often_as_real_ones(
             if counts.all():
                 means = np.round(agreed[drawn].sum(axis=0) / counts, 12)
                 wins += (means[first] == means.max()) / (means == means.max()).sum()
-        assert power.first_by_trials[0, n - 1] == pytest.approx(wins / 1000, abs=0.08)
+        assert power.populations[0].first_by_trials[n - 1] == pytest.approx(wins / 1000, abs=0.08)

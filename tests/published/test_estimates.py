@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.sentence import Sentence
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.published
 
 def test_estimates_rank_words_as_exact_scores_do(small_models: Path) -> None:
     """Witness: exact scores of the rewritten sentences."""
-    model = MaskedModel(load_checkpoint(str(small_models / "bert-mini"), device="cpu"))
+    model = MaskedModel(load_checkpoint(str(small_models / "bert-mini"), Loading(device="cpu")))
     sentence = Sentence.parse("The old man saw the house in winter")
     words = tuple("city river king war book child law church cell energy idea road".split())
     known = model.estimates(sentence, 5, words)

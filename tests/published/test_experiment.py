@@ -13,7 +13,7 @@ import pytest
 
 from contstim.experiments.analysis.effects import Result, Sampling, compare
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.inference import CEILING, every_contrast
+from contstim.experiments.analysis.families import CEILING, every_contrast
 from contstim.experiments.analysis.run import Analysis
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.golan2023 import analyze_golan2023, claims, locate

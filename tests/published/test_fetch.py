@@ -19,7 +19,7 @@ from contstim.experiments.reproduce.published.fetch import (
     fetch_published,
     published_files,
 )
-from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
+from contstim.experiments.reproduce.published.reading import read_vocabulary
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -10,19 +10,18 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.reproduce.published.pickles import load_plain
-from contstim.experiments.reproduce.published.scores import (
+from contstim.experiments.reproduce.published.reading import (
     MODELS,
+    load_plain,
+    read_frequencies,
+    read_natural_pairs,
     read_natural_scores,
+    read_natural_sentences,
     read_stimulus_features,
     read_stimulus_scores,
-)
-from contstim.experiments.reproduce.published.stimuli import (
-    read_natural_pairs,
-    read_natural_sentences,
     read_triplets,
+    read_vocabulary,
 )
-from contstim.experiments.reproduce.published.vocabulary import read_frequencies, read_vocabulary
 from contstim.sentence import Sentence
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
+from contstim.experiments.reproduce.published.reading import read_vocabulary
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.word_tokens import PlaceKind, WordsInPlaces, word_and_rest
 from contstim.models.words import encode_batch, words_are_independent
 from contstim.sentence import Sentence
@@ -36,7 +37,7 @@ def test_words_are_cut_in_a_sentence_as_beside_any_others(
     published_data: Path, tokenizers: Path, name: str
 ) -> None:
     """Witness: the tokenizer on whole sentences of the study's words."""
-    tokenizer = load_checkpoint(str(tokenizers / name), device="cpu").tokenizer
+    tokenizer = load_checkpoint(str(tokenizers / name), Loading(device="cpu")).tokenizer
     assert words_are_independent(tokenizer)
 
     def cut(sentences: Sequence[Sentence]) -> list[Encoding]:

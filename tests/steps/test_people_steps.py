@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych.settings import PageSettings
-from contstim.experiments.reproduce.golan2023_platform import Golan2023Reading
+from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.responses import read_responses
 from contstim.scores import ScoreTable
-from contstim.steps.export import export_trials
-from contstim.steps.responses import import_responses, simulate_people
-from contstim.steps.review import write_review_page
-from contstim.steps.settings_files import files_of_settings
+from contstim.steps.export import export_step
+from contstim.steps.responses import SimulateResponses, import_step
+from contstim.steps.review import WriteReviewPage
 from contstim.steps.simulation_settings import SimulationSettings
+from contstim.steps.step import Step
 from contstim.steps.text_settings import ReviewSettings
 from contstim.stimuli import write_trials, write_triplets
 from tests.experiments.responses.experiment import make_trials
@@ -38,13 +37,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def exporting(platform: str, folder: Path, out: Path) -> Step[Exported]:
+    step = export_step(platform)
+    assert step is not None
+    return step.of({"trials": folder / "trials.csv", "out": out})
+
+
 def test_a_page_of_review(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     triplets = some_triplets(1)
     write_triplets(folder / "triplets.csv", triplets)
     (folder / "blocked.txt").write_text("machines\n", encoding="utf-8")
     out = folder / "review.html"
     settings = ReviewSettings(blocked=folder / "blocked.txt")
-    content = write_review_page(folder / "triplets.csv", out, settings=settings, reviewer="Ann")
+    table = folder / "triplets.csv"
+    content = WriteReviewPage(table=table, out=out, settings=settings, reviewer="Ann").run()
     assert [item.item_id for item in content.items] == [each.triplet_id for each in triplets]
     assert out.read_text(encoding="utf-8") == content.html()
     assert files_of(out) == ({"triplets.csv", "blocked.txt"}, {"review.html"})
@@ -56,7 +62,9 @@ def test_a_page_of_review(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_answers_of_artificial_people(folder: Path) -> None:
     trials, scores, out = (folder / f"{name}.csv" for name in ("trials", "scores", "responses"))
     settings = SimulationSettings(participants=3, noise=1.0)
-    responses = simulate_people(trials, scores, "rnn", out, settings=settings, seed=3)
+    responses = SimulateResponses(
+        trials=trials, scores=scores, model="rnn", out=out, settings=settings, seed=3
+    ).run()
     assert list(read_responses(out)) == list(responses)
     assert files_of(out) == ({"trials.csv", "scores.csv"}, {"responses.csv"})
     record = record_of(out)
@@ -66,31 +74,30 @@ def test_answers_of_artificial_people(folder: Path) -> None:
 @pytest.mark.parametrize("platform", ["csv", "pcibex", "psych-ds"])
 def test_exports_of_files_tell_what_was_read(folder: Path, platform: str) -> None:
     out = folder / "export"
-    exported = export_trials(platform, folder / "trials.csv", out)
-    inputs, outputs = files_of(exported.path / "export")
-    assert inputs == {"../trials.csv"}
-    in_folder = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    hidden = {".psychds-ignore"}
-    assert outputs == in_folder - {"export.meta.json"} - hidden
+    export = exporting(platform, folder, out)
+    export.run()
+    assert files_of(out) == ({"trials.csv"}, {"export"})
+    in_folder = {path.relative_to(folder).as_posix() for path in out.rglob("*") if path.is_file()}
+    unlisted = {"export/export.meta.json", "export/.psychds-ignore"}
+    assert set(record_of(out)["files"]) == in_folder - unlisted
     # Exported again, the folder is still that of the platform
-    export_trials(platform, folder / "trials.csv", out)
+    export.run()
 
 
 def test_other_exports_have_their_record_beside_them(folder: Path) -> None:
-    exported = export_trials("jatos", folder / "trials.csv", folder / "study")
-    inputs, outputs = files_of(exported.path)
-    assert inputs == {"../trials.csv"}
-    assert outputs == {exported.path.name}
+    exporting("jatos", folder, folder / "study").run()
+    inputs, outputs = files_of(folder / "study")
+    # Texts for the user to edit count as read
+    names = record_of(folder / "study")["to_edit"]
+    texts = {f"study/{name}" for name in names if (folder / "study" / name).is_file()}
+    assert inputs == {"trials.csv", *texts}
+    assert outputs == {"study"}
 
 
 def test_platforms_that_do_not_export_or_read(folder: Path) -> None:
-    with pytest.raises(InputError, match="collected is not a platform that trials are exported"):
-        export_trials("collected", folder / "trials.csv", folder / "out")
-    with pytest.raises(InputError, match="nowhere is not a platform whose data are read"):
-        import_responses("nowhere", [folder / "x"], folder / "trials.csv", folder / "r.csv")
-
-
-def test_files_of_settings() -> None:
-    pairs, data, scores = Path("pairs.csv"), Path("data"), Path("scores.csv")
-    assert files_of_settings(PageSettings(practice=pairs)) == ([pairs], [])
-    assert files_of_settings(Golan2023Reading(data, scores)) == ([data], [scores])
+    assert export_step("collected") is None
+    assert import_step("nowhere") is None
+    reading = import_step("jspsych")
+    assert reading is not None
+    with pytest.raises(InputError, match="Give either `trials`"):
+        reading.of({"files": (folder / "x",), "out": folder / "r.csv"}).run()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from contstim.errors import InputError
 from contstim.experiments.responses import write_responses
 from contstim.optimization.jobs.allotment import read_allotment
 from contstim.sentence import Sentence
-from contstim.steps.analysis import AnalysisSettings, analyze_responses
-from contstim.steps.triplets import Execution, TripletSettings, search_triplets
+from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
+from contstim.steps.triplets import Execution, SearchTriplets, TripletSettings
 from contstim.stimuli import Condition, read_triplets, write_trials
 from contstim.vocabulary import Vocabulary
 from tests.experiments.analysis.simulation import simulate
@@ -28,7 +29,7 @@ def test_triplets_are_searched(
 ) -> None:
     for n in (2, 3):
         shutil.copy(trained / f"{n}gram.arpa", tmp_path)
-    models = [f"bi=kenlm:{tmp_path}/2gram.arpa", f"tri=kenlm:{tmp_path}/3gram.arpa"]
+    models = (f"bi=kenlm:{tmp_path}/2gram.arpa", f"tri=kenlm:{tmp_path}/3gram.arpa")
     sentences, words, without = (tmp_path / f"{name}.txt" for name in ("natural", "words", "no"))
     frequent = Vocabulary.from_sentences(english, min_count=5)
     frequent.save(words)
@@ -41,15 +42,16 @@ def test_triplets_are_searched(
         per_pair=1, restarts=1, plausible="none", exclude=(str(without), "hear")
     )
     allotment = tmp_path / "allotment.csv"
-    results = search_triplets(
-        models,
-        sentences,
-        out,
+    search = SearchTriplets(
+        models=models,
+        sentences=sentences,
+        out=out,
         vocabulary=words,
         settings=settings,
         trajectories=steps,
         allotment=allotment,
     )
+    results = search.run()
     assert capsys.readouterr() == ("", "")
     assert len(results.triplets) == 1
     assert [t.triplet_id for t in read_triplets(out)] == [t.triplet_id for t in results.triplets]
@@ -58,22 +60,15 @@ def test_triplets_are_searched(
     models_read = {"2gram.arpa", "3gram.arpa"}
     assert set(record["inputs"]) == {"natural.txt", "words.txt", "no.txt", *models_read}
     assert set(record["outputs"]) == {"t.csv", "steps.csv", "allotment.csv"}
-    assert record["exclude"] == ["email", "hear"]
+    assert record["options"]["exclude"] == [str(without), "hear"]
     assert (tmp_path / "contstim.sqlite").exists()
     rows = read_allotment(allotment)
     assert {(row.model_1, row.model_2) for row in rows} == {("bi", "tri")}
     again = tmp_path / "again" / "t.csv"
     again.parent.mkdir()
     # Another seed would have other sentences, but for the allotment
-    repeated = search_triplets(
-        models,
-        sentences,
-        again,
-        vocabulary=words,
-        settings=settings,
-        begin_with=allotment,
-        seed=1,
-    )
+    repeated = replace(search, out=again, trajectories=None, allotment=None, begin_with=allotment)
+    repeated = replace(repeated, seed=1).run()
     assert [t.natural for t in repeated.triplets] == [t.natural for t in results.triplets]
     record = json.loads((again.parent / "t.csv.meta.json").read_text())
     assert "../allotment.csv" in record["inputs"]
@@ -87,7 +82,7 @@ def test_searches_can_be_interleaved() -> None:
     for workers, size in ((None, 8), (3, 3)):
         executor = Execution(executor="interleaved", workers=workers).new_executor()
         assert (type(executor).__name__, executor.size) == ("InterleavedExecutor", size)
-    with pytest.raises(InputError, match="for --executor ray"):
+    with pytest.raises(InputError, match="for the `executor` ray"):
         Execution(executor="interleaved", gpus_per_worker=1).new_executor()
 
 
@@ -103,11 +98,15 @@ def test_responses_are_analyzed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     contrasts.write_text("first,second\na,b\n")
     out = tmp_path / "results"
     settings = AnalysisSettings(bootstrap=10, contrasts=contrasts)
-    analysis = analyze_responses(trials, responses, scores, out, settings=settings, seed=3)
+    analysis = AnalyzeResponses(
+        trials=trials, responses=responses, scores=scores, out=out, settings=settings, seed=3
+    ).run()
     assert capsys.readouterr() == ("", "")
     record = json.loads((out / "report.html.meta.json").read_text())
     names = {path.name for path in (trials, responses, scores, contrasts)}
     assert set(record["inputs"]) == {f"../{name}" for name in names}
     written = {path.relative_to(out).as_posix() for path in out.rglob("*.*")}
-    assert set(record["outputs"]) == written - {"report.html.meta.json"}
+    assert {name.removeprefix("../results/") for name in record["files"]} == (
+        written - {"report.html.meta.json"}
+    )
     assert record["participants"] == len(analysis.ratings.participants)

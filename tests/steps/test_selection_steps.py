@@ -17,9 +17,9 @@ from contstim.errors import InputError
 from contstim.reviews import Decision, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.steps.design import DesignSettings, PowerSettings, make_design, simulate_power
-from contstim.steps.pairs import PairSettings, select_pairs
-from contstim.steps.selection import SelectionSettings, choose_triplets
+from contstim.steps.design import DesignSettings, MakeDesign, PowerSettings, SimulatePower
+from contstim.steps.pairs import PairSettings, SelectPairs
+from contstim.steps.selection import SelectionSettings, SelectTriplets
 from contstim.stimuli import (
     read_pairs,
     read_stimulus_table,
@@ -65,7 +65,8 @@ def test_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert table.sentences is not None
     exclude.write_text(f"{table.sentences[0].text}\n")
     before = files(tmp_path)
-    selection = select_pairs(scores, out, settings=PairSettings(per_pair=2, exclude=(exclude,)))
+    settings = PairSettings(per_pair=2, exclude=(exclude,))
+    selection = SelectPairs(scores=scores, out=out, settings=settings).run()
     assert [pair.trial_id for pair in read_pairs(out)] == [p.trial_id for p in selection.pairs]
     assert len(selection.pairs) == 3 * 2
     require_record_of_all(out, before)
@@ -77,13 +78,13 @@ def test_triplets_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     write_triplets(candidates, some_triplets(4))
     before = files(tmp_path)
     settings = SelectionSettings(per_pair=2, quantiles=1)
-    selection = choose_triplets(candidates, out, settings=settings)
+    selection = SelectTriplets(triplets=candidates, out=out, settings=settings).run()
     assert len(read_triplets(out)) == len(selection.triplets) > 0
     require_record_of_all(out, before)
     assert capsys.readouterr() == ("", "")
     cap = SelectionSettings(uncapped=candidates)
-    with pytest.raises(InputError, match="--uncapped names the exceptions of --word-cap"):
-        choose_triplets(candidates, out, settings=cap)
+    with pytest.raises(InputError, match="`uncapped` names the exceptions of `word_cap`"):
+        SelectTriplets(triplets=candidates, out=out, settings=cap).run()
 
 
 def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,12 +92,16 @@ def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[st
     write_pairs(pairs, some_pairs(4))
     scores_of_trials(scores)
     before = files(tmp_path)
-    design = make_design(out, pairs=pairs, settings=NO_FILLERS, scores=scores, power=FEW, seed=3)
+    step = MakeDesign(
+        out=out, pairs=pairs, settings=NO_FILLERS, scores=scores, power=True, simulation=FEW, seed=3
+    )
+    design = step.run()
     assert [trial.trial_id for trial in read_trials(out)] == [t.trial_id for t in design.trials]
     require_record_of_all(out, before)
     # The same simulation as a step of its own, of the trials as they were written
     (tmp_path / "alone").mkdir()
-    simulate_power(out, scores, tmp_path / "alone" / "study", settings=FEW, seed=3)
+    stem = tmp_path / "alone" / "study"
+    SimulatePower(trials=out, scores=scores, out=stem, settings=FEW, seed=3).run()
     alone = tmp_path / "alone" / "study.power.csv"
     assert alone.read_text() == Path(f"{out}.power.csv").read_text()
     text = alone.with_suffix(".md").read_text()
@@ -117,10 +122,12 @@ def test_a_design_that_cannot_be_simulated_is_not_written(tmp_path: Path) -> Non
     random_table().write(scores)  # of other sentences
     before = files(tmp_path)
     with pytest.raises(InputError):
-        make_design(out, pairs=pairs, settings=NO_FILLERS, scores=scores, power=FEW)
+        MakeDesign(
+            out=out, pairs=pairs, settings=NO_FILLERS, scores=scores, power=True, simulation=FEW
+        ).run()
     assert files(tmp_path) == before
-    with pytest.raises(InputError, match="give --sentences"):
-        make_design(out, pairs=pairs, settings=DesignSettings())
+    with pytest.raises(InputError, match="give `sentences`"):
+        MakeDesign(out=out, pairs=pairs).run()
 
 
 def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
@@ -130,13 +137,18 @@ def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
     )
     random_table(160).write(scores)
     random_table(160).write(natural)
-    select_pairs(scores, pairs, settings=PairSettings(per_pair=4))
+    select = SelectPairs(scores=scores, out=pairs, settings=PairSettings(per_pair=4))
+    select.run()
     write_triplets(triplets, some_triplets(6, MODELS[:2]))
     chosen, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
     selecting = SelectionSettings(per_pair=4, quantiles=0)
-    choose_triplets(triplets, chosen, settings=selecting)
+    choose = SelectTriplets(triplets=triplets, out=chosen, settings=selecting)
+    choose.run()
     designing = DesignSettings(groups=4, random_per_group=2, catch_per_group=1)
-    make_design(trials, pairs=pairs, triplets=chosen, sentences=natural, settings=designing, seed=1)
+    design = MakeDesign(
+        out=trials, pairs=pairs, triplets=chosen, sentences=natural, settings=designing, seed=1
+    )
+    design.run()
     for table, row in ((pairs, 1), (chosen, 2)):
         stimuli = (*read_pairs(pairs), *read_triplets(chosen))
         (item,) = undecided([read_stimulus_table(table)[row]])
@@ -146,26 +158,15 @@ def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
             tmp_path / f"new-{path.name}" for path in (pairs, chosen, trials)
         )
         if table == pairs:
-            settings = PairSettings(per_pair=4)
             earlier = (pairs, trials)
-            select_pairs(scores, new_pairs, settings=settings, review=[review], earlier=earlier)
+            replace(select, out=new_pairs, review=(review,), earlier=earlier).run()
             new_chosen.write_bytes(chosen.read_bytes())
         else:
             earlier = (chosen, trials)
-            choose_triplets(
-                triplets, new_chosen, settings=selecting, review=[review], earlier=earlier
-            )
+            replace(choose, out=new_chosen, review=(review,), earlier=earlier).run()
             new_pairs.write_bytes(pairs.read_bytes())
-        make_design(
-            new_trials,
-            pairs=new_pairs,
-            triplets=new_chosen,
-            sentences=natural,
-            settings=designing,
-            seed=9,
-            review=[review],
-            earlier=[trials],
-        )
+        given = {"pairs": new_pairs, "triplets": new_chosen, "review": (review,), "seed": 9}
+        replace(design, out=new_trials, earlier=(trials,), **given).run()  # type: ignore[arg-type]
         after = (*read_pairs(new_pairs), *read_triplets(new_chosen))
         place = row if table == pairs else len(read_pairs(pairs)) + row
         assert [a == b for a, b in zip(stimuli, after, strict=True)].index(False) == place

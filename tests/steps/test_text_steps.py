@@ -14,24 +14,24 @@ from contstim.errors import InputError
 from contstim.experiments.design.sentence_needs import sentences_needed
 from contstim.models.catalog import load_model
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
+from contstim.reporter import Reporter
 from contstim.sentence import Sentence
-from contstim.steps.sentences import find_sentences
+from contstim.steps.sentences import FindSentences, StudySize
 from contstim.steps.text_settings import SentenceSettings, VocabularySettings
-from contstim.steps.training import train_network, train_ngram_model
-from contstim.steps.vocabulary import make_vocabulary
-from contstim.steps.watching import Watcher
+from contstim.steps.training import TRAININGS, TrainNgram
+from contstim.steps.vocabulary import MakeVocabulary
 from contstim.vocabulary import Vocabulary
 from tests.steps.records import files_of, record_of
 
 
-class Listener(Watcher):
+class Listener(Reporter):
     """Remembers what it is told."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
         self.warnings: list[str] = []
 
-    def remark(self, text: str) -> None:
+    def say(self, text: str) -> None:
         """Remember a line."""
         self.remarks.append(text)
 
@@ -53,21 +53,21 @@ def test_a_vocabulary_is_written_in_silence(
 ) -> None:
     out = folder / "vocab.txt"
     settings = VocabularySettings(min_count=2, without=folder / "unwanted.txt")
-    words = make_vocabulary(folder / "corpus.txt", out, settings=settings)
+    words = MakeVocabulary(text=folder / "corpus.txt", out=out, settings=settings).run()
     assert set(Vocabulary.load(out).words) == set(words.words)
     inputs, outputs = files_of(out)
     assert inputs == {"corpus.txt", "unwanted.txt"}
     assert outputs == {"vocab.txt", "vocab.txt.dropped.csv"}
-    assert record_of(out)["min_count"] == 2
+    assert record_of(out)["options"]["min_count"] == 2
     assert capsys.readouterr() == ("", "")
 
 
 def test_words_come_from_a_text_or_from_published_lists(folder: Path) -> None:
-    with pytest.raises(InputError, match="Give either --text or --published"):
-        make_vocabulary(None, folder / "vocab.txt")
+    with pytest.raises(InputError, match="Give either `text` or `published`"):
+        MakeVocabulary(out=folder / "vocab.txt").run()
     settings = VocabularySettings(language="any")
     with pytest.raises(InputError, match="stay as they were"):
-        make_vocabulary(None, folder / "vocab.txt", published=folder, settings=settings)
+        MakeVocabulary(out=folder / "vocab.txt", published=folder, settings=settings).run()
     # Settings that are not about words change nothing about published lists, and are not refused
     assert VocabularySettings(min_count=7).word_choice == VocabularySettings().word_choice
 
@@ -76,16 +76,16 @@ def test_sentences_are_counted_for_a_study(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vocabulary, out, heard = folder / "vocab.txt", folder / "natural.txt", Listener()
-    make_vocabulary(folder / "corpus.txt", vocabulary, settings=VocabularySettings(min_count=1))
+    every = VocabularySettings(min_count=1)
+    MakeVocabulary(text=folder / "corpus.txt", out=vocabulary, settings=every).run()
     needs = sentences_needed(2)
-    selection = find_sentences(
-        folder / "corpus.txt",
-        out,
+    selection = FindSentences(
+        text=folder / "corpus.txt",
+        out=out,
         settings=SentenceSettings(words="6-9", without=folder / "unwanted.txt"),
         vocabulary=vocabulary,
-        needs=needs,
-        watch=heard,
-    )
+        study=StudySize(for_models=2),
+    ).run(heard)
     lines = out.read_text(encoding="utf-8").splitlines()
     assert lines == [sentence.text for sentence in selection.sentences]
     assert selection.too_few == max(needs.in_all - len(lines), 0)
@@ -100,7 +100,7 @@ def test_an_ngram_model_and_its_files(folder: Path) -> None:
     out = folder / "bigram.arpa"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        train_ngram_model(folder / "corpus.txt", out, order=2)
+        TrainNgram(text=folder / "corpus.txt", out=out, order=2).run()
     assert load_model(f"kenlm:{out}").name
     names = {"bigram.arpa", "bigram.arpa.counts.csv", "bigram.arpa.sentences.npy"}
     assert files_of(out) == ({"corpus.txt"}, names)
@@ -110,11 +110,14 @@ def test_a_network_is_trained_once(folder: Path) -> None:
     out, heard = folder / "rnn", Listener()
     network = RecurrentSettings("rnn", embedding=4, hidden=4)
     training = TrainingSettings(epochs=1)
-    train_network(network, folder / "corpus.txt", out, training=training, device="cpu", watch=heard)
+    step = TRAININGS["rnn"](
+        text=folder / "corpus.txt", out=out, network=network, training=training, device="cpu"
+    )
+    step.run(heard)
     record = record_of(out)
     assert set(record["inputs"]) == {"corpus.txt"}
     assert set(record["outputs"]) == {"rnn"}
     assert f"Load it as rnn:{out}." in heard.remarks[-1]
-    train_network(network, folder / "corpus.txt", out, training=training, device="cpu", watch=heard)
+    step.run(heard)
     assert "was trained before" in heard.remarks[-2]
-    assert record_of(out) == record
+    assert record_of(out)["outputs"] == record["outputs"]

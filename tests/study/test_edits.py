@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.study.stage_records import StageRecord
+from contstim.records import Record
 from contstim.study.verification import verify_folder
 from tests.study.small import STAGES, change, run
 
@@ -229,11 +229,12 @@ def test_a_stage_that_was_killed_while_it_was_done_again_does_not_hold(
     before = table.read_bytes()
     change(study, ("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6"))
 
-    def killed(_record: StageRecord) -> None:
+    def killed(_record: Record, *, private: bool) -> None:
+        del private
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(StageRecord, "write", killed)
+        patched.setattr(Record, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             run(study, last="pairs")
     assert table.read_bytes() != before

@@ -19,11 +19,11 @@ from urllib.parse import unquote
 
 import pytest
 
+from contstim.english import generate
 from contstim.errors import InputError
+from contstim.models.loading import Loading
 from contstim.records import record_path
 from contstim.reporting.report import Report
-from contstim.steps.loading import Loading
-from contstim.steps.watching import Watcher
 from contstim.study.page import PAGE, correct_page, study_page
 from contstim.study.page_experiment import analysis_part
 from contstim.study.places import StudyFiles
@@ -148,11 +148,11 @@ def _watched(study: Study, pages: dict[str, _Page]) -> Iterator[StudyStage]:
     """The stages, each of which looks at the page when its step is called."""
     for stage in stages_of(study):
 
-        def step(watch: Watcher, stage: StudyStage = stage) -> object:
+        def look(stage: StudyStage = stage) -> None:
             pages[stage.name] = _Page(PAGE.read_text())
-            return stage.step(watch)
+            stage.prepare()
 
-        yield replace(stage, step=step)
+        yield replace(stage, prepare=look)
 
 
 def _page(study: Study) -> _Page:
@@ -323,16 +323,13 @@ def test_why_a_run_stopped_stands_on_its_page(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("contstim.steps.embedded_text.write_embedded_text", fail)
+    monkeypatch.setattr("contstim.steps.embedded_text.generate", fail)
     study = read_study(path)
     with pytest.raises(type(error)):
         run_study(study)
     assert said in _page(study).text
 
-    def write(out: Path, *_: object, **__: object) -> None:
-        out.write_text("A sentence.\n")
-
-    monkeypatch.setattr("contstim.steps.embedded_text.write_embedded_text", write)
+    monkeypatch.setattr("contstim.steps.embedded_text.generate", generate)
     run_study(study)
     assert "1 of 1 stage done." in _page(study).text
 
@@ -347,7 +344,7 @@ def wait(*_, **__):
     print("waits", flush=True)
     time.sleep(600)
 
-with mock.patch("contstim.steps.embedded_text.write_embedded_text", wait):
+with mock.patch("contstim.steps.embedded_text.generate", wait):
     run_study(read_study(sys.argv[1]))
 """
 

@@ -12,16 +12,16 @@ import pytest
 from scipy.stats import rankdata, wilcoxon
 
 from contstim.checksums import checksum
-from contstim.optimization.jobs.speed import SearchSpeed
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_stimuli, read_trials
 from contstim.study.amounts import numbers_of
-from contstim.study.experiment_stages import responses_stage
 from contstim.study.places import StudyFiles
 from contstim.study.planning import StudyPlan, plan_study
-from contstim.study.rehearsal import ScoringSpeed, Speeds, rehearse
+from contstim.study.stages import stages_of
 from contstim.study.study_file import read_study
-from contstim.study.times import longest, seconds_text, stage_time
+from contstim.study.times import ScoringSpeed, longest, stage_time
+from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
+from contstim.wording import duration
 from tests.study.small import STAGES, change
 
 
@@ -31,11 +31,6 @@ def plan(folder: Path, **options: object) -> StudyPlan:
 
 def contents(folder: Path) -> dict[str, str]:
     return {str(path): checksum(path) for path in folder.rglob("*") if path.is_file()}
-
-
-def rehearse_alone(folder: Path) -> Speeds:
-    with chdir(folder):
-        return rehearse(read_study(folder.resolve()), STAGES, most_seconds=1.0)
 
 
 @pytest.fixture
@@ -56,52 +51,34 @@ def test_numbers_are_those_of_the_run(study: Path) -> None:
     assert numbers.new_sentences == len(of_trials - natural)
 
 
-def test_done_stages_take_no_time_and_nothing_is_measured(study: Path) -> None:
+def test_done_stages_take_no_time(study: Path) -> None:
     planned = plan(study)
     assert [stage.stage for stage in planned.stages] == list(STAGES)
     assert {stage.state for stage in planned.stages} == {"done"}
-    assert planned.seconds == planned.rehearsed == 0
-    assert not planned.measured
+    assert planned.seconds == 0
 
 
-def test_rehearsal_measures_all_that_takes_long_and_writes_nothing(begun: Path) -> None:
-    before = contents(begun)
-    planned = plan(begun, most_seconds=2.0)
-    assert contents(begun) == before
-    assert not (begun / "results").exists()
-    basis = {stage.stage: stage.basis for stage in planned.stages}
-    for stage in ("model bigram", "vocabulary", "sentences", "scores", "trial-scores"):
-        assert basis[stage] == "measured"
-    assert basis["triplets"] in ("measured", "partly guessed")
-    assert not planned.unknown
-    assert planned.rehearsed > 0
-    # The sample is the whole text here: as many natural sentences as the run finds
-    assert planned.supply is not None
-    assert planned.supply.how == "estimated"
-
-
-def test_estimated_sentences_are_those_of_a_run_on_a_text_that_is_read_whole(
-    begun: Path, done_study: Path
-) -> None:
-    planned = plan(begun, most_seconds=1.0)
-    assert planned.supply is not None
-    found = read_stimuli(done_study / "results" / "natural.txt")
-    assert planned.supply.available == len(found)
-
-
-def test_changed_study_takes_what_exists_and_writes_nothing(study: Path) -> None:
+def test_a_plan_measures_what_is_there_and_writes_nothing(study: Path) -> None:
+    """Models that are trained already; of what is to be trained nothing is known."""
+    (study / "results" / "scores.csv").unlink()
     change(study, ("per_pair = 4", "per_pair = 6"))
     before = contents(study)
-    planned = plan(study, most_seconds=2.0)
+    planned = plan(study)
     assert contents(study) == before
-    states = {stage.stage: stage for stage in planned.stages}
-    assert states["scores"].seconds == 0
-    assert "per pair: 4 → 6" in states["triplets"].because
-    assert states["selection"].state == "waits"
-    # Short stages take as long as they took
-    assert states["selection"].basis == "last time"
+    stages = {stage.stage: stage for stage in planned.stages}
+    assert stages["scores"].basis == "measured"
+    assert stages["scores"].seconds is not None
+    assert "per pair: 4 → 6" in stages["triplets"].because
+    assert (stages["triplets"].basis, stages["selection"].basis) == ("last time", "last time")
+    assert stages["selection"].state == "waits"
     assert planned.supply is not None
     assert planned.supply.how == "counted"
+    shutil.rmtree(study / "results")
+    planned = plan(study)
+    assert not (study / "results").exists()
+    assert "model bigram" in planned.unknown
+    assert planned.supply is not None
+    assert planned.supply.how == "at most"
 
 
 def told_apart(log_probs: np.ndarray) -> tuple[tuple[str, str, int], ...]:
@@ -126,12 +103,6 @@ def test_sentences_that_tell_models_apart_are_counted_in_the_scores(study: Path)
     planned = plan(study, measure=False)
     above = (rankdata(scores, axis=0) >= len(scores) / 2).sum(axis=0).tolist()
     assert [number for *_, number in planned.admissible] == above[::-1]
-
-
-def test_rivals_of_one_text_are_told_before_anything_is_done(begun: Path, done_study: Path) -> None:
-    """The sample is the whole text here: the models are those of the run."""
-    done = ScoreTable.read(done_study / "results" / "scores.csv").log_probs
-    assert plan(begun, most_seconds=2.0).admissible == told_apart(done)
 
 
 def test_without_measurement_long_stages_are_unknown(begun: Path) -> None:
@@ -219,10 +190,11 @@ def test_planned_and_simulated_participants_are_one_number(study: Path) -> None:
     assert "plans 6 participants" in caution
     assert "simulates 12" in caution
     change(study, ("participants = 12\n", ""))
-    files = StudyFiles(read_study(study))
-    stage = responses_stage(files)
-    assert stage is not None
-    assert stage.options["participants"] == files.planned_participants == 6
+    read = read_study(study)
+    with chdir(study):
+        (stage,) = (stage for stage in stages_of(read) if stage.name == "responses")
+    options = stage.step.options()
+    assert options["participants"] == StudyFiles(read).planned_participants == 6
     assert not any("participants" in c for c in plan(study, measure=False).cautions)
 
 
@@ -240,66 +212,32 @@ def test_contrasts_of_other_models(study: Path) -> None:
     assert "fourgram" in " ".join(plan(study, measure=False).cautions)
 
 
-def test_word_cap_without_room(begun: Path) -> None:
-    change(begun, ("restarts = 1", "restarts = 1\nword_cap = 3"), ("per_pair = 4", "per_pair = 60"))
-    speeds = rehearse_alone(begun)
-    assert speeds.words is not None
-    assert speeds.words_a_sentence is not None
+def test_word_cap_without_room(study: Path) -> None:
+    """Witness: words that no article or preposition is, counted here."""
+    change(study, ("restarts = 1", "restarts = 1\nword_cap = 3"), ("per_pair = 4", "per_pair = 60"))
+    results = study / "results"
+    usual = {word.lower() for word in REPEATABLE_ENGLISH}
+    words = {w.lower() for w in Vocabulary.load(results / "vocabulary.txt").words} - usual
+    natural = read_stimuli(results / "natural.txt")
+    a_sentence = sum(len({w.lower() for w in s.words} - usual) for s in natural) / len(natural)
     # 60 triplets of three sentences, and three sentences for each word
-    share = 180 * speeds.words_a_sentence / (3 * speeds.words)
-    planned = plan(begun, most_seconds=1.0)
+    share = 180 * a_sentence / (3 * len(words))
+    cautions = " ".join(plan(study, measure=False).cautions)
     assert share > 1 / 3
-    assert "[triplets] word_cap" in " ".join(planned.cautions)
-    assert ("at the very least" in " ".join(planned.cautions)) == (share > 1)
-
-
-def test_training_that_would_fail_is_told(begun: Path) -> None:
-    change(
-        begun,
-        (
-            'unigram = { train = "ngram", order = 1 }',
-            'unigram = { train = "lstm", batch_size = 5000, hidden = 8, embedding = 8 }',
-        ),
-    )
-    planned = plan(begun, most_seconds=1.0)
-    assert any("[models] unigram" in c and "one batch" in c for c in planned.cautions)
-    assert "model unigram" in planned.unknown
-
-
-def speeds_of(seconds: float, *, settled: int = 0) -> Speeds:
-    return Speeds(
-        natural=50,
-        scoring={name: ScoringSpeed(1.0, 0.1, 20) for name in ("bigram", "unigram")},
-        searches={("bigram", "unigram"): SearchSpeed(seconds, 3, 100, 5.0)},
-        settled={("bigram", "unigram"): settled},
-    )
-
-
-def test_time_of_searches(study: Path) -> None:
-    read = read_study(study)
-    numbers = numbers_of(read)
-    whole = stage_time("triplets", read, numbers, speeds_of(10.0), None)
-    # 4 triplets; both models are loaded, and score 50 sentences for the floor
-    assert whole.seconds == pytest.approx(4 * 10 + 2 * 1 + 2 * 50 * 0.1)
-    rest = stage_time("triplets", read, numbers, speeds_of(10.0, settled=3), None)
-    assert rest.seconds == pytest.approx(1 * 10 + 2 * 1 + 2 * 50 * 0.1)
-    assert rest.basis == "measured"
-    change(study, ("restarts = 1", 'restarts = 1\nexecutor = "processes"\nworkers = 4'))
-    read = read_study(study)
-    shared = stage_time("triplets", read, numbers, speeds_of(10.0), None)
-    assert shared.seconds == pytest.approx(4 * 10 / 4 + 2 * 1 + 2 * 50 * 0.1)
-    # What searches in turns gain depends on the GPU: nothing is promised
-    change(study, ('executor = "processes"', 'executor = "interleaved"'))
-    assert stage_time("triplets", read_study(study), numbers, speeds_of(10.0), None) == whole
+    assert "[triplets] word_cap" in cautions
+    assert ("at the very least" in cautions) == (share > 1)
 
 
 def test_time_of_scores(study: Path) -> None:
     read = read_study(study)
     numbers = numbers_of(read)
-    time = stage_time("scores", read, numbers, speeds_of(10.0), None)
-    assert time.seconds == pytest.approx(2 * (1 + (50 - 20) * 0.1))
-    trials = stage_time("trial-scores", read, numbers, speeds_of(10.0), None)
-    assert trials.seconds == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
+    speeds = {name: ScoringSpeed(1.0, 0.1) for name in ("bigram", "unigram")}
+    with chdir(study):
+        stages = {stage.name: stage for stage in stages_of(read)}
+        time = stage_time(stages["scores"], read, numbers, 50, speeds)
+        assert time.seconds == pytest.approx(2 * (1 + 50 * 0.1))
+        trials = stage_time(stages["trial-scores"], read, numbers, 50, speeds)
+        assert trials.seconds == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
 
 
 @pytest.mark.parametrize(
@@ -316,7 +254,7 @@ def test_time_of_scores(study: Path) -> None:
     ],
 )
 def test_durations_in_words(seconds: float | None, text: str) -> None:
-    assert seconds_text(seconds) == text
+    assert duration(seconds) == text
 
 
 def test_longest_stage() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from contstim.errors import InputError
 from contstim.models.ngram.estimate import DiscountWarning
 from contstim.records import recorded_as, write_record
-from contstim.steps.training import train_ngram_model
+from contstim.steps.training import TrainNgram
 from contstim.study.verification import FileState, grouped, summary, verify_folder
 from tests.cli.running import run
 
@@ -153,46 +153,17 @@ def test_records_that_tell_too_little(folder: Path) -> None:
     assert [file.path for file in check.unrecorded] == ["broken.csv", "notes.txt"]
 
 
-def _stage(study: Path, name: str, reads: list[str], writes: list[str], date: str) -> None:
-    from contstim.checksums import checksum
-
-    record = {
-        "stage": name,
-        "date": date,
-        "reads": {path: checksum(study / path) for path in reads},
-        "writes": {path: checksum(study / path) for path in writes},
-        "records": {},
-    }
-    path = study / "results" / "stages" / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record))
-
-
-def test_records_of_stages_tell_more_than_those_of_commands(tmp_path: Path) -> None:
-    """A stage knows the models that it read; an interrupted one is named; a page is left out."""
+def test_a_stage_that_was_interrupted_is_named_and_the_page_left_out(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text("")
     (tmp_path / "index.html").write_text("")
-    results = tmp_path / "results"
-    results.mkdir()
-    (results / "bigram.arpa").write_text("model")
-    (results / "natural.txt").write_text("text")
-    _made(results, "scores.csv", "b", "natural.txt")
-    stage = ("scores", ["results/natural.txt", "results/bigram.arpa"], ["results/scores.csv"])
-    _stage(tmp_path, *stage, "2999-01-01T00:00:00Z")
+    begun = tmp_path / "results" / "begun"
+    begun.mkdir(parents=True)
+    (tmp_path / "results" / "natural.txt").write_text("text")
+    _made(tmp_path / "results", "scores.csv", "b", "natural.txt")
     assert not verify_folder(tmp_path).wrong
-    (results / "bigram.arpa").write_text("another model")
-    (results / "stages" / "begun").mkdir()
-    (results / "stages" / "begun" / "pairs.json").write_text("{}")
+    (begun / "pairs.json").write_text("{}")
     wrong = {file.path: file.state for file in verify_folder(tmp_path).wrong}
-    assert wrong == {
-        "results/scores.csv": STALE,
-        "results/stages/begun/pairs.json": FileState.UNFINISHED,
-    }
-    # A single command wrote the file since: the stage's record is of the past
-    (results / "stages" / "begun" / "pairs.json").unlink()
-    _stage(tmp_path, *stage, "2000-01-01T00:00:00Z")
-    (results / "bigram.arpa").write_text("a third model")
-    assert not verify_folder(tmp_path).wrong
+    assert wrong == {"results/begun/pairs.json": FileState.UNFINISHED}
 
 
 def test_a_model_of_a_study_trained_anew_by_hand(study: Path) -> None:
@@ -200,7 +171,7 @@ def test_a_model_of_a_study_trained_anew_by_hand(study: Path) -> None:
     model = study / "results" / "models" / "bigram.arpa"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscountWarning)
-        train_ngram_model(study / "more.txt", model, order=2)
+        TrainNgram(text=study / "more.txt", out=model, order=2).run()
     states = {file.path: file.state for file in verify_folder(study).files}
     for name in ("vocabulary.txt", "natural.txt", "scores.csv", "triplets.csv", "selected.csv"):
         assert states[f"results/{name}"] is STALE

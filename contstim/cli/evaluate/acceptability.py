@@ -19,8 +19,8 @@ from contstim.cli.output import (
 )
 from contstim.cli.progress import scoring_progress
 from contstim.errors import InputError
+from contstim.models.loading import Loading
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from contstim.cli.output import (
     tell_unknown_words,
 )
 from contstim.cli.progress import reading_progress, scoring_progress, training_progress
+from contstim.models.loading import Loading
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

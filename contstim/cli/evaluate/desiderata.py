@@ -18,8 +18,8 @@ from contstim.cli.output import (
     tell_unknown_words,
 )
 from contstim.cli.progress import scoring_progress
+from contstim.models.loading import Loading
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -125,12 +125,12 @@ def desiderata(
 
 def _with_reference(model: list[str], reference: str | None) -> tuple[list[str], int | None]:
     """All models to load, and the place of the reference, which may be one of those evaluated."""
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import parse_model
 
     # A model that is evaluated and the reference as well is loaded once.
     if reference is None:
         return model, None
-    for place, named in enumerate(map(NamedSpecification.parse, model)):
+    for place, named in enumerate(map(parse_model, model)):
         if reference in (named.name, named.specification, named.text):
             return model, place
     return [*model, reference], len(model)

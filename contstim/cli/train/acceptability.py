@@ -10,8 +10,8 @@ import typer
 from contstim.cli.options import Device, Quiet, TrustRemoteCode
 from contstim.cli.output import print_table, remark, results_table
 from contstim.cli.progress import training_progress
-from contstim.cli.train.network import Precision
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings, TrainingSettings
+from contstim.steps.training import Precision
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def acceptability(
         write_restarts,
     )
     from contstim.models.classifier.adapter import load_classifier
+    from contstim.models.loading import Loading
     from contstim.models.training.acceptability import train_acceptability
     from contstim.models.training.cola import read_annotations, read_cola
 
@@ -117,13 +118,9 @@ def acceptability(
         )
     # The classifiers are read back from their folders: results are those of what users will load.
     folders = [training.out for training in done.trainings]
+    loading = Loading(device=device, trust_remote_code=trust_remote_code)
     models = [
-        load_classifier(
-            str(folder),
-            name=f"classifier:{folder}",
-            device=device,
-            trust_remote_code=trust_remote_code,
-        )
+        load_classifier(str(folder), name=f"classifier:{folder}", loading=loading)
         for folder in folders
     ]
     sets = [

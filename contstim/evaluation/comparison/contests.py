@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.errors import VocabularyError
 from contstim.models.base import require_language_model
-from contstim.models.specifications import NamedSpecification
+from contstim.models.specifications import with_name
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.question import NaturalQuestion
@@ -96,9 +96,7 @@ class Contest:
 
     def commands(self, vocabulary: Path | None, prompt: str | None = None) -> list[str]:
         """Commands to type: every pair of models in both directions."""
-        options = {
-            m: NamedSpecification(m.name, m.specification or m.name).text for m in self.models
-        }
+        options = {m: with_name(m.name, m.specification or m.name) for m in self.models}
         extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
         extra += ["--prompt", prompt] if prompt else []
         return [

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
     from contstim.models.base import LanguageModel
-    from contstim.models.checkpoints import Device
+    from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
     from contstim.sentence import Sentence
 

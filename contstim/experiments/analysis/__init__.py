@@ -24,3 +24,7 @@ methods      the statistics of an analysis in words
 tables       the results as tables
 outputs/     the folder of an analysis: tables, figures, and a page
 """
+
+SMALLEST_EFFECT = (
+    0.03  # of two models that matters, in the unit of a measure, unless told otherwise
+)

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.evaluation import evaluate_group
+from contstim.experiments.analysis.intervals import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray
+    from contstim.experiments.analysis.crossed import Side
     from contstim.experiments.analysis.evaluation import Measure
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 
@@ -37,27 +40,29 @@ class Bootstrap:
     lower: FloatArray
     shares: FloatArray
 
-    def interval(self, group_means: FloatArray, level: float) -> FloatArray:
-        """Percentile intervals of the mean over groups, (3, 2); nan where nothing was resampled.
-
-        Args:
-            group_means: (3, n_groups, n_samples), such as a difference of `values`.
-            level: the share of resamples inside, such as 0.95.
-        """
+    def interval(self, side: Side, level: float) -> Interval:
+        """Percentiles of a value or difference; nan where nothing was resampled."""
+        # Both sides come from one resample, so that what moves both cancels.
+        means = self.values[:, :, side.first]
+        if side.ceiling:
+            means = means - self.lower[:, :, side.first]
+        elif side.second is not None:
+            means = means - self.values[:, :, side.second]
         # A group in which a resample drew none of the model's trials is nan, and drops out of that
         # resample's mean together with its share.
-        defined = ~np.isnan(group_means)
-        counted = np.where(defined, group_means, 0) * self.shares[:, None]
-        total = (defined * self.shares[:, None]).sum(axis=1)
-        means = np.divide(
-            counted.sum(axis=1), total, out=np.full(total.shape, np.nan), where=total > 0
-        )
-        intervals = np.full((len(means), 2), np.nan)
-        for row, samples in zip(intervals, means, strict=True):
-            samples = samples[~np.isnan(samples)]
-            if len(samples):
-                row[:] = np.quantile(samples, ((1 - level) / 2, (1 + level) / 2))
-        return intervals
+        defined, shares = ~np.isnan(means), self.shares[:, None]
+        total = (defined * shares).sum(axis=1)
+        summed = (np.where(defined, means, 0) * shares).sum(axis=1)
+        samples = np.divide(summed, total, out=np.full(total.shape, np.nan), where=total > 0)
+        limits = np.full((3, 2), np.nan)
+        for row, drawn in zip(limits, samples, strict=True):
+            drawn = drawn[~np.isnan(drawn)]
+            if len(drawn):
+                row[:] = np.quantile(drawn, ((1 - level) / 2, (1 + level) / 2))
+        (low, high), (low_items, high_items), (low_people, high_people) = limits.tolist()
+        alone = low_items, high_items, low_people, high_people
+        note = "percentiles of resamples, which have no standard error"
+        return Interval(low, high, *alone, np.nan, np.nan, BOTH, note)
 
 
 def bootstrap(
@@ -94,16 +99,16 @@ def bootstrap(
 
 def _bootstrap_group(
     group: GroupRatings, measure: Measure, mask: BoolArray, samples: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
+) -> list[FloatArray]:
+    """Values and lower ceilings, (3, n_models, n_samples) each."""
     # items: (n_samples, n_trials), how often each trial is drawn; trials that evaluate no model are
     # not drawn from. people: (n_samples, n_participants), how much each counts in a group's mean.
-    used = np.flatnonzero(mask.any(axis=0))
+    used, n_people = np.flatnonzero(mask.any(axis=0)), len(group.participants)
     items = np.zeros((samples, mask.shape[1]))
     items[:, used] = _draws(len(used), samples, rng)
-    people = _draws(len(group.participants), samples, rng) / len(group.participants)
+    people = _draws(n_people, samples, rng) / n_people
     # Resamples of items are evaluated in chunks that fit into a processor's cache.
-    cells = len(group.participants) * int(mask.sum(axis=1).max())
-    at_once = max(1, _CELLS // max(1, cells))
+    at_once = max(1, _CELLS // max(1, n_people * int(mask.sum(axis=1).max())))
     chunks = [
         evaluate_group(group, measure, mask, items[start : start + at_once])[:2]
         for start in range(0, max(1, samples), at_once)
@@ -113,7 +118,7 @@ def _bootstrap_group(
     # drawn person's ceiling is against all who took part.
     resampled = (np.concatenate(kind, axis=-1) for kind in zip(*chunks, strict=True))
     as_it_is = evaluate_group(group, measure, mask)[:2]
-    values, lower = (
+    return [
         np.stack(
             [
                 np.einsum("pms,sp->ms", by_item, people),  # items and participants
@@ -122,8 +127,7 @@ def _bootstrap_group(
             ]
         )
         for by_item, fixed in zip(resampled, as_it_is, strict=True)
-    )
-    return values, lower
+    ]
 
 
 def _draws(n: int, samples: int, rng: np.random.Generator) -> FloatArray:

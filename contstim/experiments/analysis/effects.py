@@ -9,35 +9,39 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.analysis.bootstrap import bootstrap
-from contstim.experiments.analysis.crossed import group_moves, item_numbers
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
+from contstim.experiments.analysis.crossed import Side, item_numbers, jackknife
 from contstim.experiments.analysis.evaluation import evaluate
-from contstim.experiments.analysis.inference import (
+from contstim.experiments.analysis.families import (
     CEILING,
     CORRECTIONS,
     FALSE_DISCOVERY_RATE,
-    Reach,
+    Detectability,
+    adjusted,
     decision_alpha,
+    detectability,
     false_discovery,
     family_wise,
+)
+from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.scopes import scope_mask, scopes_of
+from contstim.experiments.analysis.signed_ranks import (
+    SignedRankTest,
     rank_biserial_interval,
-    reach,
     signed_rank_interval,
     signed_rank_test,
     smallest_p_value,
 )
-from contstim.experiments.analysis.intervals import Estimator, Side
-from contstim.experiments.analysis.scopes import scope_mask, scopes_of
 from contstim.stimuli import Condition
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.evaluation import Measure, ParticipantScores
-    from contstim.experiments.analysis.inference import Correction, ModelContrast
+    from contstim.experiments.analysis.families import Correction, ModelContrast
     from contstim.experiments.analysis.intervals import Interval, IntervalMethod, Uncertainty
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.scopes import Scope
@@ -88,8 +92,7 @@ class Sampling:
     def __post_init__(self) -> None:
         if not 0 < self.smallest_effect < 1:
             raise InputError(
-                "The smallest effect of interest is a difference between 0 and 1, not "
-                f"{self.smallest_effect:g}."
+                f"smallest_effect must be between 0 and 1, not {self.smallest_effect:g}."
             )
 
 
@@ -180,6 +183,11 @@ class ContrastResult:
     alpha: float
     verdict: str
 
+    @property
+    def equivalent(self) -> bool:
+        """True if the two are shown to differ by less than matters."""
+        return self.verdict in ("equivalent", "both")
+
 
 @dataclass(frozen=True, eq=False)
 class Result:
@@ -191,7 +199,7 @@ class Result:
         evaluation: of every participant.
         models: those that the scope evaluates.
         comparisons: of these models; the family of the false-discovery rate.
-        reach: what that family can find, whatever the data.
+        detectability: limits of what that family can find, whatever the data.
     """
 
     scope: Scope
@@ -199,7 +207,7 @@ class Result:
     evaluation: ParticipantScores
     models: tuple[ModelResult, ...]
     comparisons: tuple[ContrastResult, ...]
-    reach: Reach
+    detectability: Detectability
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
@@ -209,35 +217,41 @@ class Result:
 
     def below_ceiling(self) -> frozenset[str]:
         """The models significantly below the lower noise ceiling."""
-        return frozenset(
-            test.first
-            for test in self.comparisons
-            if test.second == CEILING and test.significant and test.difference < 0
-        )
-
-    def equivalent_to(self, model: str) -> frozenset[str]:
-        """The models that are shown to differ from this one by less than matters."""
-        tests = [test for test in self.comparisons if test.verdict in ("equivalent", "both")]
-        return frozenset(
-            [test.second for test in tests if test.first == model and test.second != CEILING]
-            + [test.first for test in tests if test.second == model]
-        )
+        return self._with(CEILING, lambda row: row.significant and row.difference < 0)
 
     def at_ceiling(self) -> frozenset[str]:
         """The models shown to differ from their lower noise ceiling by less than matters."""
-        return frozenset(
-            test.first
-            for test in self.comparisons
-            if test.second == CEILING and test.verdict in ("equivalent", "both")
-        )
+        return self._with(CEILING, lambda row: row.equivalent)
+
+    def equivalent_to(self, model: str) -> frozenset[str]:
+        """The models that are shown to differ from this one by less than matters."""
+        return self._with(model, lambda row: row.equivalent)
 
     def beaten_by(self, model: str) -> frozenset[str]:
         """The models that are significantly worse than this one."""
-        tests = [test for test in self.comparisons if test.significant and test.second != CEILING]
-        return frozenset(
-            [test.second for test in tests if test.first == model and test.difference > 0]
-            + [test.first for test in tests if test.second == model and test.difference < 0]
+        return self._with(
+            model,
+            lambda row: row.significant and (row.difference > 0) == (row.first == model),
         )
+
+    def _with(self, side: str, holds: Callable[[ContrastResult], bool]) -> frozenset[str]:
+        """Other sides of the contrasts of a model, or of the ceiling, of which something holds."""
+        others = [
+            row.first if row.second == side else row.second
+            for row in self.comparisons
+            if side in (row.first, row.second) and holds(row)
+        ]
+        return frozenset(others) - {CEILING}
+
+
+class _Test(NamedTuple):
+    """A contrast before its p-value is adjusted; values of units, (n_units,)."""
+
+    first: FloatArray
+    second: FloatArray
+    uncertainty: Uncertainty
+    percentiles: Interval | None
+    ranks: SignedRankTest
 
 
 def compare(
@@ -256,53 +270,59 @@ def compare(
         contrasts: those of models without trials in this scope are left out.
         sampling: units, resamples, level.
     """
+    names, units, level = ratings.models, sampling.units, sampling.level
     masks = [
-        scope_mask(group.trials, scope, ratings.models, catch=sampling.catch_trials)
-        for group in ratings.groups
+        scope_mask(g.trials, scope, names, catch=sampling.catch_trials) for g in ratings.groups
     ]
-    evaluation = evaluate(ratings, measure, masks)
+    evaluation, measured = (
+        evaluate(ratings, measure, masks),
+        _uncertain(ratings, measure, masks, sampling),
+    )
+    of_kinds = (evaluation.values, evaluation.lower, evaluation.upper)
+    values, lower, upper = (units_of(evaluation, kind, units) for kind in of_kinds)
+    counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
+    models = []
+    for column in np.flatnonzero(counts).tolist():
+        uncertainty, percentiles = measured(Side(column))
+        interval = percentiles or uncertainty.interval(level)
+        value, below, above = (_mean(kind[:, column]) for kind in (values, lower, upper))
+        models.append(
+            ModelResult(names[column], value, interval, below, above, int(counts[column]))
+        )
+    targeted = [result.model for result in models]
+    family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
+    tests = []
+    for contrast in family:
+        first, ceiling = names.index(contrast.first), contrast.second == CEILING
+        # The ceiling that a model is compared with is that on its own trials: its own column.
+        second = None if ceiling else names.index(contrast.second)
+        others = lower[:, first] if second is None else values[:, second]
+        both = ~np.isnan(values[:, first] - others)
+        pair, known = (values[both, first], others[both]), measured(Side(first, second, ceiling))
+        test = _crossed(*pair, known[0]) if units == "crossed" else signed_rank_test(*pair)
+        tests.append(_Test(*pair, *known, test))
+    limits = _limits(tests, sampling)
+    comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
+    return Result(scope, measure, evaluation, tuple(models), comparisons, limits)
+
+
+def _uncertain(
+    ratings: Ratings, measure: Measure, masks: Sequence[BoolArray], sampling: Sampling
+) -> Callable[[Side], tuple[Uncertainty, Interval | None]]:
+    """Function from a value or difference to its uncertainty, and percentiles where asked for."""
     # A mean over participants weighs groups by their sizes; one over groups, all alike.
     sizes = np.array([float(len(group.participants)) for group in ratings.groups])
     shares = sizes if sampling.units == "participants" else np.ones(len(sizes))
-    resampled = None
+    groups, resampled = jackknife(ratings, measure, masks), None
     if sampling.intervals == "percentile":
-        resampled = bootstrap(
-            ratings, measure, masks, shares, samples=sampling.samples, seed=sampling.seed
-        )
-    moves = group_moves(ratings, measure, masks)
-    estimator = Estimator(moves, shares, measure.lowest, resampled)
-    values, lower, upper = (
-        units_of(evaluation, kind, sampling.units)
-        for kind in (evaluation.values, evaluation.lower, evaluation.upper)
-    )
-    counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
-    models = tuple(
-        ModelResult(
-            ratings.models[column],
-            _mean(values[:, column]),
-            estimator.of(Side(column)).interval(sampling.level),
-            _mean(lower[:, column]),
-            _mean(upper[:, column]),
-            int(counts[column]),
-        )
-        for column in np.flatnonzero(counts).tolist()
-    )
-    targeted = [result.model for result in models]
-    family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
-    make = _crossed_test if sampling.units == "crossed" else _signed_rank
-    tests = []
-    for contrast in family:
-        first = ratings.models.index(contrast.first)
-        # The ceiling that a model is compared with is that on its own trials: its own column.
-        ceiling = contrast.second == CEILING
-        second = first if ceiling else ratings.models.index(contrast.second)
-        others = (lower if ceiling else values)[:, second]
-        both = ~np.isnan(values[:, first] - others)
-        side = Side(first, ceiling=True) if ceiling else Side(first, second)
-        tests.append(make(values[both, first], others[both], estimator.of(side)))
-    limits = _family_reach(tests, sampling)
-    comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
-    return Result(scope, measure, evaluation, models, comparisons, limits)
+        draws = {"samples": sampling.samples, "seed": sampling.seed}
+        resampled = bootstrap(ratings, measure, masks, shares, **draws)
+
+    def measured(side: Side) -> tuple[Uncertainty, Interval | None]:
+        uncertainty = uncertainty_of(groups, shares, measure.lowest, side)
+        return uncertainty, resampled.interval(side, sampling.level) if resampled else None
+
+    return measured
 
 
 def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
@@ -321,15 +341,15 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
     They cannot where groups are too few for any contrast of a scope to be significant, whatever the
     data, or where groups share items; there people and items are crossed.
     """
-    rated = [
-        {
+    seen = Counter(
+        number
+        for numbers, group in zip(item_numbers(ratings), ratings.groups, strict=True)
+        for number in {
             number
             for number, trial in zip(numbers.tolist(), group.trials, strict=True)
             if trial.condition is not Condition.CATCH
         }
-        for numbers, group in zip(item_numbers(ratings), ratings.groups, strict=True)
-    ]
-    seen = Counter(number for numbers in rated for number in numbers)
+    )
     if max(seen.values(), default=0) > 1:
         return "crossed"
     several = np.array([len(group.participants) > 1 for group in ratings.groups])
@@ -341,45 +361,26 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
             int((has[c.first] & (several if c.second == CEILING else has[c.second])).sum())
             for c in contrasts
         ]
-        limits = reach(units, sampling.false_discovery_rate, sampling.correction)
-        if limits.tests and limits.needed is None:
+        if detectability(units, sampling.false_discovery_rate, sampling.correction).hopeless:
             return "crossed"
     return "groups"
 
 
-class _Test(NamedTuple):
-    """A contrast's test before its p-value is adjusted; values of units, (n_units,)."""
-
-    first: FloatArray
-    second: FloatArray
-    uncertainty: Uncertainty
-    n_units: int
-    statistic: float
-    rank_biserial: float
-    p_value: float
-
-
-def _signed_rank(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> _Test:
-    test = signed_rank_test(first, second)
-    return _Test(
-        first, second, uncertainty, test.n, test.statistic, test.rank_biserial, test.p_value
-    )
-
-
-def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> _Test:
-    variance = uncertainty.scatter.variance
+def _crossed(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> SignedRankTest:
+    """Student's t in the place of a sum of ranks; of participants, without the latter's effect."""
+    variance = float(uncertainty.components.variance)
     statistic = _mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
-    people, p_value = uncertainty.scatter.people, uncertainty.p_value()
-    return _Test(first, second, uncertainty, people, float(statistic), np.nan, p_value)
+    people, p_value = uncertainty.components.people, float(uncertainty.p_values())
+    return SignedRankTest(people, float(statistic), np.nan, p_value)
 
 
-def _family_reach(tests: Sequence[_Test], sampling: Sampling) -> Reach:
-    units = [test.n_units for test in tests if np.isfinite(test.p_value)]
+def _limits(tests: Sequence[_Test], sampling: Sampling) -> Detectability:
+    units = [test.ranks.n for test in tests if np.isfinite(test.ranks.p_value)]
     if sampling.units != "crossed":
-        return reach(units, sampling.false_discovery_rate, sampling.correction)
+        return detectability(units, sampling.false_discovery_rate, sampling.correction)
     # However few the people, a clear enough difference has a p-value as small as may be.
     few, most = (min(units), max(units)) if units else (0, 0)
-    return Reach(len(units), few, most, 0.0, 1 if units else None, sampling.correction)
+    return Detectability(len(units), few, most, 0.0, 1 if units else None, sampling.correction)
 
 
 def _adjusted(
@@ -387,70 +388,67 @@ def _adjusted(
     family: Sequence[ModelContrast],
     about: str,
     sampling: Sampling,
-    limits: Reach,
+    limits: Detectability,
 ) -> tuple[ContrastResult, ...]:
     """Results of a whole family of tests."""
-    units, rate = sampling.units or "groups", sampling.false_discovery_rate
-    p_values = np.array([test.p_value for test in tests])
-    q_values, holm = false_discovery(p_values), family_wise(p_values)
-    adjust = family_wise if sampling.correction == "holm" else false_discovery
-    decided = holm if sampling.correction == "holm" else q_values
+    units, rate, margin = (
+        sampling.units or "groups",
+        sampling.false_discovery_rate,
+        sampling.smallest_effect,
+    )
+    kind = sampling.correction
+    p_values = np.array([test.ranks.p_value for test in tests])
+    significant = adjusted(p_values, kind) < rate
     # The same family with all units of each test on one side: the least that its adjusted p-values
     # can be. Crossed tests have no such bound.
-    clearest = np.where(
-        np.isnan(p_values),
-        np.nan,
-        [0.0 if units == "crossed" else smallest_p_value(test.n_units) for test in tests],
-    )
-    testable = adjust(clearest) < rate
-    alpha = decision_alpha(p_values, rate, sampling.correction, limits.needed)
-    margin = sampling.smallest_effect
+    least = [0.0 if units == "crossed" else smallest_p_value(test.ranks.n) for test in tests]
+    testable = adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate
+    alpha = decision_alpha(p_values, rate, kind, limits.needed)
     equivalence = np.array([test.uncertainty.equivalence_p_value(margin) for test in tests])
-    equivalent = adjust(equivalence)
+    alike = adjusted(equivalence, kind)
     ceilings = sum(contrast.second == CEILING for contrast in family)
     stated = (
         f"{counted(len(family), 'contrast')} of {about}: "
         f"{counted(len(family) - ceilings, 'pair')} of models, "
         f"{counted(ceilings, 'model')} against the ceiling"
     )
+    columns = (false_discovery(p_values), family_wise(p_values), significant, testable, alpha)
+    of_tests = zip(*(x.tolist() for x in (*columns, equivalence, alike)), strict=True)
     results = []
-    for place, (contrast, test) in enumerate(zip(family, tests, strict=True)):
-        scatter, interval = test.uncertainty.scatter, _decided(test, alpha[place], sampling)
+    for contrast, test, decided in zip(family, tests, of_tests, strict=True):
+        q_value, holm, different, can_be, level, p_alike, q_alike = decided
+        known, ranks = test.uncertainty.components, test.ranks
+        interval = _decided(test, level, sampling)
         difference = _mean(test.first - test.second)
-        deviation = np.sqrt(scatter.answer) if scatter.answer > 0 else np.nan
+        residual = np.sqrt(known.residual) if known.residual > 0 else np.nan
+        effect = (float(difference / residual), float(interval.low / residual))
         results.append(
             ContrastResult(
-                contrast.first,
-                contrast.second,
+                *contrast,
                 _mean(test.first),
                 _mean(test.second),
                 difference,
                 interval,
-                test.n_units,
-                test.statistic,
-                test.rank_biserial,
-                test.p_value,
-                float(q_values[place]),
-                bool(decided[place] < rate),
-                bool(testable[place]),
-                _HOLDS_FOR.get(units, scatter.population),
-                float(holm[place]),
-                float(difference / deviation),
-                float(interval.low / deviation),
-                float(interval.high / deviation),
+                ranks.n,
+                ranks.statistic,
+                ranks.rank_biserial,
+                ranks.p_value,
+                q_value,
+                different,
+                can_be,
+                _HOLDS_FOR.get(units, known.population),
+                holm,
+                *effect,
+                float(interval.high / residual),
                 TESTS[units],
                 stated,
-                CORRECTIONS[sampling.correction],
-                *rank_biserial_interval(test.n_units, test.rank_biserial, sampling.level),
+                CORRECTIONS[kind],
+                *rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level),
                 margin,
-                float(equivalence[place]),
-                float(equivalent[place]),
-                float(alpha[place]),
-                _verdict(
-                    different=bool(decided[place] < rate),
-                    equivalent=bool(equivalent[place] < rate),
-                    testable=bool(testable[place]),
-                ),
+                p_alike,
+                q_alike,
+                level,
+                _verdict(different=different, equivalent=q_alike < rate, testable=can_be),
             )
         )
     return tuple(results)
@@ -461,15 +459,15 @@ def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
 
     That of a signed-rank test reaches as far as Clopper and Pearson's limits do, at least.
     """
-    if sampling.intervals == "percentile":
-        return test.uncertainty.interval(sampling.level)
+    if test.percentiles is not None:
+        return test.percentiles
     interval = test.uncertainty.interval(1 - alpha)
     if sampling.units == "crossed":
         return interval
     low, high = signed_rank_interval(test.first - test.second, alpha)
     # Where units differ alike, ranks say nothing of what other items may show. The sign of a
     # difference that the test decides on stays.
-    estimate, unseen = test.uncertainty.estimate, test.uncertainty.unseen(1 - alpha)
+    estimate, unseen = float(test.uncertainty.estimate), test.uncertainty.unseen(1 - alpha)
     least, most = _SAME_SIGN if low > 0 else -np.inf, -_SAME_SIGN if high < 0 else np.inf
     low, high = np.fmin(low, estimate - unseen), np.fmax(high, estimate + unseen)
     low, high = np.clip((max(low, least), min(high, most)), *test.uncertainty.ends).tolist()

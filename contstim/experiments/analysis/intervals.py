@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from contstim.experiments.analysis.crossed import BOTH, blocks_of, scatter_of
+from contstim.experiments.analysis.crossed import blocks_of, variance_components
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.analysis.bootstrap import Bootstrap
-    from contstim.experiments.analysis.crossed import GroupMoves, Scatter
+    from contstim.experiments.analysis.crossed import GroupJackknife, Side, VarianceComponents
 
 IntervalMethod = Literal["corrected", "percentile"]
 """Student's t with the corrected two-factor variance, or percentiles of a bootstrap."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with its interval and its test by Student's t.
+
+    Attributes:
+        estimate: such as a coefficient, or a difference.
+        standard_error: of it.
+        low: the interval's lower end.
+        high: its upper end.
+        statistic: estimate / standard_error.
+        freedom: degrees of freedom.
+        p_value: two-sided.
+    """
+
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    statistic: float
+    freedom: float
+    p_value: float
+
+    @classmethod
+    def by_t(cls, estimate: float, standard_error: float, freedom: float, level: float) -> Estimate:
+        """The interval and test of an estimate; one without an error is as sure as can be.
+
+        Args:
+            estimate: the estimate.
+            standard_error: of it.
+            freedom: degrees of freedom.
+            level: of the interval, such as 0.95.
+        """
+        from scipy.stats import t as student
+
+        reach = t_quantile(level, freedom) * standard_error
+        without_error = float(np.sign(estimate)) * np.inf if estimate else 0.0
+        statistic = estimate / standard_error if standard_error else without_error
+        p_value = float(2 * student.sf(abs(statistic), freedom))
+        ends = estimate - reach, estimate + reach
+        return cls(estimate, standard_error, *ends, statistic, freedom, p_value)
 
 
 @dataclass(frozen=True)
@@ -49,65 +90,40 @@ class Interval:
     note: str
 
 
-@dataclass(frozen=True)
-class Side:
-    """Subject of an interval: a model's value, less what it is compared with.
-
-    Attributes:
-        first: place of the model.
-        second: place of the model that is subtracted, if any.
-        ceiling: whether the model's lower noise ceiling is subtracted.
-    """
-
-    first: int
-    second: int | None = None
-    ceiling: bool = False
-
-
 class Uncertainty(NamedTuple):
     """Uncertainty of a value or difference: intervals at any level, and the test that they invert.
 
     Attributes:
-        estimate: the value or difference.
-        scatter: of people and items.
+        estimate: the value or difference; of experiments that are simulated at once, (…) of each.
+        components: of its variance.
         span: how far apart results of two items can lie, in the unit of the measure.
         ends: the lowest and the highest that it can be.
         is_value: and no difference.
-        resampled: (3, n_groups, n_samples), whose percentiles take the place of Student's t.
-        bootstrap: what these were drawn by.
     """
 
-    estimate: float
-    scatter: Scatter
-    span: float
+    estimate: FloatArray
+    components: VarianceComponents
+    span: FloatArray
     ends: tuple[float, float]
-    is_value: bool
-    resampled: FloatArray | None
-    bootstrap: Bootstrap | None
+    is_value: bool = False
 
     def interval(self, level: float) -> Interval:
-        """The interval at a level such as 0.95."""
-        scatter = self.scatter
-        if self.bootstrap is not None and self.resampled is not None:
-            return _percentiles(self.bootstrap, self.resampled, level)
-        variances = (
-            (scatter.variance, scatter.freedom, scatter.independent),
-            (*scatter.of_items, scatter.items_each),
-            (*scatter.of_people, scatter.people),
-        )
-        limits = [limit for known in variances for limit in self._limits(level, *known)]
+        """The interval of one experiment at a level such as 0.95."""
+        known = self.components
         return Interval(
-            *_six(np.clip(limits, *self.ends).tolist()),
-            standard_error=scatter.variance**0.5,
-            degrees_of_freedom=scatter.freedom,
-            population=scatter.population,
-            note=scatter.note,
+            *self._limits(level, known.variance, known.freedom, known.independent),
+            *self._limits(level, *known.of_items, known.items_each),
+            *self._limits(level, *known.of_people, known.people),
+            float(known.variance) ** 0.5,
+            float(known.freedom),
+            known.population,
+            known.note,
         )
 
-    def p_value(self) -> float:
-        """Two-sided, of no difference: the largest 1 - level whose interval holds zero."""
-        p_value = 2 * self._one_sided(abs(self.estimate))
-        return 1.0 if p_value > 1 else p_value
+    def p_values(self) -> FloatArray:
+        """(…) two-sided, of no difference: the largest 1 - level whose interval holds zero."""
+        p_values: FloatArray = np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
+        return p_values
 
     def equivalence_p_value(self, margin: float) -> float:
         """The larger p-value of two one-sided tests: is the difference smaller than a margin?
@@ -119,34 +135,30 @@ class Uncertainty(NamedTuple):
         Args:
             margin: the smallest difference, of either sign, that matters.
         """
-        return self._one_sided(margin - abs(self.estimate))
+        return float(self._one_sided(margin - np.abs(self.estimate)))
 
     def unseen(self, level: float) -> float:
         """The least distance to which an interval of a difference reaches; see `_limits`."""
-        return self._unseen(level, self._answers(self.scatter.variance, self.scatter.independent))
+        known = self.components
+        return self._unseen(level, self._answers(known.variance, known.independent))
 
-    def _unseen(self, level: float, answers: float) -> float:
-        share: float = ((1 - level) / 2) ** (1 / answers)
-        return self.span * (1 - share)
+    def _unseen(self, level: float, answers: FloatArray) -> float:
+        return float(self.span * (1 - ((1 - level) / 2) ** (1 / answers)))
 
-    def _one_sided(self, distance: float) -> float:
-        """Probability of an estimate so far to one side of the truth, or farther; see `_reach`."""
+    def _one_sided(self, distance: FloatArray) -> FloatArray:
+        """Probability of an estimate so far to one side of the truth, or farther; see `_limits`."""
         from scipy.stats import t as student
 
-        variance = self.scatter.variance
-        if np.isnan(variance):
-            return np.nan
-        unseen = 1.0
-        if distance > 0:
-            answers = self._answers(variance, self.scatter.independent)
-            unseen = (1 - distance / self.span) ** answers
-        if variance == 0:
-            return unseen
-        scattered = float(student.sf(distance / variance**0.5, self.scatter.freedom))
-        return max(scattered, unseen) if distance > 0 else scattered
+        known = self.components
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            answers = self._answers(known.variance, known.independent)
+            unseen = np.where(distance > 0, (1 - distance / self.span) ** answers, 1.0)
+            scattered = student.sf(distance / np.sqrt(known.variance), known.freedom)
+        tail = np.where(distance > 0, np.maximum(scattered, unseen), scattered)
+        return np.where(known.variance == 0, unseen, tail)
 
     def _limits(
-        self, level: float, variance: float, freedom: float, units: float
+        self, level: float, variance: FloatArray, freedom: FloatArray, units: float
     ) -> tuple[float, float]:
         """Both ends.
 
@@ -164,20 +176,23 @@ class Uncertainty(NamedTuple):
             units: how many items, or people, the mean is over.
         """
         answers = self._answers(variance, units)
-        if not self.is_value:
-            scattered: float = t_quantile(level, freedom) * variance**0.5
+        if self.is_value:
+            lowest = self.ends[0]
+            share = (self.estimate - lowest) / self.span
+            # The scatter of the item that is added is known without error
+            known = (variance + (self.span / units) ** 2) / variance if variance else np.inf
+            curve = t_quantile(level, freedom * known**2) ** 2 / answers
+            centre = (share + curve / 2) / (1 + curve)
+            half = (curve * share * (1 - share) + curve**2 / 4) ** 0.5 / (1 + curve)
+            ends = [lowest + self.span * (centre + side * half) for side in (-1, 1)]
+        else:
+            scattered = t_quantile(level, freedom) * float(variance) ** 0.5
             reach = max(scattered, self._unseen(level, answers))
-            return self.estimate - reach, self.estimate + reach
-        lowest = self.ends[0]
-        share: float = (self.estimate - lowest) / self.span
-        # The scatter of the item that is added is known without error
-        known = (variance + (self.span / units) ** 2) / variance if variance else np.inf
-        curve = t_quantile(level, freedom * known**2) ** 2 / answers
-        centre = (share + curve / 2) / (1 + curve)
-        half = (curve * share * (1 - share) + curve**2 / 4) ** 0.5 / (1 + curve)
-        return lowest + self.span * (centre - half), lowest + self.span * (centre + half)
+            ends = [self.estimate - reach, self.estimate + reach]
+        low, high = np.clip(ends, *self.ends).tolist()
+        return low, high
 
-    def _answers(self, variance: float, units: float) -> float:
+    def _answers(self, variance: FloatArray, units: float) -> FloatArray:
         """Number of answers, each independent of all others, that would say as much.
 
         The variance of a single answer over that of the mean (Kish 1965), with one more item, or
@@ -187,84 +202,44 @@ class Uncertainty(NamedTuple):
             variance: of the mean.
             units: how many items, or people, the mean is over.
         """
-        if np.isnan(variance) or not units:
-            return np.nan
-        single, added = self.scatter.answer, self.span**2 / units
+        if not units:
+            return np.full_like(variance, np.nan)
+        single, added = self.components.residual, self.span**2 / units
         if self.is_value:
             lowest, highest = self.ends
             single = (self.estimate - lowest) * (highest - self.estimate)
-        return float((single + added) / (variance + added / units))
+        answers: FloatArray = (single + added) / (variance + added / units)
+        return answers
 
 
-class Estimator:
-    """Uncertainty of all values and differences of one measure in one scope.
+def uncertainty_of(
+    groups: Iterable[GroupJackknife], shares: FloatArray, lowest: float, side: Side
+) -> Uncertainty:
+    """Uncertainty of a value or difference.
 
     Args:
-        moves: how far results move without each trial; see `crossed.group_moves`.
+        groups: the influence of each trial; see `crossed.jackknife`.
         shares: (n_groups,), how much each group counts in a mean.
         lowest: of the measure, whose highest value is 1: limits go no further, nor those of a
             difference further than from one end to the other.
-        resampled: percentiles of these resamples take the place of Student's t.
+        side: what is measured.
     """
-
-    def __init__(
-        self,
-        moves: Sequence[GroupMoves],
-        shares: FloatArray,
-        lowest: float,
-        resampled: Bootstrap | None = None,
-    ) -> None:
-        self._moves, self._shares = moves, shares
-        self._resampled, self._lowest = resampled, lowest
-
-    def of(self, side: Side) -> Uncertainty:
-        """Uncertainty of a value or difference."""
-        blocks = blocks_of(self._moves, self._shares, side.first, side.second, ceiling=side.ceiling)
-        scatter = scatter_of(blocks)
-        if not blocks:
-            note = "no group has a ceiling: each holds one participant"
-            scatter = replace(
-                scatter, note=note if side.ceiling else "no group rated trials of both models"
-            )
-        estimate = sum(float(block.weights @ block.values) for block in blocks)
-        span, ends = 1 - self._lowest, (self._lowest, 1.0)
-        is_value = side.second is None and not side.ceiling
-        if not is_value:
-            # Of a difference: an item on which two models that agree elsewhere part moves it by the
-            # span of the measure; where one is always right and the other never, by twice that.
-            ends = (-span, span)
-            span += abs(estimate)
-        resampled = None if self._resampled is None else _moved(self._resampled, side)
-        return Uncertainty(estimate, scatter, span, ends, is_value, resampled, self._resampled)
+    blocks = blocks_of(groups, shares, side)
+    lacking = "no group rated trials of both models"
+    if side.ceiling:
+        lacking = "no group has a ceiling: each holds one participant"
+    components = variance_components(blocks, lacking)
+    estimate = np.asarray(sum(block.values @ block.weights for block in blocks), np.float64)
+    span = np.asarray(1 - lowest)
+    if side.second is None and not side.ceiling:
+        return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
+    # Of a difference: an item on which two models that agree elsewhere part moves it by the span of
+    # the measure; where one is always right and the other never, by twice that.
+    return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 
-def t_quantile(level: float, freedom: float) -> float:
+def t_quantile(level: float, freedom: float | FloatArray) -> float:
     """Number of standard errors that an interval reaches to each side, by Student's t."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))
-
-
-def _moved(resampled: Bootstrap, side: Side) -> FloatArray:
-    """A value or difference in each resample, (3, n_groups, n_samples)."""
-    # Both sides come from one resample, so that what moves both cancels.
-    moved = resampled.values[:, :, side.first]
-    if side.ceiling:
-        return moved - resampled.lower[:, :, side.first]
-    return moved if side.second is None else moved - resampled.values[:, :, side.second]
-
-
-def _percentiles(resampled: Bootstrap, moved: FloatArray, level: float) -> Interval:
-    limits = resampled.interval(moved, level).ravel().tolist()
-    return Interval(
-        *_six(limits),
-        standard_error=np.nan,
-        degrees_of_freedom=np.nan,
-        population=BOTH,
-        note="percentiles of resamples, which have no standard error",
-    )
-
-
-def _six(limits: Sequence[float]) -> tuple[float, float, float, float, float, float]:
-    low, high, low_items, high_items, low_people, high_people = limits
-    return low, high, low_items, high_items, low_people, high_people

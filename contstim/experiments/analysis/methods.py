@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.crossed import BOTH
-from contstim.experiments.analysis.inference import CEILING, CORRECTIONS
+from contstim.experiments.analysis.families import CEILING, CORRECTIONS
 from contstim.scale import Scale
 from contstim.wording import counted
 

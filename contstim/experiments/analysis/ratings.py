@@ -13,6 +13,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.responses import check_responses
 from contstim.experiments.responses.checks import HARMLESS
+from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
         )
     answers = {(r.participant, r.trial_id): (float(r.rating), float(r.left)) for r in responses}
     numbers = sorted({response.group for response in responses})
-    require_scores([trial for trial in trials if trial.group in numbers], scores)
+    trial_log_probs([trial for trial in trials if trial.group in numbers], scores)
     scale = responses[0].scale  # that of all, as is checked; trials may not say theirs
     groups = []
     for number in numbers:
@@ -127,10 +128,7 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
         people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
         theirs = np.array([[answers[name, trial.trial_id] for trial in seen] for name in people])
         rated, left = np.moveaxis(theirs, -1, 0)
-        # rows: (n_trials, 2), where both sentences stand among the scores, so that indexing gives
-        # (n_trials, 2, n_models); a group's log-probabilities have models first.
-        rows = [[scores.rows[trial.sentence_1], scores.rows[trial.sentence_2]] for trial in seen]
-        log_probs = scores.log_probs[np.array(rows, dtype=np.int64)].transpose(2, 0, 1)
+        log_probs = trial_log_probs(seen, scores)
         groups.append(GroupRatings(number, seen, people, rated, left, log_probs))
     return Ratings(scores.models, tuple(groups))
 
@@ -170,20 +168,20 @@ def _check_complete(trials: Sequence[Trial], responses: Sequence[Response]) -> N
         )
 
 
-def require_scores(trials: Iterable[Trial], scores: ScoreTable) -> None:
-    """Make sure that all sentences of trials have scores.
+def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
+    """Log-probabilities of both sentences of each trial, (n_models, n_trials, 2), nats.
 
     Raises:
-        InputError: some have none; says how many different ones, and names some.
+        InputError: some sentences have none; says how many different ones, and names some.
     """
-    shown = dict.fromkeys(s for trial in trials for s in (trial.sentence_1, trial.sentence_2))
-    missing = [sentence.text for sentence in shown if sentence not in scores.rows]
+    shown = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
+    missing = [each.text for each in dict.fromkeys(shown) if each not in scores.rows]
     if missing:
         number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         raise InputError(
-            f"{number} of the trials {have} no scores: {', '.join(map(repr, missing[:_NAMED]))}"
-            f"{more}. "
-            "Score the trials first (contstim score --sentences trials.csv), under every model to "
-            "be compared."
+            f"{number} of the trials {have} no scores: {listed(map(repr, missing), _NAMED)}. Score "
+            "the trials first (contstim score --sentences trials.csv), under every model to be "
+            "compared."
         )
+    rows = scores.rows_of(shown).reshape(-1, 2)
+    return scores.log_probs[rows].transpose(2, 0, 1)

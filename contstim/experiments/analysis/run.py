@@ -13,7 +13,7 @@ from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.effects import Sampling, compare, suited_units
 from contstim.experiments.analysis.evaluation import measures_of, require_measure
 from contstim.experiments.analysis.failures import SCOPES, failures
-from contstim.experiments.analysis.inference import (
+from contstim.experiments.analysis.families import (
     CEILING,
     THESE_ITEMS,
     every_contrast,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.evaluation import Measure
     from contstim.experiments.analysis.failures import Failure
-    from contstim.experiments.analysis.inference import ModelContrast
+    from contstim.experiments.analysis.families import ModelContrast
     from contstim.experiments.analysis.orientation import Orientation
     from contstim.experiments.analysis.pairs import PairResult
     from contstim.experiments.analysis.ratings import Ratings
@@ -94,7 +94,7 @@ class Analysis(ShownAsTable):
     def cautions(self) -> tuple[str, ...]:
         """Limits of results and tests: too few units, people or items, or answers without any."""
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
-        families = [(result.scope, result.reach) for result in self.results]
+        families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
         # Where intervals and tests speak of less than people and items: why → in which scopes
         limits: dict[str, list[str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.experiments.analysis.inference import SINGLE_TESTS
+from contstim.experiments.analysis.families import SINGLE_TESTS
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.failures import Failure
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
-    from contstim.models.contamination import Contamination
+    from contstim.models.training_text import Contamination
 
 Columns = dict[str, list[Any]]
 

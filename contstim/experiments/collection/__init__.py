@@ -12,28 +12,23 @@ The path of one answer:
        v  |
     service      the participant's secret, and not too many requests     else 403, 429
        v  |
-    recorder     one thread: all requests that wait become one commit    else 503, nothing saved
+    database     one thread: all requests that wait become one commit    else 503, nothing saved
        v  |
     participants the first answer to each trial of the group stands      else 422, undone alone
        v  |
     SQLite       on disk before the thread says so
        |
        v
-    exports      responses.csv, by download or `contstim import collected`
+    tables       responses.csv, by download or `contstim import collected`
 
-study        what is asked: groups and trials of an exported folder
-database     its tables, how it is opened, and the lock that one server has
-recorder     the database's one writer
-keys         secrets of participants, the administrator's token, and how identities are hashed
-requests     what may be asked, field by field; refusals
+experiment   the exported folder: groups, trials, and the files that are shown
+database     tables, keys, and the one writer, which has the lock
+requests     what may be asked, field by field, and how often; refusals
 participants who joins which group, comes back, answers and completes
-limits       request rate limits; messages to the log at a limited rate
 connections  how many at once, and how long each may be silent
-pages        files of the exported folder, and no others
 service      addresses, and what answers at each
-server       the running server
-exports      responses.csv and participants.csv
-platform     how `contstim import` reads what the server kept
+server       the running server, its token and its log
+tables       responses.csv and participants.csv; how `contstim import` reads what was kept
 reviewing    a reviewer's page, and review.csv kept up to date as they decide
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -108,12 +109,11 @@ class Connections:
 
 
 class LimitedProtocol(H11Protocol):
-    """One connection, with a clock that runs whatever it does. `protocol_with` makes it usable."""
+    """One connection, with a clock that runs whatever it does."""
 
-    connections_at_once: Connections
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, at_once: Connections, **named: Any) -> None:
+        super().__init__(**named)
+        self._at_once = at_once
         # requests go to the application through `_answer_in_time`
         self._application, self.app = self.app, self._answer_in_time
         self._clock: asyncio.TimerHandle | None = None
@@ -123,7 +123,7 @@ class LimitedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let the connection in, or say that there is no room."""
         super().connection_made(transport)
-        if self.connections_at_once.enter(self):
+        if self._at_once.enter(self):
             self._read_headers()
         else:
             transport.write(_FULL)
@@ -139,7 +139,7 @@ class LimitedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Make room."""
         self._stop_clock()
-        self.connections_at_once.leave(self)
+        self._at_once.leave(self)
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -154,17 +154,17 @@ class LimitedProtocol(H11Protocol):
 
     async def _answer_in_time(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request within the time that it has."""
-        limits = self.connections_at_once.limits
+        limits = self._at_once.limits
         self._answering += 1
         self._reading = False
-        self.connections_at_once.serve(self)
+        self._at_once.serve(self)
         self._within(limits.request)
         try:
             await self._application(scope, receive, send)
         finally:
             self._answering -= 1
             if not self._answering and not self.transport.is_closing():
-                self.connections_at_once.wait(self)
+                self._at_once.wait(self)
                 self._within(limits.idle)
 
     def _drop_unarrived(self) -> None:
@@ -174,7 +174,7 @@ class LimitedProtocol(H11Protocol):
 
     def _read_headers(self) -> None:
         self._reading = True
-        self._within(self.connections_at_once.limits.headers)
+        self._within(self._at_once.limits.headers)
 
     def _within(self, seconds: float) -> None:
         """Drop the connection after so many seconds, unless the clock is set anew before."""
@@ -189,8 +189,5 @@ class LimitedProtocol(H11Protocol):
 
 def protocol_with(limits: ConnectionLimits) -> type[LimitedProtocol]:
     """The protocol of one server, whose connections share these limits."""
-
-    class Protocol(LimitedProtocol):
-        connections_at_once = Connections(limits)
-
-    return Protocol
+    # The library calls it and asks nothing else of a class
+    return cast("type[LimitedProtocol]", partial(LimitedProtocol, Connections(limits)))

@@ -1,29 +1,43 @@
-"""The database of answers: its tables, how it is opened, and which server may write it."""
+"""The database of answers: tables, keys, and the one writer, which commits many requests at once.
+
+What a request waits for is on disk when its answer leaves: SQLite syncs its write-ahead log at
+every commit, so neither SIGKILL nor a power cut takes back what was acknowledged. A sync costs
+milliseconds; everything that arrives during one shares the next.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import os
+import secrets
 import sqlite3
-from contextlib import contextmanager
+import stat
+import sys
+from concurrent.futures import Future
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from contstim.errors import StoreError
-from contstim.experiments.collection.keys import Keys
-from contstim.locks import file_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    Work: TypeAlias = Callable[[sqlite3.Connection], Any]
+    Job: TypeAlias = tuple[Work, Future[Any]]
+
+T = TypeVar("T")
 
 APPLICATION_ID = 0x636F6E63  # "conc", so that a study's store is not mistaken for this
 LAYOUT = 2
-WITHOUT_SIMULATED = 1
-"""The layout before artificial participants were marked: `MARKING` is what it lacks."""
-
-MARKING = "ALTER TABLE participant ADD COLUMN simulated INTEGER NOT NULL DEFAULT 0"
 
 TABLES = (
-    # What holds for the whole database: keys, and the fingerprint of what is asked.
+    # What holds for the whole database: keys, the fingerprint of what is asked, and its server.
     "CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
     # Times are seconds since 1970, UTC.
     """CREATE TABLE participant (
@@ -57,51 +71,267 @@ TABLES = (
 )
 
 _BUSY_SECONDS = 5.0
+_MOST_AT_ONCE = 500  # requests in a commit
+_LOCKED_BYTE = (1 << 31) - 1  # of the database: beyond its content and SQLite's own locks
 
 
-def open_writable(path: Path, fingerprint: str) -> tuple[sqlite3.Connection, Keys]:
-    """A database to write, with all its tables; and its keys.
+@dataclass(frozen=True)
+class Keys:
+    """Two random keys of a database, hexadecimal.
+
+    Attributes:
+        secret: what participants' secrets and completion codes follow from.
+        salt: what identities are hashed with.
+    """
+
+    secret: str
+    salt: str
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection) -> Keys:
+        """The keys that a database was made with."""
+        stored = dict(connection.execute("SELECT name, value FROM study").fetchall())
+        return cls(stored["secret"], stored["salt"])
+
+    def participant_secret(self, participant: str) -> str:
+        """Secret that a participant's browser must show; computed from the key, never stored."""
+        return _digest(self.secret, "secret", participant)
+
+    def opens(self, participant: str, secret: str) -> bool:
+        """True if this is the participant's secret; takes equally long whatever is wrong."""
+        return equal_secrets(self.participant_secret(participant), secret)
+
+    def completion_code(self, participant: str) -> str:
+        """A code for one participant, short enough to be copied by hand."""
+        return _digest(self.secret, "code", participant)[:10].upper()
+
+    def hashed(self, field: str, value: str) -> str:
+        """An identity that cannot be turned back, nor joined with another study's; empty stays."""
+        return _digest(self.salt, field, value) if value else ""
+
+
+def equal_secrets(first: str, second: str) -> bool:
+    """True if two texts are equal, in a time that does not tell where they differ."""
+    return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
+
+
+def _digest(key: str, field: str, value: str) -> str:
+    # a sign that no field's name holds: so no two fields and values give one text
+    return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]
+
+
+class Recorder:
+    """A server's database, locked against other servers and written by one thread.
 
     Args:
-        path: made where there is none.
+        path: of the database; made where there is none.
         fingerprint: of the study that is asked.
+        server: who writes it, for whoever is refused meanwhile.
 
     Raises:
-        StoreError: the file is not such a database, has several names, or belongs to another study.
-        OSError: the file cannot be used.
-        sqlite3.Error: likewise.
+        StoreError: the file is not such a database, belongs to another study, has several names, is
+            another server's (names it), or cannot be used.
+    """
+
+    def __init__(self, path: Path, fingerprint: str, server: str = "") -> None:
+        self.path = path
+        try:
+            with ExitStack() as opened:
+                file = opened.enter_context(_opened(path))
+                self._connection = opened.enter_context(_connected(path))
+                _lock(path, file)  # by now it lasts, see there
+                _begin(self._connection, path, fingerprint, server)
+                self.keys = Keys.read(self._connection)
+                self._files = {file: _identity(file) for file in (path, Path(f"{path}-wal"))}
+                self._opened = opened.pop_all()
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"Cannot use {path} as the database of answers: {error}.") from error
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread = Thread(target=self._write, name="recorder", daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do the work, and return its result once all that it wrote is on disk.
+
+        If the work raises, nothing that it wrote is kept, and its error is raised here.
+        """
+        done: Future[T] = Future()
+        self._jobs.put((work, done))
+        return await asyncio.wrap_future(done)
+
+    def check(self) -> None:
+        """Make sure that what is written goes to the database that has this name.
+
+        An open file can be deleted or replaced: writing then goes on without an error, into
+        something that is gone as soon as it is closed.
+
+        Raises:
+            StoreError: it has been deleted, moved, replaced or made read-only.
+        """
+        for file, opened in self._files.items():
+            try:
+                now = _identity(file)
+            except OSError:
+                now = None
+            if now != opened:
+                raise StoreError(
+                    f"{file} has been deleted, moved, replaced or made read-only while the server "
+                    "ran. Put it back, or stop the server: nothing is taken until then."
+                )
+
+    def close(self) -> None:
+        """Finish what was begun, and release the file."""
+        self._jobs.put(None)
+        self._thread.join()
+        self._opened.close()
+
+    def _write(self) -> None:
+        jobs: list[Job | None] = []
+        while None not in jobs:  # which `close` puts last
+            jobs = [self._jobs.get()]
+            with suppress(Empty):  # what arrived during the last commit shares this one
+                while len(jobs) < _MOST_AT_ONCE:
+                    jobs.append(self._jobs.get_nowait())
+            self._commit([job for job in jobs if job is not None])
+
+    def _commit(self, jobs: list[Job]) -> None:
+        # who has given up meanwhile is left out
+        jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
+        if not jobs:
+            return
+        outcomes: list[tuple[Any, BaseException | None]] = []
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            outcomes = [_attempt(self._connection, work) for work, _ in jobs]
+            self._connection.execute("COMMIT")
+            self.check()
+        except (sqlite3.Error, StoreError) as error:  # such as a full disk: nobody hears "saved"
+            outcomes = [(None, error)] * len(jobs)
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        for (_, done), (result, failure) in zip(jobs, outcomes, strict=True):
+            if failure is None:
+                done.set_result(result)
+            else:
+                done.set_exception(failure)
+
+
+def _attempt(connection: sqlite3.Connection, work: Work) -> tuple[Any, BaseException | None]:
+    """One request's share of a transaction: all of it, or none."""
+    connection.execute("SAVEPOINT request")
+    try:
+        result = work(connection)
+    except Exception as error:
+        connection.execute("ROLLBACK TO request")
+        return None, error
+    finally:
+        connection.execute("RELEASE request")
+    return result, None
+
+
+def _identity(file: Path) -> tuple[int, int, bool]:
+    """Identity of a file, and whether its owner may write."""
+    about = file.stat()
+    return about.st_dev, about.st_ino, bool(about.st_mode & stat.S_IWUSR)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A database's file, made where there is none; left open for as long as it is connected.
+
+    Raises:
+        StoreError: the file has several names.
+        OSError: it cannot be used.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)  # identities are in it; SQLite's other files take the same mode
-    _require_one_name(path)
+    # Identities are in it: for its owner alone, and so are SQLite's other files beside it
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _require_one_name(path)
+        yield file
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that has read the database, and so holds a lock of SQLite until it is closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False
     )
-    if not _is_empty(connection):
-        _recognise(connection, path)  # before anything of somebody else's file is changed
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
-        connection.execute(f"PRAGMA {pragma}")
-    connection.execute("PRAGMA foreign_keys = ON")
+    with closing(connection):
+        if _has_tables(connection):
+            _recognise(connection, path)  # before anything of somebody else's file is changed
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        _has_tables(connection)
+        yield connection
 
+
+def _lock(path: Path, file: int) -> None:
+    """Keep other servers from a database, by whatever name they call it.
+
+    The lock is on the file, not on its name, and ends with the process, however that ends.
+
+    Raises:
+        StoreError: another server has it.
+    """
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            # Of SQLite's own kind, beside its bytes. SQLite lets go of all locks of a process, this
+            # one among them, when no connection needs one; in WAL mode an open one always does. A
+            # lock by `flock` would not go, but would shut SQLite itself out on macOS.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
+    except (BlockingIOError, PermissionError):  # the one of POSIX, the other of Windows
+        raise StoreError(
+            f"{path} is in use: {_server_of(path)} keeps answers there. Stop that server first, or "
+            "name another database."
+        ) from None
+
+
+def _server_of(path: Path) -> str:
+    """The server that a database names, as far as it can be read under this name."""
+    with suppress(StoreError, sqlite3.Error), closing(open_readable(path)) as connection:
+        rows = connection.execute("SELECT value FROM study WHERE name = 'server'").fetchall()
+        return str(rows[0][0])
+    return "another server"
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+
+
+def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server: str) -> None:
+    """Make the tables of a new database, and name its server.
+
+    Raises:
+        StoreError: it belongs to another study.
+    """
     connection.execute("BEGIN IMMEDIATE")
-    if _is_empty(connection):
+    if not _has_tables(connection):
         for statement in TABLES:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
-        Keys.draw().write(connection)
-        connection.execute("INSERT INTO study VALUES ('fingerprint', ?)", (fingerprint,))
-    elif _layout(connection) == WITHOUT_SIMULATED:  # a study goes on after an update
-        connection.execute(MARKING)
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
-    connection.execute("COMMIT")
-    stored = connection.execute("SELECT value FROM study WHERE name = 'fingerprint'").fetchone()[0]
-    if stored != fingerprint:
+        values = {"fingerprint": fingerprint}
+        values |= {name: secrets.token_hex(32) for name in ("secret", "salt")}
+        connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
+    connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
+    stored = connection.execute("SELECT value FROM study WHERE name = 'fingerprint'").fetchone()
+    if stored != (fingerprint,):
         raise StoreError(
-            f"{path} holds answers to other trials than this study's. Name another file with "
-            "--database, or collect in the folder that it belongs to."
+            f"{path} holds answers to other trials than this study's. Name another database, or "
+            "collect in the folder that it belongs to."
         )
-    return connection, Keys.read(connection)
+    connection.execute("COMMIT")
 
 
 def open_readable(path: Path) -> sqlite3.Connection:
@@ -123,36 +353,10 @@ def open_readable(path: Path) -> sqlite3.Connection:
     return connection
 
 
-@contextmanager
-def server_lock(database: Path, url: str) -> Iterator[None]:
-    """Keep other servers from a database while this one runs.
-
-    Args:
-        database: which need not exist.
-        url: of the server, for whoever is refused.
-
-    Raises:
-        StoreError: another server holds the lock (names it), or the file cannot be used.
-    """
-    path = Path(f"{database.resolve()}.lock")  # one lock, however the database is named
-    with file_lock(path, f"the server at {url} (process {os.getpid()})") as holder:
-        if holder is not None:
-            raise StoreError(
-                f"{database} is in use: {holder or 'another server'} keeps answers there. Stop "
-                "that server first, or name another file with --database."
-            )
-        yield
-
-
-def simulated_column(connection: sqlite3.Connection) -> str:
-    """Column that says whether a participant is artificial; 0 where a database does not say."""
-    return "0" if _layout(connection) == WITHOUT_SIMULATED else "participant.simulated"
-
-
 def _require_one_name(path: Path) -> None:
-    """Refuse hard links: locks, and the log of the last answers, belong to a name, not to a file.
+    """Refuse hard links: the log of the last answers belongs to a name, not to a file.
 
-    With two names two servers would write one file, and the answers of a log would be missed.
+    Under another name the answers of that log would be missed.
     """
     names = path.stat().st_nlink
     if names > 1:
@@ -162,18 +366,12 @@ def _require_one_name(path: Path) -> None:
         )
 
 
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    return not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-
-
-def _layout(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
 def _recognise(connection: sqlite3.Connection, path: Path) -> None:
-    program = connection.execute("PRAGMA application_id").fetchone()[0]
-    layout = _layout(connection)
-    if program != APPLICATION_ID or layout not in (WITHOUT_SIMULATED, LAYOUT):
+    found = [
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version")
+    ]
+    if found != [APPLICATION_ID, LAYOUT]:
         raise StoreError(
             f"{path} is not a database of answers that this version of contstim reads; name "
             "another file."

@@ -3,103 +3,112 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from contstim.experiments.collection.requests import RequestRefusal
+from contstim.experiments.collection.requests import PlatformIdentity, RequestRefusal
 from contstim.experiments.responses.table import SIMULATED_NAME
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from contstim.experiments.collection.requests import PlatformIdentity, ReceivedAnswer
+    from contstim.experiments.collection.requests import JoinRequest, ReceivedAnswer
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """Options of whoever runs a study.
+
+    Attributes:
+        patience: seconds without a sign of life after which a participant's place is free again.
+        most: participants in all; further ones are refused.
+        code: handed out on completion; None: that of the exported experiment, or one for each
+            participant if there is no redirect either.
+        redirect: where the browser goes after completion; None: where the experiment says.
+    """
+
+    patience: float = 1800.0
+    most: int = 10_000
+    code: str | None = None
+    redirect: str | None = None
 
 
 @dataclass(frozen=True)
 class Participant:
-    """A row of the table of participants.
+    """A participant, as the database has them.
 
     Attributes:
         number: in the order of joining, from 1.
         participant: the random name that everybody outside the database sees.
         group: whose trials are shown.
         seed: of order and sides.
+        answered: the answers that are kept, in the order of presentation.
     """
 
     number: int
     participant: str
     group: str
     seed: int
+    answered: tuple[dict[str, Any], ...] = ()
 
 
 _PARTICIPANT = "SELECT number, participant, study_group, seed FROM participant"
+_ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")
 
 
-@dataclass(frozen=True)
-class AdmissionPolicy:
-    """Who may take part, and in which group.
+def join(
+    connection: sqlite3.Connection,
+    groups: Collection[str],
+    asked: JoinRequest,
+    options: StudyOptions,
+    now: float,
+) -> Participant:
+    """A new participant, or the one whom the platform sent before.
 
-    Attributes:
+    An artificial one is marked so for good, by the name too where it is new.
+
+    Args:
+        connection: within a transaction.
         groups: in the order in which empty ones are filled.
-        patience: seconds without a sign of life after which a participant's place is free again.
-        most: participants in all; further ones are refused.
+        asked: a group, who somebody is on a platform, and whether the participant is artificial.
+        options: how long a silent participant's place is kept, and how many there may be.
+        now: seconds since 1970.
+
+    Raises:
+        RequestRefusal: there is no such group, or the study is full.
     """
-
-    groups: tuple[str, ...]
-    patience: float = 1800.0
-    most: int = 10_000
-
-    def join(
-        self,
-        connection: sqlite3.Connection,
-        group: str | None,
-        identity: PlatformIdentity | None,
-        now: float,
-        *,
-        simulated: bool = False,
-    ) -> Participant:
-        """A new participant, or the one whom the platform sent before.
-
-        An artificial one is marked so for good, by the name too where it is new.
-
-        Raises:
-            RequestRefusal: there is no such group, or the study is full.
-        """
-        if group is not None and group not in self.groups:
-            names = ", ".join(self.groups)
-            raise RequestRefusal(422, f"There is no such group; there are {names}.")
-        if identity is not None and identity.prolific_pid:
-            row = connection.execute(
-                f"{_PARTICIPANT} JOIN identity USING (number) "
-                "WHERE prolific_pid = ? AND study_id = ?",
-                (identity.prolific_pid, identity.study_id or ""),
-            ).fetchone()
-            if row is not None:
-                returning = Participant(*row)
-                touch(connection, returning, now)
-                connection.execute(  # not all of their answers are a person's any more
-                    "UPDATE participant SET simulated = max(simulated, ?) WHERE number = ?",
-                    (simulated, returning.number),
-                )
-                return returning
-        if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= self.most:
-            raise RequestRefusal(403, "This study has all the participants it needs. Thank you.")
-        name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"
-        seed = secrets.randbelow(2**31)
-        chosen = group or least_filled(connection, self.groups, now - self.patience)
-        number = connection.execute(
-            "INSERT INTO participant (participant, study_group, seed, joined, seen, simulated) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (name, chosen, seed, now, now, simulated),
-        ).lastrowid
-        assert number is not None
-        if identity is not None and identity.prolific_pid:
-            connection.execute(
-                "INSERT INTO identity VALUES (?, ?, ?, ?)",
-                (number, identity.prolific_pid, identity.study_id or "", identity.session_id or ""),
-            )
-        return Participant(number, name, chosen, seed)
+    simulated = bool(asked.simulated)
+    identity = asked.platform or PlatformIdentity.model_validate({})
+    if asked.group is not None and asked.group not in groups:
+        raise RequestRefusal(422, f"There is no such group; there are {', '.join(groups)}.")
+    known = connection.execute(
+        f"{_PARTICIPANT} JOIN identity USING (number) WHERE prolific_pid = ? AND study_id = ?",
+        (identity.prolific_pid, identity.study_id),
+    ).fetchone()
+    if known is not None:
+        returning = Participant(*known)
+        connection.execute(  # not all of their answers are a person's any more
+            "UPDATE participant SET simulated = max(simulated, ?) WHERE number = ?",
+            (simulated, returning.number),
+        )
+        return resume(connection, returning.participant, now)
+    if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= options.most:
+        raise RequestRefusal(403, "This study has all the participants it needs. Thank you.")
+    name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"
+    seed = secrets.randbelow(2**31)
+    group = asked.group or least_filled(connection, groups, now - options.patience)
+    number = connection.execute(
+        "INSERT INTO participant (participant, study_group, seed, joined, seen, simulated) "
+        "VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
+        (name, group, seed, now, now, simulated),
+    ).fetchone()[0]
+    if identity.prolific_pid:
+        connection.execute(
+            "INSERT INTO identity VALUES (?, ?, ?, ?)",
+            (number, identity.prolific_pid, identity.study_id, identity.session_id),
+        )
+    return Participant(number, name, group, seed)
 
 
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
@@ -118,34 +127,34 @@ def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: f
     return min(groups, key=lambda group: filled.get(group, 0))
 
 
-def find(connection: sqlite3.Connection, participant: str) -> Participant:
-    """The participant of this name.
+def resume(connection: sqlite3.Connection, name: str, now: float) -> Participant:
+    """A participant who comes back, with the answers that are kept.
 
     Raises:
-        RequestRefusal: there is none.
+        RequestRefusal: there is no participant of this name.
     """
-    row = connection.execute(f"{_PARTICIPANT} WHERE participant = ?", (participant,)).fetchone()
-    if row is None:
-        raise RequestRefusal(403, "Participant and secret do not belong together.")
-    return Participant(*row)
-
-
-def touch(connection: sqlite3.Connection, participant: Participant, now: float) -> None:
-    """Note that somebody was here."""
-    connection.execute(
-        "UPDATE participant SET seen = ? WHERE number = ?", (now, participant.number)
-    )
-
-
-def saved_answers(connection: sqlite3.Connection, participant: Participant) -> list[dict[str, Any]]:
-    """The answers that the database holds of a participant, in the order of presentation."""
-    names = ("trial_id", "rating", "left", "position", "rt_ms")
+    participant = _find(connection, name)
+    _touch(connection, participant, now)
     rows = connection.execute(
         "SELECT trial_id, rating, left_sentence, position, rt_ms FROM response "
         "WHERE number = ? ORDER BY position, trial_id",
         (participant.number,),
     )
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    return replace(participant, answered=tuple(dict(zip(_ANSWER, r, strict=True)) for r in rows))
+
+
+def _find(connection: sqlite3.Connection, name: str) -> Participant:
+    row = connection.execute(f"{_PARTICIPANT} WHERE participant = ?", (name,)).fetchone()
+    if row is None:
+        raise RequestRefusal(403, "Participant and secret do not belong together.")
+    return Participant(*row)
+
+
+def _touch(connection: sqlite3.Connection, participant: Participant, now: float) -> None:
+    """Note that somebody was here."""
+    connection.execute(
+        "UPDATE participant SET seen = ? WHERE number = ?", (now, participant.number)
+    )
 
 
 def save(
@@ -167,7 +176,7 @@ def save(
     Raises:
         RequestRefusal: a trial is not in the participant's group; then no answer is kept.
     """
-    participant = find(connection, name)
+    participant = _find(connection, name)
     if not all(answer.trial_id in trials[participant.group] for answer in answers):
         raise RequestRefusal(422, f"There is no such trial in group {participant.group}.")
     # Pages repeat what they have not heard of: the first answer to a trial stands
@@ -178,7 +187,7 @@ def save(
             for a in answers
         ],
     )
-    touch(connection, participant, now)
+    _touch(connection, participant, now)
     return list(dict.fromkeys(answer.trial_id for answer in answers))
 
 
@@ -193,7 +202,7 @@ def complete(
     Raises:
         RequestRefusal: answers are missing.
     """
-    participant = find(connection, name)
+    participant = _find(connection, name)
     saved = connection.execute(
         "SELECT count(*) FROM response WHERE number = ?", (participant.number,)
     ).fetchone()[0]

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from contstim.documents import parse_json
 from contstim.errors import InputError
@@ -14,12 +24,11 @@ from contstim.scale import Scale
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from contstim.experiments.collection.limits import RequestLimits
-
 LONGEST_TEXT = 16_384  # characters
 _ANSWERS = Scale.CONFIDENCE.answers  # which is what the page asks for
 _LAST_POSITION = 1_000_000
 _LONGEST_TIME = 1e10  # milliseconds, about four months
+_MOST_CALLERS = 50_000  # whoever was quiet longest is forgotten
 
 
 class RequestRefusal(Exception):  # noqa: N818 - it is the client's error, not ours
@@ -38,8 +47,63 @@ class RequestRefusal(Exception):  # noqa: N818 - it is the client's error, not o
         self.status, self.wait, self.facts = status, wait, facts
 
 
+@dataclass(frozen=True)
+class Rate:
+    """So many requests at once, and so many a second in the long run."""
+
+    burst: float
+    per_second: float
+
+
+@dataclass(frozen=True)
+class RequestLimits:
+    """Limits on how large and how frequent requests may be.
+
+    Attributes:
+        body: bytes of a request.
+        body_seconds: how long a request's body may take to arrive.
+        joining: new participants from one address; a lab may share one.
+        asking: requests of one participant.
+        failing: requests of one address with a wrong secret or token.
+    """
+
+    body: int = 256 * 1024
+    body_seconds: float = 30.0
+    joining: Rate = Rate(300, 10)
+    asking: Rate = Rate(60, 10)
+    failing: Rate = Rate(30, 0.5)
+
+
+@dataclass
+class Throttle:
+    """A bucket of tokens for each caller: a request takes one, and they come back with time."""
+
+    rate: Rate
+    _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def take(self, caller: str, now: float) -> None:
+        """Let one request through.
+
+        Raises:
+            RequestRefusal: the caller has asked too often.
+        """
+        left, then = self._buckets.pop(caller, (self.rate.burst, now))
+        # what came back meanwhile, up to a full bucket; clocks may be set back
+        left = min(self.rate.burst, left + max(0.0, now - then) * self.rate.per_second)
+        self._buckets[caller] = (max(0.0, left - 1) if left >= 1 else left, now)
+        if len(self._buckets) > _MOST_CALLERS:
+            self._buckets.popitem(last=False)
+        if left < 1:
+            wait = (1 - left) / self.rate.per_second
+            raise RequestRefusal(429, "Too many requests; try again in a moment.", wait=wait)
+
+
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_TEXT)]
-OptionalText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)] | None
+OptionalText = Annotated[
+    str,
+    StringConstraints(max_length=LONGEST_TEXT),
+    BeforeValidator(lambda given: "" if given is None else given),
+]
 
 
 class _Body(BaseModel):
@@ -51,9 +115,9 @@ class _Body(BaseModel):
 class PlatformIdentity(_Body):
     """Who somebody is on a recruiting platform; what is unknown is empty or missing."""
 
-    prolific_pid: OptionalText = Field(None, alias="PROLIFIC_PID")
-    study_id: OptionalText = Field(None, alias="STUDY_ID")
-    session_id: OptionalText = Field(None, alias="SESSION_ID")
+    prolific_pid: OptionalText = Field("", alias="PROLIFIC_PID")
+    study_id: OptionalText = Field("", alias="STUDY_ID")
+    session_id: OptionalText = Field("", alias="SESSION_ID")
 
 
 class JoinRequest(_Body):

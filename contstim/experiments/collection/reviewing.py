@@ -16,14 +16,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from contstim.errors import InputError
-from contstim.experiments.collection.limits import RequestLimits, sparing_log
 from contstim.experiments.collection.requests import (
     DecideRequest,
+    RequestLimits,
     RequestRefusal,
     check_fields,
     read_json,
 )
-from contstim.experiments.collection.server import listen, run
+from contstim.experiments.collection.server import listen, run, sparing_log
 from contstim.experiments.collection.service import HEADERS, error_response, json_response
 from contstim.reviews import Decision, read_reviews, write_review
 

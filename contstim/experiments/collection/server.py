@@ -1,12 +1,16 @@
-"""The running server."""
+"""The running server: where it listens, its token, and a log that nobody can fill."""
 
 from __future__ import annotations
 
+import logging
 import math
+import os
+import secrets
 import socket
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 import uvicorn
 
@@ -17,34 +21,32 @@ from contstim.experiments.collection.connections import (
     protocol_with,
     raise_open_files,
 )
-from contstim.experiments.collection.database import server_lock
-from contstim.experiments.collection.keys import admin_token
-from contstim.experiments.collection.limits import sparing_log
-from contstim.experiments.collection.participants import AdmissionPolicy
-from contstim.experiments.collection.recorder import Recorder
-from contstim.experiments.collection.service import ServerConfig, Service
-from contstim.experiments.collection.study import read_study
-from contstim.experiments.platforms.jspsych.settings import check_web_address
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.requests import (
+    Rate,
+    RequestLimits,
+    RequestRefusal,
+    Throttle,
+)
+from contstim.experiments.collection.service import Service
+from contstim.experiments.platforms.jspsych.study import check_web_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from starlette.applications import Starlette
 
+    from contstim.experiments.collection.participants import StudyOptions
+
+TOKEN_VARIABLE = "CONTSTIM_ADMIN_TOKEN"
+_SHORTEST_TOKEN = 16
 _GRACE = 10  # seconds for requests under way when the server is told to stop
 _BACKLOG = 256  # connections that wait to be accepted
 _LONGEST_HEADERS = 16_384  # bytes
-
-
-@dataclass(frozen=True)
-class StudyOptions:
-    """Options of whoever runs a study; see `AdmissionPolicy` and `ServerConfig`."""
-
-    patience: float = AdmissionPolicy.patience
-    most: int = AdmissionPolicy.most
-    code: str | None = None
-    redirect: str | None = None
+_LOGGERS = ("uvicorn", "asyncio", "contstim")
+_LONGEST_MESSAGE = 2_000  # characters, with what led to it
+_LOGGED = Rate(burst=20, per_second=0.1)
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,10 @@ class RunningServer:
 
     Attributes:
         url: of the experiment.
-        token: the administrator's.
-        token_file: where the token stands; None where it was given in the environment.
+        token_file: where the administrator's token stands; None where the environment gives it.
     """
 
     url: str
-    token: str
     token_file: Path | None
 
 
@@ -103,26 +103,19 @@ def serve(
         raise InputError(
             f"{database} stands in the folder that participants read; name a file outside {folder}."
         )
-    redirect = options.redirect or study.redirect
-    if redirect:
+    if redirect := options.redirect or study.redirect:
         check_web_address(redirect)
-    # Listening comes first, then the lock: when they fail, they leave nothing behind
+    # Listening comes first, then the database: when they fail, they leave nothing behind
     with closing(listen(host, port)) as listening:
         name, number = listening.getsockname()[:2]
         url = f"http://[{name}]:{number}/" if ":" in name else f"http://{name}:{number}/"
-        with server_lock(database, url):
+        server = f"the server at {url} (process {os.getpid()})"
+        with closing(Recorder(database, study.fingerprint, server)) as recorder:
             token, token_file = admin_token(database)
-            admission = AdmissionPolicy(tuple(study.trials), options.patience, options.most)
-            code = options.code or study.code
-            config = ServerConfig(root, study, admission, token, code, redirect)
-            with (
-                closing(Recorder(database, study.fingerprint)) as recorder,
-                sparing_log(),
-                suppress(KeyboardInterrupt),
-            ):
-                application = Service(config, recorder).application()
-                opened(RunningServer(url, token, token_file))
-                run(application, listening, behind_proxy=behind_proxy)
+            service = Service(root, study, recorder, token, options=options, limits=RequestLimits())
+            with sparing_log(), suppress(KeyboardInterrupt):
+                opened(RunningServer(url, token_file))
+                run(service.application(), listening, behind_proxy=behind_proxy)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -136,8 +129,8 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"Cannot listen at {host}, port {port}: {error}. Name another --port, or --port 0 for "
-            "any that is free."
+            f"Cannot listen at {host}, port {port}: {error}. Name another port, or 0 for any that "
+            "is free."
         ) from error
 
 
@@ -161,3 +154,73 @@ def run(application: Starlette, listening: socket.socket, *, behind_proxy: bool 
         timeout_graceful_shutdown=_GRACE,
     )
     uvicorn.Server(settings).run(sockets=[listening])
+
+
+def admin_token(database: Path) -> tuple[str, Path | None]:
+    """The token for downloads: from the environment, else from a file that is made when missing.
+
+    Returns:
+        The token, and the file beside the database that holds it, readable by its owner alone;
+        None where the environment variable gives the token.
+
+    Raises:
+        InputError: the token is shorter than 16 characters, or the file cannot be used.
+    """
+    stated = os.environ.get(TOKEN_VARIABLE, "")
+    token, file = stated.strip(), None if stated else Path(f"{database}.token")
+    try:
+        if file:
+            with suppress(FileExistsError):
+                number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(number, "w", encoding="ascii") as new:
+                    new.write(secrets.token_urlsafe(24) + "\n")
+            token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot use {file} for the administrator's token: {error}.") from error
+    if len(token) < _SHORTEST_TOKEN or not token.isascii():
+        raise InputError(
+            f"The administrator's token, from {file or TOKEN_VARIABLE}, must have "
+            f"{_SHORTEST_TOKEN} ASCII characters or more."
+        )
+    return token, file
+
+
+class SparingHandler(logging.StreamHandler[TextIO]):
+    """Writes messages, each source's (logger's) at a limited rate, and counts those left out."""
+
+    def __init__(self, rate: Rate = _LOGGED) -> None:
+        super().__init__()
+        self._throttle = Throttle(rate)
+        self._left_out: dict[str, int] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a message, or count it."""
+        try:
+            self._throttle.take(record.name, record.created)
+        except RequestRefusal:
+            self._left_out[record.name] = self._left_out.get(record.name, 0) + 1
+        else:
+            super().emit(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message, cut to a length, and how many before it were left out."""
+        text = super().format(record)[:_LONGEST_MESSAGE]
+        more = self._left_out.pop(record.name, 0)
+        return f"{text} ({more:,} messages before this one were left out)" if more else text
+
+
+@contextmanager
+def sparing_log() -> Iterator[None]:
+    """Let a server's messages go to standard error at a limited rate, and nowhere else."""
+    handler = SparingHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s: %(message)s"))
+    before = {logger: logger.propagate for logger in map(logging.getLogger, _LOGGERS)}
+    for logger in before:
+        logger.addHandler(handler)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, propagate in before.items():
+            logger.removeHandler(handler)
+            logger.propagate = propagate

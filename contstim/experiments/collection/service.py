@@ -7,7 +7,6 @@ import logging
 import math
 import sqlite3
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -18,33 +17,34 @@ from starlette.routing import Route
 
 from contstim.errors import StoreError
 from contstim.experiments.collection import participants
-from contstim.experiments.collection.exports import Snapshot, participants_csv, responses_csv
-from contstim.experiments.collection.keys import equal_secrets
-from contstim.experiments.collection.limits import RequestLimits, Throttle
-from contstim.experiments.collection.pages import find_page, is_same, media_type
+from contstim.experiments.collection.database import equal_secrets
+from contstim.experiments.collection.experiment import find_page, is_study, media_type
 from contstim.experiments.collection.requests import (
     JoinRequest,
     ParticipantRequest,
     RequestRefusal,
     ResumeRequest,
     SaveRequest,
+    Throttle,
     address,
     bearer,
     check_fields,
     read_json,
 )
-from contstim.experiments.collection.study import STUDY_FILE
+from contstim.experiments.collection.tables import participants_csv, responses_csv
 from contstim.experiments.platforms.jspsych.library import LIBRARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-    from typing import Any
 
-    from contstim.experiments.collection.participants import AdmissionPolicy, Participant
-    from contstim.experiments.collection.recorder import Recorder
-    from contstim.experiments.collection.study import CollectedStudy
+    from contstim.experiments.collection.database import Recorder
+    from contstim.experiments.collection.experiment import CollectedStudy
+    from contstim.experiments.collection.participants import Participant, StudyOptions
+    from contstim.experiments.collection.requests import RequestLimits
 
+_DOWNLOADS = ("responses.csv", "participants.csv")
+_TOLD = ("participant", "group", "seed", "answered")  # to a participant's browser
 _LOG = logging.getLogger(__name__)
 _POLICY = "; ".join(
     (
@@ -70,45 +70,37 @@ HEADERS = {
 }
 
 
-@dataclass(frozen=True)
-class ServerConfig:
-    """Settings of a server: what it hands out, and to whom.
-
-    Attributes:
-        folder: the exported experiment, resolved.
-        study: what it asks.
-        admission: who may take part.
-        token: opens the downloads.
-        code: handed out on completion; None: one for each participant, or none with a redirect.
-        redirect: where the browser goes after completion, if anywhere.
-        limits: how large and how frequent requests may be.
-    """
-
-    folder: Path
-    study: CollectedStudy
-    admission: AdmissionPolicy
-    token: str
-    code: str | None = None
-    redirect: str | None = None
-    limits: RequestLimits = field(default_factory=RequestLimits)
-
-
 class Service:
     """Service that answers requests.
 
     Args:
-        config: what is handed out.
+        folder: the exported experiment, resolved.
+        study: what it asks.
         recorder: where answers are kept.
+        token: opens the downloads.
+        options: what the study decides; a code and a redirect go before those of the folder.
+        limits: how large and how frequent requests may be.
         clock: seconds since 1970.
     """
 
     def __init__(
-        self, config: ServerConfig, recorder: Recorder, clock: Callable[[], float] = time.time
+        self,
+        folder: Path,
+        study: CollectedStudy,
+        recorder: Recorder,
+        token: str,
+        *,
+        options: StudyOptions,
+        limits: RequestLimits,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._config, self._recorder, self._clock = config, recorder, clock
-        self._joining = Throttle(config.limits.joining)
-        self._asking = Throttle(config.limits.asking)
-        self._failing = Throttle(config.limits.failing)
+        self._folder, self._study, self._recorder = folder, study, recorder
+        self._token, self._options, self._limits, self._clock = token, options, limits, clock
+        self._code = options.code or study.code
+        self._redirect = options.redirect or study.redirect
+        self._joining = Throttle(limits.joining)
+        self._asking = Throttle(limits.asking)
+        self._failing = Throttle(limits.failing)
 
     def application(self) -> Starlette:
         """The service as an ASGI application."""
@@ -119,8 +111,7 @@ class Service:
                 Route("/api/resume", self.resume, methods=["POST"]),
                 Route("/api/responses", self.save, methods=["POST"]),
                 Route("/api/complete", self.complete, methods=["POST"]),
-                Route("/admin/responses.csv", self.download_responses),
-                Route("/admin/participants.csv", self.download_participants),
+                *(Route(f"/admin/{name}", self.download) for name in _DOWNLOADS),
                 Route("/{path:path}", self.file),
             ],
             exception_handlers=dict.fromkeys(refused, error_response),
@@ -130,36 +121,29 @@ class Service:
         """Take a new participant in, or recognise an earlier one."""
         now = self._clock()
         self._joining.take(address(request), now)
-        asked = check_fields(await read_json(request, self._config.limits), JoinRequest)
-        admission, simulated = self._config.admission, bool(asked.simulated)
-
-        def work(connection: sqlite3.Connection) -> tuple[Participant, list[dict[str, Any]]]:
-            participant = admission.join(
-                connection, asked.group, asked.platform, now, simulated=simulated
-            )
-            return participant, participants.saved_answers(connection, participant)
-
-        return self._welcome(*await self._recorder.run(work), status=201)
+        asked = check_fields(await read_json(request, self._limits), JoinRequest)
+        trials, options = self._study.trials, self._options
+        joined = await self._recorder.run(
+            lambda connection: participants.join(connection, trials, asked, options, now)
+        )
+        return self._welcome(joined, status=201)
 
     async def resume(self, request: Request) -> Response:
         """Tell a participant which answers the server holds."""
-        asked = check_fields(await read_json(request, self._config.limits), ResumeRequest)
+        asked = check_fields(await read_json(request, self._limits), ResumeRequest)
         now = self._admit(request, asked.participant, asked.secret)
-
-        def work(connection: sqlite3.Connection) -> tuple[Participant, list[dict[str, Any]]]:
-            participant = participants.find(connection, asked.participant)
-            participants.touch(connection, participant, now)
-            return participant, participants.saved_answers(connection, participant)
-
-        return self._welcome(*await self._recorder.run(work), status=200)
+        found = await self._recorder.run(
+            lambda connection: participants.resume(connection, asked.participant, now)
+        )
+        return self._welcome(found, status=200)
 
     async def save(self, request: Request) -> Response:
         """Keep answers; they are on disk when this returns."""
-        content = await read_json(request, self._config.limits)
+        content = await read_json(request, self._limits)
         name = check_fields(content, ParticipantRequest).participant
         now = self._admit(request, name)  # before anything else is told about the request
         answers = check_fields(content, SaveRequest).responses
-        trials = self._config.study.trials
+        trials = self._study.trials
         saved = await self._recorder.run(
             lambda connection: participants.save(connection, trials, name, answers, now)
         )
@@ -167,52 +151,45 @@ class Service:
 
     async def complete(self, request: Request) -> Response:
         """Hand out the completion code, if every answer is kept."""
-        content = await read_json(request, self._config.limits)
+        content = await read_json(request, self._limits)
         name = check_fields(content, ParticipantRequest).participant
-        now, trials = self._admit(request, name), self._config.study.trials
+        now, trials = self._admit(request, name), self._study.trials
         await self._recorder.run(
             lambda connection: participants.complete(connection, trials, name, now)
         )
-        code, redirect = self._config.code, self._config.redirect
-        if code is None and redirect is None:  # a platform would not know a code of ours
+        code = self._code
+        if code is None and self._redirect is None:  # a platform would not know a code of ours
             code = self._recorder.keys.completion_code(name)
-        return json_response({"code": code, "redirect": redirect})
+        return json_response({"code": code, "redirect": self._redirect})
 
-    async def download_responses(self, request: Request) -> Response:
-        """The table of answers, as a download."""
-        return await self._download(request, "responses.csv", responses_csv)
-
-    async def download_participants(self, request: Request) -> Response:
-        """The table of everybody who joined, as a download."""
-        return await self._download(request, "participants.csv", participants_csv)
+    async def download(self, request: Request) -> Response:
+        """A table, to whoever has the administrator's token."""
+        now = self._clock()
+        token = request.query_params.get("token") or bearer(request)
+        if not equal_secrets(token, self._token):
+            self._failing.take(address(request), now)
+            raise RequestRefusal(401, "The administrator's token is missing or wrong.")
+        self._recorder.check()  # or an old file would be read in its place
+        name = request.url.path.rpartition("/")[2]
+        if name == "responses.csv":
+            text = await asyncio.to_thread(responses_csv, self._recorder.path)
+        else:
+            since = now - self._options.patience
+            text = await asyncio.to_thread(participants_csv, self._recorder.path, since)
+        disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(text, media_type="text/csv", headers=HEADERS | disposition)
 
     async def file(self, request: Request) -> Response:
         """A file of the exported experiment."""
-        folder = self._config.folder
-        file = await asyncio.to_thread(find_page, folder, request.path_params["path"])
+        file = await asyncio.to_thread(find_page, self._folder, request.path_params["path"])
         if file is None:
             raise RequestRefusal(404, "There is nothing at this address.")
-        if is_same(file, folder / STUDY_FILE):  # whatever it is called: it may hold the code
-            content = self._config.study.public
+        if is_study(file, self._folder):
+            content = self._study.public
             return Response(content, media_type="application/json", headers=HEADERS)
         # Browsers ask each time whether a file has changed
         headers = HEADERS | {"Cache-Control": "no-cache"}
         return FileResponse(file, media_type=media_type(file), headers=headers)
-
-    async def _download(
-        self, request: Request, name: str, table: Callable[[Snapshot], str]
-    ) -> Response:
-        """A table, to whoever has the administrator's token."""
-        now = self._clock()
-        token = request.query_params.get("token") or bearer(request)
-        if not equal_secrets(token, self._config.token):
-            self._failing.take(address(request), now)
-            raise RequestRefusal(401, "The administrator's token is missing or wrong.")
-        self._recorder.check()  # or an old file would be read in its place
-        snapshot = Snapshot(self._recorder.path, now - self._config.admission.patience)
-        text = await asyncio.to_thread(table, snapshot)
-        disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(text, media_type="text/csv", headers=HEADERS | disposition)
 
     def _admit(self, request: Request, participant: str, secret: str | None = None) -> float:
         """Now, if the secret is the participant's and they do not ask too often.
@@ -230,20 +207,10 @@ class Service:
         self._asking.take(participant, now)
         return now
 
-    def _welcome(
-        self, participant: Participant, answered: list[dict[str, Any]], *, status: int
-    ) -> Response:
+    def _welcome(self, participant: Participant, *, status: int) -> Response:
         secret = self._recorder.keys.participant_secret(participant.participant)
-        return json_response(
-            {
-                "participant": participant.participant,
-                "secret": secret,
-                "group": participant.group,
-                "seed": participant.seed,
-                "answered": answered,
-            },
-            status,
-        )
+        told = {name: getattr(participant, name) for name in _TOLD}
+        return json_response(told | {"secret": secret}, status)
 
 
 def json_response(content: object, status: int = 200, wait: float | None = None) -> Response:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
+from contstim.experiments.design.population import preferences_by_scope, votes_agreement
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.design.simulated import calibrate_noise, preferences_by_condition
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.scale import Scale
 from contstim.stimuli import Condition
@@ -178,19 +179,18 @@ def artificial_participants(
         raise InputError(
             f"Lapses are a share from 0 to 1, and noise is 0 nats or more; not {lapses}, {noise}."
         )
-    column, preferences = scores.models.index(model), preferences_by_condition(design, scores)
+    of_models = preferences_by_scope(design, scores)
+    column, random = scores.models.index(model), of_models.evaluates.get(Scope.RANDOM)
+    asked = np.array([trial.condition != Condition.CATCH for trial in design])
+    differences = np.full(len(design), -np.inf)  # in catch trials sentence_1 is surely preferred
+    differences[asked] = of_models.every.differences[:, column]
     if noise is None:
-        if Condition.RANDOM_NATURAL not in preferences:
+        if random is None:
             raise InputError(
                 "Noise is calibrated on random natural pairs, and these trials have none: state "
                 "the noise, in nats."
             )
-        random = preferences[Condition.RANDOM_NATURAL]
-        noise = calibrate_noise(random.differences[:, column], ceiling)
-    differences = np.full(len(design), -np.inf)  # in catch trials sentence_1 is surely preferred
-    for condition, of in preferences.items():
-        rows = [row for row, trial in enumerate(design) if trial.condition == condition]
-        differences[rows] = of.differences[:, column]
+        noise = calibrate_noise(differences[asked][random[:, column]], ceiling)
     return ArtificialParticipants(design, differences, noise, lapses, seed, model)
 
 
@@ -208,3 +208,48 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
             seed=people.seed,
         )
     )
+
+
+def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
+    """Rate at which one of `raters` artificial participants agrees with most of the others.
+
+    The expected value, over trials with these differences, of the lower noise ceiling of accuracy
+    (Golan et al. 2023, Methods). By the law of comparative judgement (Thurstone 1927) a share of
+    Phi(difference / noise) prefers sentence_2.
+    """
+    from scipy.special import ndtr
+
+    return float(np.mean(votes_agreement(ndtr(differences / noise), raters)))
+
+
+def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10) -> float:
+    """The noise (nats) under which simulated participants reach a stated lower noise ceiling.
+
+    Args:
+        differences: (n_trials,) of the planted model, on the trials where it was measured.
+        ceiling: share of trials in which a person agrees with the majority of the others, such as
+            `PUBLISHED_CEILING`.
+        raters: participants who saw each trial where that was measured.
+
+    Raises:
+        InputError: no noise gives this ceiling.
+    """
+    from scipy.optimize import brentq
+
+    finite = differences[np.isfinite(differences)]
+    spread = float(np.abs(finite).max(initial=0.0))
+    if raters < 2:
+        raise InputError(f"A noise ceiling compares 2 or more participants, not {raters}.")
+    most = lower_ceiling(differences, spread * 1e-6, raters) if spread else 0.5
+    if not 0.5 < ceiling < most:
+        raise InputError(
+            f"No noise gives simulated participants a noise ceiling of {ceiling}: it lies between "
+            f"0.5 and {most:.6f} on these {len(differences)} pairs."
+        )
+
+    # The ceiling falls as noise grows, and noise has no natural unit: the root is sought over its
+    # logarithm, fourteen e-folds to either side of the largest difference.
+    def excess(log_noise: float) -> float:
+        return lower_ceiling(differences, float(np.exp(log_noise)), raters) - ceiling
+
+    return float(np.exp(brentq(excess, np.log(spread) - 14, np.log(spread) + 14)))

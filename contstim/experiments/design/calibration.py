@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,10 +27,8 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.golan2023 import (
-    PUBLISHED_ACCURACIES,
-    PUBLISHED_CEILINGS,
     PUBLISHED_FOLLOWING,
-    PUBLISHED_ITEMS,
+    PUBLISHED_KINDS,
     PUBLISHED_RATERS,
 )
 from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
@@ -37,12 +36,11 @@ from contstim.records import record_path
 from contstim.tables import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
-    from contstim.experiments.design.simulated import ScopedPreferences, TrialPreferences
+    from contstim.experiments.design.population import ScopedPreferences, TrialPreferences
 
-_PUBLISHED = PUBLISHED_ACCURACIES.items()
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"
 _LOWEST, _HIGHEST = 0.51, 0.99  # where all people of a small pilot agree, nearly all people do
@@ -52,60 +50,66 @@ _CLOSE = 0.01  # how far accuracies and ceilings may lie from what was measured
 
 
 @dataclass(frozen=True)
-class MeasuredPeople:
-    """Measurements of people, by kind of trial, that simulated people are calibrated to.
+class MeasuredKind:
+    """Measurements of people on one kind of trials.
 
     Attributes:
-        ceilings: scope → how often one person agrees with the majority of the others, on the trials
-            of the model that people followed most.
-        accuracies: scope → share of their choices that this model predicts.
-        rivals: scope → the accuracies of other models on their own trials, descending.
-        items: scope → how much items vary beyond what that model says, in standard deviations of
-            single answers, what other models say of them included; where it is lacking, by as much
-            as makes up the ceiling.
-        of_models: scope → model → the same of every model, where the study evaluated them.
-        ceilings_of_models: scope → model → the ceiling on its own trials, likewise.
-        raters: scope → how many people saw each trial there.
+        ceiling: how often one person agrees with the majority of the others, on the trials of the
+            model that people followed most.
+        accuracy: share of their choices that this model predicts.
+        rivals: the accuracies of other models on their own trials, descending.
+        raters: how many people saw each trial.
+        items: how much items vary beyond what that model says, in standard deviations of single
+            answers, what other models say of them included; None: by as much as makes up the
+            ceiling.
+        of_models: model → accuracy, of every model, where the study evaluated them.
+        ceilings: model → ceiling on its own trials, likewise.
+    """
+
+    ceiling: float
+    accuracy: float
+    rivals: Sequence[float]
+    raters: int
+    items: float | None = None
+    of_models: Mapping[str, float] = field(default_factory=dict)
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+
+
+def _published() -> dict[Scope, MeasuredKind]:
+    return {
+        Scope(name): MeasuredKind(ceiling, best, rivals, PUBLISHED_RATERS, items)
+        for name, (ceiling, items, (best, *rivals)) in PUBLISHED_KINDS.items()
+    }
+
+
+@dataclass(frozen=True)
+class MeasuredPeople:
+    """Measurements of people that simulated people are calibrated to.
+
+    Attributes:
+        kinds: by kind of trial.
         following: standard deviation of how far people follow models, as a share of the mean.
         source: where this was measured.
         best: the model that people followed most.
         simulated: whether participants of that study were artificial.
     """
 
-    ceilings: Mapping[Scope, float] = field(
-        default_factory=lambda: {Scope(name): value for name, value in PUBLISHED_CEILINGS.items()}
-    )
-    accuracies: Mapping[Scope, float] = field(
-        default_factory=lambda: {Scope(name): best for name, (best, *_) in _PUBLISHED}
-    )
-    rivals: Mapping[Scope, Sequence[float]] = field(
-        default_factory=lambda: {Scope(name): rivals for name, (_, *rivals) in _PUBLISHED}
-    )
-    items: Mapping[Scope, float] = field(
-        default_factory=lambda: {Scope(name): value for name, value in PUBLISHED_ITEMS.items()}
-    )
-    of_models: Mapping[Scope, Mapping[str, float]] = field(default_factory=dict)
-    ceilings_of_models: Mapping[Scope, Mapping[str, float]] = field(default_factory=dict)
-    raters: Mapping[Scope, int] = field(
-        default_factory=lambda: {Scope(name): PUBLISHED_RATERS for name in PUBLISHED_CEILINGS}
-    )
+    kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published)
     following: float = PUBLISHED_FOLLOWING
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
     best: str = "GPT-2"
     simulated: bool = False
 
-    def with_random(self, value: float) -> MeasuredPeople:
+    def with_random(self, ceiling: float) -> MeasuredPeople:
         """The same with another ceiling on random natural pairs."""
-        source = f"{self.source} (random natural pairs: {value:g}, as given)"
-        ceilings = {**self.ceilings, Scope.RANDOM: value}
-        return replace(
-            self, ceilings=ceilings, items=_without(self.items, Scope.RANDOM), source=source
-        )
+        source = f"{self.source} (random natural pairs: {ceiling:g}, as given)"
+        random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
+        return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
 
     def knows(self, study: ScopedPreferences) -> bool:
         """True if every model of a design was evaluated, on every kind of its trials."""
         return all(
-            model in self.of_models.get(scope, {})
+            model in self.kinds[scope].of_models
             for scope in _KINDS
             if scope in study.evaluates
             for model, own in zip(study.every.models, study.evaluates[scope].T, strict=True)
@@ -125,13 +129,9 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
     Raises:
         InputError: a table is missing or damaged, or has no noise ceiling of that model.
     """
-    models, groups = (
-        _rows(Path(folder) / "tables" / f"{name}.csv", columns)
-        for name, columns in (
-            ("models", ("scope", "measure", "model", "value", "lower")),
-            ("groups", ("n_participants",)),
-        )
-    )
+    tables = Path(folder) / "tables"
+    models = _rows(tables / "models.csv", ("scope", "measure", "model", "value", "lower"))
+    groups = _rows(tables / "groups.csv", ("n_participants",))
     accuracies: dict[Scope, dict[str, float]] = {}
     ceilings: dict[Scope, dict[str, float]] = {}
     try:
@@ -149,7 +149,7 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{folder} does not hold what `analyze` writes of an experiment: {error}. Give the "
-            "folder that was its --out."
+            "folder that it wrote."
         ) from error
     lacking = [str(scope) for scope in kinds if not np.isfinite(ceilings[scope][best])]
     if lacking or not kinds:
@@ -159,53 +159,26 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
         )
     # Nobody is compared with others where a participant is alone.
     raters = round(float(np.mean([size for size in sizes if size > 1])))
-    notes = [
-        f"; {scope}: {min(max(ceilings[scope][best], _LOWEST), _HIGHEST):g} in place of "
-        f"{ceilings[scope][best]:g}"
-        for scope in kinds
-        if not _LOWEST <= ceilings[scope][best] <= _HIGHEST
-    ]
-    others = [str(scope) for scope in _KINDS if scope not in kinds]
-    notes += [f"; {', '.join(others)}, which it lacks: as published"] if others else []
-    for of_models in ceilings.values():
-        for name, ceiling in of_models.items():
-            of_models[name] = min(max(ceiling, _LOWEST), _HIGHEST)
-    published = MeasuredPeople()
-    return replace(
-        published,
-        ceilings={**published.ceilings, **{scope: ceilings[scope][best] for scope in kinds}},
-        accuracies={**published.accuracies, **{scope: accuracies[scope][best] for scope in kinds}},
-        rivals={**published.rivals, **_rivals({scope: accuracies[scope] for scope in kinds}, best)},
-        items=_without(published.items, *kinds),
-        of_models={scope: accuracies[scope] for scope in kinds},
-        ceilings_of_models={scope: ceilings[scope] for scope in kinds},
-        raters={**published.raters, **dict.fromkeys(kinds, raters)},
+    measured, notes, published = {}, [], _published()
+    for scope in kinds:
+        limited = {name: min(max(x, _LOWEST), _HIGHEST) for name, x in ceilings[scope].items()}
+        if limited[best] != ceilings[scope][best]:
+            notes.append(f"; {scope}: {limited[best]:g} in place of {ceilings[scope][best]:g}")
+        of_models = accuracies[scope]
+        rivals = sorted((x for name, x in of_models.items() if name != best), reverse=True)
+        rivals = rivals or list(published[scope].rivals)
+        both = (limited[best], of_models[best])
+        measured[scope] = MeasuredKind(*both, rivals, raters, None, of_models, limited)
+    if others := [str(scope) for scope in _KINDS if scope not in kinds]:
+        notes.append(f"; {', '.join(others)}, which it lacks: as published")
+    record = record_path(Path(folder) / "report.html")
+    facts = json.loads(read_text(record)) if record.is_file() else {}
+    return MeasuredPeople(
+        {**published, **measured},
         source=f"{folder}, on the trials of {best}, {_BEST}{''.join(notes)}",
         best=best,
-        simulated=bool(_record(Path(folder)).get("simulated_participants", 0)),
+        simulated=bool(isinstance(facts, dict) and facts.get("simulated_participants", 0)),
     )
-
-
-def _without(items: Mapping[Scope, float], *scopes: Scope) -> dict[Scope, float]:
-    return {scope: value for scope, value in items.items() if scope not in scopes}
-
-
-def _rivals(of_models: Mapping[Scope, Mapping[str, float]], best: str) -> dict[Scope, list[float]]:
-    """Accuracies of all models but the best, descending, where there are any."""
-    others = {
-        scope: sorted((x for name, x in values.items() if name != best), reverse=True)
-        for scope, values in of_models.items()
-    }
-    return {scope: values for scope, values in others.items() if values}
-
-
-def _record(folder: Path) -> dict[str, Any]:
-    """Record that `analyze` wrote of itself; empty where it is gone."""
-    path = record_path(folder / "report.html")
-    if not path.is_file():
-        return {}
-    facts = json.loads(read_text(path))
-    return facts if isinstance(facts, dict) else {}
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -255,11 +228,11 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
     """
     kinds = [scope for scope in _KINDS if scope in study.evaluates]
     for scope in kinds:
-        if not 0.5 < measured.ceilings[scope] < 1 or measured.raters[scope] < 2:
+        known = measured.kinds[scope]
+        if not 0.5 < known.ceiling < 1 or known.raters < 2:
             raise InputError(
                 "A noise ceiling is more than .5 and less than 1, and compares 2 participants or "
-                f"more; that of {scope} is {measured.ceilings[scope]:g}, with "
-                f"{measured.raters[scope]}."
+                f"more; that of {scope} is {known.ceiling:g}, with {known.raters}."
             )
     if measured.knows(study):
         fits = {(AS_MEASURED, ""): _as_measured(study, measured, kinds)}
@@ -273,12 +246,13 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
         # All trials together: each as in its own kind; where natural stands against synthetic, in
         # between what was fitted to models that accept and to those that reject in these trials.
         signal, item_sd, counts = np.zeros((3, len(study.every.groups)))
-        for scope, population, reached in of_kinds:
-            populations[scope].append(replace(population, rivals=rivals))
+        for scope, (own_signal, own_sd, reached) in of_kinds:
+            people = Population(name, own_signal, own_sd, measured.following, rivals)
+            populations[scope].append(people)
             unreached += [] if reached or rivals == CLOSE else [(scope, name)]
             rows = study.rows(scope)
-            signal[rows] += population.signal
-            item_sd[rows] += population.item_sd
+            signal[rows] += own_signal
+            item_sd[rows] += own_sd
             counts[rows] += 1
         if Scope.OVERALL in populations:
             every = Population(name, signal / counts, item_sd / counts, measured.following, rivals)
@@ -286,86 +260,87 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
     return CalibratedPeople({s: tuple(own) for s, own in populations.items()}, tuple(unreached))
 
 
+_OfTrials: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
+"""(n_trials,) signal and spread of items, and whether these people are as measured."""
+
+
 def _planted(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
-) -> Iterator[tuple[Scope, Population, bool]]:
-    """People who follow one model: scope, population, and whether it is as measured."""
+) -> Iterator[tuple[Scope, _OfTrials]]:
+    """People who follow one model."""
     model = study.every.models.index(name)
-    rejecting = None
+    rejecting: _Fitted | None = None
     for scope in kinds:
-        trials = study.of_scope(scope)
+        trials, known = study.of_scope(scope), measured.kinds[scope]
         # Where no trial targets the model, it is calibrated on those that target others.
         own = trials.evaluates[:, [model]]
         aim = _Aim(
             _signals(trials)[:, [model]],
             own if own.any() else ~own,
-            np.array([measured.accuracies[scope]]),
-            measured.ceilings[scope],
+            np.array([known.accuracy]),
+            known.ceiling,
             0,
-            measured.raters[scope],
-            measured.items.get(scope),
+            known,
+            measured.following,
         )
-        accepting = scope is Scope.ACCEPT and rejecting is not None
-        fitted = _fit(aim, measured, None if rejecting is None or not accepting else rejecting[0])
+        fixed = rejecting if scope is Scope.ACCEPT else None
+        fitted = _fit(aim, None if fixed is None else fixed.weights)
         item_sd = np.full(len(aim.signals), fitted.item_sd)
-        if rejecting is not None and accepting:
-            item_sd[~aim.own[:, 0]] = rejecting[1]  # where it does not accept, it rejects
+        if fixed is not None:
+            item_sd[~aim.own[:, 0]] = fixed.item_sd  # where it does not accept, it rejects
         if scope is Scope.REJECT:
-            rejecting = fitted.weights, fitted.item_sd
-        signal = aim.signals @ fitted.weights
-        yield scope, Population(name, signal, item_sd, measured.following), fitted.reached
+            rejecting = fitted
+        yield scope, (aim.signals @ fitted.weights, item_sd, fitted.reached)
 
 
 def _as_measured(
     study: ScopedPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
-) -> Iterator[tuple[Scope, Population, bool]]:
+) -> Iterator[tuple[Scope, _OfTrials]]:
     """People whom each model predicts as well as in the pilot."""
     for scope in kinds:
-        trials, of_models = study.of_scope(scope), measured.of_models[scope]
+        trials, known = study.of_scope(scope), measured.kinds[scope]
         targeted = [m for m, own in enumerate(trials.evaluates.T) if own.any()]
-        names = [trials.models[m] for m in targeted]
-        judge = measured.best if measured.best in names else max(names, key=lambda n: of_models[n])
-        ceilings = measured.ceilings_of_models.get(scope, {})
+        names, accuracies = [trials.models[m] for m in targeted], known.of_models
+        judge = measured.best if measured.best in names else max(names, key=lambda n: accuracies[n])
         aim = _Aim(
             _signals(trials)[:, targeted],
             trials.evaluates[:, targeted],
-            np.array([of_models[name] for name in names]),
-            ceilings.get(judge, measured.ceilings[scope]),
+            np.array([accuracies[name] for name in names]),
+            known.ceilings.get(judge, known.ceiling),
             names.index(judge),
-            measured.raters[scope],
-            measured.items.get(scope),
+            known,
+            measured.following,
         )
-        fitted = _fit(aim, measured)
-        signal, item_sd = aim.signals @ fitted.weights, np.full(len(aim.signals), fitted.item_sd)
-        yield scope, Population(AS_MEASURED, signal, item_sd, measured.following), fitted.reached
+        fitted = _fit(aim)
+        item_sd = np.full(len(aim.signals), fitted.item_sd)
+        yield scope, (aim.signals @ fitted.weights, item_sd, fitted.reached)
 
 
 def _among_rivals(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
-) -> Iterator[tuple[Scope, Population, bool]]:
+) -> Iterator[tuple[Scope, _OfTrials]]:
     """People who follow one model most, and others nearly as far; see `calibrate`."""
-    models, sides = study.every.models, np.sign(study.every.differences)
+    models, sides = study.every.models, study.every.sides
     alike = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     others = [other for other in models if other != name]
     others.sort(key=lambda other: -alike[models.index(other)])
     # Of as many rivals as were measured, exactly their accuracies
     places = 1 - (np.arange(len(others)) + 0.5) / len(others)
-    of_models = {
-        scope: {
-            name: measured.accuracies[scope],
-            **dict(
-                zip(
-                    others,
-                    np.quantile(measured.rivals[scope], places, method="hazen").tolist(),
-                    strict=True,
-                )
-            ),
-        }
-        for scope in kinds
-    }
-    aimed = replace(measured, of_models=of_models, ceilings_of_models={}, best=name)
-    for scope, population, reached in _as_measured(study, aimed, kinds):
-        yield scope, replace(population, name=name), reached
+    aimed = {}
+    for scope in kinds:
+        known = measured.kinds[scope]
+        rivals = np.quantile(known.rivals, places, method="hazen").tolist()
+        of_models = {name: known.accuracy, **dict(zip(others, rivals, strict=True))}
+        aimed[scope] = replace(known, of_models=of_models, ceilings={})
+    return _as_measured(study, replace(measured, kinds=aimed, best=name), kinds)
+
+
+class _Fitted(NamedTuple):
+    """The weight of each model, (n_models,), the standard deviation of items, and success."""
+
+    weights: FloatArray
+    item_sd: float
+    reached: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,10 +352,9 @@ class _Aim:
         own: (n_trials, n_models), which trials evaluate which model.
         accuracies: (n_models,).
         ceiling: the lower noise ceiling, on the trials of model `judge`.
-        judge: its place.
-        raters: how many people saw each trial where that was measured.
-        beyond: how much items vary beyond what model `judge` says; None: by as much as makes up
-            the ceiling.
+        judge: its index.
+        known: raters, and how much items vary beyond what model `judge` says.
+        following: how people differ.
     """
 
     signals: FloatArray
@@ -388,76 +362,77 @@ class _Aim:
     accuracies: FloatArray
     ceiling: float
     judge: int
-    raters: int
-    beyond: float | None
+    known: MeasuredKind
+    following: float
+
+    def population(self, weights: FloatArray, item_sd: float) -> Population:
+        """People who follow models by such weights."""
+        items = np.full(len(self.signals), item_sd)
+        return Population("", self.signals @ weights, items, self.following)
+
+    def misses(self, weights: FloatArray, item_sd: float) -> FloatArray:
+        """(n_models,) accuracies less what they should be."""
+        p = self.population(weights, item_sd).choice_probabilities()
+        accuracies: FloatArray = 0.5 + (p - 0.5) @ self.sides / self.own.sum(axis=0)
+        return accuracies - self.accuracies
+
+    @cached_property
+    def sides(self) -> FloatArray:
+        """(n_trials, n_models) which sentences models prefer; 0 in trials that are not theirs."""
+        return np.sign(self.signals) * self.own
+
+    def solved(self, residuals: Callable[[FloatArray], Sequence[FloatArray]]) -> FloatArray:
+        """Weights, (n_models,), for which residuals are least."""
+        from scipy.optimize import least_squares
+
+        start = np.full(len(self.accuracies), 1.0 / len(self.accuracies))
+        weights: FloatArray = least_squares(lambda w: np.concatenate(residuals(w)), start).x
+        return weights
 
 
-class _Fitted(NamedTuple):
-    """The weight of each model, (n_models,), the standard deviation of items, and success."""
-
-    weights: FloatArray
-    item_sd: float
-    reached: bool
-
-
-def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None) -> _Fitted:
-    """Weights of the models by their accuracies, and the spread of items by the noise ceiling.
+def _fit(aim: _Aim, weights: FloatArray | None = None) -> _Fitted:
+    """Weights of the models by their accuracies, and the spread of items.
 
     Args:
         aim: what should come out.
-        measured: how people differ.
         weights: (n_models,), if they are fixed; accuracies are then not looked at.
     """
-    from scipy.optimize import brentq, least_squares
+    if aim.known.items is None:
+        return _fit_to_ceiling(aim, weights)
+    # What other models say of items is a part of how much they vary beyond the judge
+    total, of_judge = aim.known.items, aim.signals[:, aim.judge]
+    along = of_judge @ aim.signals / max(float(of_judge @ of_judge), 1e-12)
+    beside = aim.signals - np.outer(of_judge, along)
+
+    def told(weights: FloatArray) -> float:
+        return float(np.sqrt(np.square(beside @ weights).mean()))
+
+    def untold(weights: FloatArray) -> float:
+        return float(np.sqrt(max(0.0, total**2 - told(weights) ** 2)))
+
+    if weights is not None:
+        return _Fitted(weights, untold(weights), True)
+    fitted = aim.solved(
+        lambda w: [aim.misses(w, untold(w)), _RIDGE[0] * w, np.array([max(0.0, told(w) - total)])]
+    )
+    reached = np.abs(aim.misses(fitted, untold(fitted))).max() < _CLOSE
+    return _Fitted(fitted, untold(fitted), bool(reached))
+
+
+def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _Fitted:
+    """The spread of items by the noise ceiling."""
+    from scipy.optimize import brentq
 
     judged = np.flatnonzero(aim.own[:, aim.judge])
-    signs, counts = np.sign(aim.signals) * aim.own, aim.own.sum(axis=0)
 
-    def population(weights: FloatArray, item_sd: float) -> Population:
-        items = np.full(len(aim.signals), item_sd)
-        return Population("", aim.signals @ weights, items, measured.following)
-
-    def misses(weights: FloatArray, item_sd: float) -> FloatArray:
-        p = population(weights, item_sd).choice_probabilities()
-        accuracies: FloatArray = 0.5 + (p - 0.5) @ signs / counts
-        return accuracies - aim.accuracies
-
-    def best_weights(item_sd: float, ridge: float = _RIDGE[0]) -> FloatArray:
+    def best_weights(item_sd: float, ridge: float) -> FloatArray:
         if weights is not None:
             return weights
-        start = np.full(len(aim.accuracies), 1.0 / len(aim.accuracies))
-        fitted: FloatArray = least_squares(
-            lambda w: np.concatenate([misses(w, item_sd), ridge * w]), start
-        ).x
-        return fitted
-
-    if aim.beyond is not None:
-        # What other models say of items is a part of how much they vary beyond the judge
-        total, of_judge = aim.beyond, aim.signals[:, aim.judge]
-        along = of_judge @ aim.signals / max(float(of_judge @ of_judge), 1e-12)
-        beside = aim.signals - np.outer(of_judge, along)
-
-        def told(weights: FloatArray) -> float:
-            return float(np.sqrt(np.square(beside @ weights).mean()))
-
-        def untold(weights: FloatArray) -> float:
-            return float(np.sqrt(max(0.0, total**2 - told(weights) ** 2)))
-
-        if weights is None:
-            weights = least_squares(
-                lambda w: np.concatenate(
-                    [misses(w, untold(w)), _RIDGE[0] * w, [max(0.0, told(w) - total)]]
-                ),
-                np.full(len(aim.accuracies), 1.0 / len(aim.accuracies)),
-            ).x
-            reached = bool(np.abs(misses(weights, untold(weights))).max() < _CLOSE)
-        else:
-            reached = True
-        return _Fitted(weights, untold(weights), reached)
+        return aim.solved(lambda w: [aim.misses(w, item_sd), ridge * w])
 
     def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
-        of_judged = population(best_weights(item_sd, ridge), item_sd).of_trials(judged)
-        return of_judged.lower_ceiling(aim.raters) - aim.ceiling
+        people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judged)
+        return people.lower_ceiling(aim.known.raters) - aim.ceiling
 
     # The ceiling grows with the spread of items, from what models' signals alone make up. Where
     # these alone make up more, weights of contrary sign do: a firmer ridge keeps them smaller.
@@ -469,7 +444,7 @@ def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None)
     elif weights is None and excess(0.0, _RIDGE[1]) < 0:
         ridge = float(np.exp(brentq(lambda r: excess(0.0, np.exp(r)), *np.log(_RIDGE), xtol=0.01)))
     fitted = best_weights(item_sd, ridge)
-    close = weights is not None or np.abs(misses(fitted, item_sd)).max() < _CLOSE
+    close = weights is not None or np.abs(aim.misses(fitted, item_sd)).max() < _CLOSE
     return _Fitted(fitted, item_sd, bool(close and abs(excess(item_sd, ridge)) < _CLOSE))
 
 

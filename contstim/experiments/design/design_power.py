@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
-from contstim.experiments.analysis.inference import (
+from contstim.experiments.analysis import SMALLEST_EFFECT
+from contstim.experiments.analysis.families import (
     FALSE_DISCOVERY_RATE,
+    crossed_instead,
     family_cautions,
 )
-from contstim.experiments.design.calibration import CalibratedPeople, MeasuredPeople, calibrate
-from contstim.experiments.design.discoveries import crossed_instead, family_reach, suited_units
-from contstim.experiments.design.population import AS_MEASURED
-from contstim.experiments.design.power import (
-    Power,
-    measure_precision,
-    simulate_power,
-    thin,
-    thinned,
-)
-from contstim.experiments.design.simulated import preferences_by_scope, with_trials
+from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.population import AS_MEASURED, preferences_by_scope
+from contstim.experiments.design.power import family_limits, simulate_power, units_for
+from contstim.experiments.design.precision import measure_precision
 from contstim.tables import frame_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from pandas import DataFrame
 
     from contstim.experiments.analysis.effects import Units
-    from contstim.experiments.analysis.inference import Reach
+    from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.analysis.scopes import Scope
-    from contstim.experiments.design.population import Population
+    from contstim.experiments.design.calibration import CalibratedPeople
+    from contstim.experiments.design.power import Power
     from contstim.experiments.design.precision import Precision
-    from contstim.experiments.design.simulated import TrialPreferences
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -58,6 +53,38 @@ _SIZE_COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
+class ScopePower:
+    """The power of one kind of trial.
+
+    Attributes:
+        planned: with the design's numbers.
+        sizes: with half and twice the people in a group, and half and twice the groups, with items
+            of their own.
+        smaller: trials a group in a smaller experiment → how often the favourite is significantly
+            better, averaged over all comparisons: least and most.
+        detectability: limits of what its family of signed-rank tests can find.
+        precision: how exactly differences of two models are measured.
+    """
+
+    planned: Power
+    sizes: tuple[Power, ...]
+    smaller: Mapping[int, tuple[float, float]]
+    detectability: Detectability
+    precision: Precision
+
+    def single_test(self, size: Power, effect: float) -> tuple[float, ...]:
+        """Standard error, detectable difference, effect, and how often it, or none, is shown."""
+        precision, counts = self.precision, (size.groups, size.participants)
+        return (
+            precision.standard_error(*counts),
+            precision.detectable(*counts),
+            effect,
+            precision.power(effect, *counts),
+            precision.equivalence(effect, *counts),
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class DesignPower:
     """The power of each kind of trial of a design.
 
@@ -71,12 +98,6 @@ class DesignPower:
         units: what tests take as random.
         smallest_effect: the smallest difference of accuracies that matters.
         scopes: what each kind of trial shows by itself, and all together (`overall`).
-        smaller: scope → trials a group that it would have in a smaller experiment → how often the
-            favourite is significantly better, averaged over all comparisons: least and most.
-        sizes: scope → experiments of other sizes: half and twice the people in a group, half and
-            twice the groups, with items of their own.
-        reach: scope → what its family of signed-rank tests can find, whatever people answer.
-        precision: scope → how exactly differences of two models are measured.
     """
 
     models: tuple[str, ...]
@@ -87,16 +108,16 @@ class DesignPower:
     alpha: float
     units: Units
     smallest_effect: float
-    scopes: Mapping[Scope, Power]
-    smaller: Mapping[Scope, Mapping[int, tuple[float, float]]]
-    sizes: Mapping[Scope, Sequence[Power]]
-    reach: Mapping[Scope, Reach]
-    precision: Mapping[Scope, Precision]
+    scopes: Mapping[Scope, ScopePower]
 
     @property
     def as_measured(self) -> bool:
         """True if people follow all models as in a pilot; else each model in turn is planted."""
-        return any(AS_MEASURED in power.populations for power in self.scopes.values())
+        return any(
+            population.name == AS_MEASURED
+            for of_scope in self.scopes.values()
+            for population in of_scope.planned.populations
+        )
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -104,7 +125,8 @@ class DesignPower:
         pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
         if self.units == "crossed":
             return (*pilot, crossed_instead(self.groups))
-        return (*pilot, *family_cautions(self.reach.items(), self.units, self.alpha))
+        limits = [(scope, of_scope.detectability) for scope, of_scope in self.scopes.items()]
+        return (*pilot, *family_cautions(limits, self.units, self.alpha))
 
     def to_frame(self) -> DataFrame:
         """A row for each scope, population and comparison; see `power_table`."""
@@ -122,7 +144,7 @@ def design_power(
     alpha: float = FALSE_DISCOVERY_RATE,
     smallest_effect: float = SMALLEST_EFFECT,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> DesignPower:
     """Simulate experiments with new people and new items, by kind of trial.
 
@@ -150,139 +172,67 @@ def design_power(
             f"{', '.join(table.models)}. Score the trials under all models to be compared."
         )
     if not 0 < smallest_effect < 1:
-        raise InputError(
-            "The smallest effect of interest is a difference of accuracies between 0 and 1, not "
-            f"{smallest_effect:g}."
-        )
+        raise InputError(f"smallest_effect must be between 0 and 1, not {smallest_effect:g}.")
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
     calibration = calibrate(preferences, measured)
-    designed = 1 + int(preferences.every.groups.max())
-    groups = designed if groups is None else groups
+    groups = preferences.every.designed if groups is None else groups
     # A kind of trials compares the models that it has trials of.
-    of_scopes = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
-    kinds = {scope: with_trials(trials_) for scope, trials_ in of_scopes.items()}
+    kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
     if not kinds:
         raise InputError("No kind of trials evaluates two models, so that none can be compared.")
-    populations_of = {
-        scope: [
-            people
-            for people in calibration.populations[scope]
-            if people.name in (AS_MEASURED, *kind.models)
-        ]
+    populations = {
+        scope: [x for x in calibration.populations[scope] if x.name in (AS_MEASURED, *kind.models)]
         for scope, kind in kinds.items()
     }
-    # Each kind of trial as planned; with fewer trials a group; with other numbers of groups and of
-    # people. Averaged over all comparisons and populations, these need fewer simulations.
-    n_populations = max(map(len, populations_of.values()))
-    fewer = max(1, simulations // (4 * min(4, n_populations)))
-    plans = [
-        _Plan(scope, None, groups_, people, simulations if as_planned else fewer)
-        for scope in kinds
-        for groups_, people in _sizes(groups, participants)
-        for as_planned in [(groups_, people) == (groups, participants)]
-    ]
-    plans += [
-        _Plan(scope, trials_, groups, participants, fewer)
+    # Groups, and participants in each: as planned, and half and twice as many of either.
+    sizes = [(groups, participants)]
+    sizes += [(groups, n) for n in (participants // 2, 2 * participants) if n]
+    sizes += [(n, participants) for n in (groups // 2, 2 * groups) if n]
+    limits = {
+        size: {scope: family_limits(kind, *size, alpha) for scope, kind in kinds.items()}
+        for size in sizes
+    }
+    units = {size: units_for(of_scopes.values()) for size, of_scopes in limits.items()}
+    # Averaged over all comparisons and populations, other sizes need fewer simulations.
+    fewer = max(1, simulations // (4 * min(4, max(map(len, populations.values())))))
+    thinner = {
+        scope: sorted({kind.least // share for share in _SHARES} - {0})
         for scope, kind in kinds.items()
-        for trials_ in _fewer_trials(kind)
-    ]
-    reaches: dict[tuple[int, int], dict[Scope, Reach]] = {}
-    results: dict[_Plan, Power] = {}
-    for done, plan in enumerate(plans):
-        if progress is not None:
-            progress(done, len(plans))
-        kind = kinds[plan.scope]
-        populations: Sequence[Population] = populations_of[plan.scope]
-        size = plan.groups, plan.participants
-        if size not in reaches:
-            reaches[size] = {s: family_reach(k, *size, alpha) for s, k in kinds.items()}
-        if plan.trials is not None:
-            kind, populations = _thinned(kind, populations, plan.trials, seed)
-        results[plan] = simulate_power(
+    }
+    done, total = count(), len(kinds) * len(sizes) + sum(map(len, thinner.values()))
+
+    def simulated(
+        scope: Scope, size: tuple[int, int], n: int, per_group: int | None = None
+    ) -> Power:
+        progress(next(done), total)
+        kind, people = kinds[scope], populations[scope]
+        if per_group is not None:
+            rows = kind.thinned(per_group, seed=seed)
+            kind, people = kind.of_trials(rows), [each.of_trials(rows) for each in people]
+        return simulate_power(
             kind,
-            populations,
-            groups=plan.groups,
-            participants=plan.participants,
-            simulations=plan.simulations,
+            people,
+            groups=size[0],
+            participants=size[1],
+            simulations=n,
             alpha=alpha,
-            units=suited_units(reaches[size].values()),
+            units=units[size],
             seed=seed,
         )
-    planned = {
-        plan.scope: power
-        for plan, power in results.items()
-        if (plan.trials, plan.groups, plan.participants) == (None, groups, participants)
-    }
-    return DesignPower(
-        table.models,
-        measured,
-        calibration,
-        groups,
-        participants,
-        alpha,
-        suited_units(reaches[groups, participants].values()),
-        smallest_effect,
-        planned,
-        {
-            scope: {
-                plan.trials: power.range_better
-                for plan, power in results.items()
-                if plan.scope is scope and plan.trials is not None
-            }
-            for scope in kinds
-        },
-        {
-            scope: [
-                power
-                for plan, power in results.items()
-                if plan.scope is scope and plan.trials is None and power is not planned[scope]
-            ]
-            for scope in kinds
-        },
-        reaches[groups, participants],
-        {
-            scope: measure_precision(
-                kind, populations_of[scope], participants=participants, seed=seed
-            )
-            for scope, kind in kinds.items()
-        },
-    )
 
-
-@dataclass(frozen=True)
-class _Plan:
-    """An experiment to simulate; `trials` of a group, None: all."""
-
-    scope: Scope
-    trials: int | None
-    groups: int
-    participants: int
-    simulations: int
-
-
-def _sizes(groups: int, participants: int) -> list[tuple[int, int]]:
-    """Groups and participants in each: as planned, and half and twice as many of either."""
-    people = [n for n in (participants // 2, 2 * participants) if n]
-    more = [n for n in (groups // 2, 2 * groups) if n]
-    return [
-        (groups, participants),
-        *((groups, n) for n in people),
-        *((n, participants) for n in more),
-    ]
-
-
-def _fewer_trials(comparisons: TrialPreferences) -> list[int]:
-    least = int(np.bincount(comparisons.groups).min())
-    return sorted({least // share for share in _SHARES} - {0})
-
-
-def _thinned(
-    kind: TrialPreferences, populations: Sequence[Population], trials: int, seed: int
-) -> tuple[TrialPreferences, list[Population]]:
-    rows = thinned(kind, trials, seed=seed)
-    return thin(kind, trials, seed=seed), [people.of_trials(rows) for people in populations]
+    scopes = {}
+    for scope, kind in kinds.items():
+        planned = simulated(scope, sizes[0], simulations)
+        others = tuple(simulated(scope, size, fewer) for size in sizes[1:])
+        smaller = {n: simulated(scope, sizes[0], fewer, n).range_better for n in thinner[scope]}
+        precision = measure_precision(
+            kind, populations[scope], participants=participants, seed=seed
+        )
+        scopes[scope] = ScopePower(planned, others, smaller, limits[sizes[0]][scope], precision)
+    of_design = (groups, participants, alpha, units[sizes[0]], smallest_effect, scopes)
+    return DesignPower(table.models, measured, calibration, *of_design)
 
 
 def power_table(power: DesignPower) -> dict[str, list[Any]]:
@@ -295,24 +245,19 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
     """
     rows = [
         (
-            str(scope),
-            people,
-            result.rivals[p],
-            model,
-            other,
-            float(result.accuracy[p, i]),
-            float(result.accuracy[p, j]),
-            float(result.better[p, i, j]),
-            float(result.first[p]) if i == result.favourites[p] else "",
+            *(str(scope), people.name, people.rivals, model, other),
+            *(float(people.accuracy[i]), float(people.accuracy[j])),
+            float(people.better[i, j]),
+            people.first if i == people.favourite else "",
         )
-        for scope, result in power.scopes.items()
-        for p, people in enumerate(result.populations)
-        for i, model in enumerate(result.models)
-        if people in (model, AS_MEASURED)
-        for j, other in enumerate(result.models)
+        for scope, of_scope in power.scopes.items()
+        for people in of_scope.planned.populations
+        for i, model in enumerate(of_scope.planned.models)
+        if people.name in (model, AS_MEASURED)
+        for j, other in enumerate(of_scope.planned.models)
         if i != j
     ]
-    return {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
+    return dict(zip(_COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def size_table(power: DesignPower) -> dict[str, list[Any]]:
@@ -324,28 +269,11 @@ def size_table(power: DesignPower) -> dict[str, list[Any]]:
     """
     rows = [
         (
-            str(scope),
-            size.groups,
-            size.participants,
-            size.groups * size.participants,
-            size.units,
-            *size.range_better,
-            *size.range_first,
-            *("" if np.isnan(x) else x for x in single_test(power, scope, size)),
+            *(str(scope), size.groups, size.participants, size.groups * size.participants),
+            *(size.units, *size.range_better, *size.range_first),
+            *("" if np.isnan(x) else x for x in of_scope.single_test(size, power.smallest_effect)),
         )
-        for scope, planned in power.scopes.items()
-        for size in (planned, *power.sizes[scope])
+        for scope, of_scope in power.scopes.items()
+        for size in (of_scope.planned, *of_scope.sizes)
     ]
-    return {name: [row[place] for row in rows] for place, name in enumerate(_SIZE_COLUMNS)}
-
-
-def single_test(power: DesignPower, scope: Scope, size: Power) -> tuple[float, ...]:
-    """Standard error, detectable difference, the effect, and how often it, or none, is shown."""
-    precision, counts = power.precision[scope], (size.groups, size.participants)
-    return (
-        precision.standard_error(*counts),
-        precision.detectable(*counts),
-        power.smallest_effect,
-        precision.power(power.smallest_effect, *counts),
-        precision.equivalence(power.smallest_effect, *counts),
-    )
+    return dict(zip(_SIZE_COLUMNS, map(list, zip(*rows, strict=True)), strict=True))

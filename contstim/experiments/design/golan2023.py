@@ -3,38 +3,31 @@
 PUBLISHED_CEILING = 0.748889  # lower noise ceiling on random natural pairs, ten raters each
 PUBLISHED_RATERS = 10
 # Experiment 1, on the trials that evaluate GPT-2, the model that people followed most: the lower
-# noise ceilings of accuracy, ten raters a trial, as `analyze` computes them.
-PUBLISHED_CEILINGS = {
-    "random-natural": PUBLISHED_CEILING,
-    "natural-controversial": 0.795,
-    "synthetic-synthetic": 0.82125,
-    "natural-synthetic-accept": 0.73625,
-    "natural-synthetic-reject": 0.91375,
-}
-# Its accuracies there, and then those of the eight other models on their own trials, descending.
-PUBLISHED_ACCURACIES = {
+# noise ceilings of accuracy, ten raters a trial, as `analyze` computes them; how much items vary
+# beyond what GPT-2 says, in standard deviations of single answers, by the mixed model of the
+# choices in all trials of a condition (`fit_mixed`, probit, with ranks for ratios); its accuracies,
+# and then those of the eight other models on their own trials, descending.
+PUBLISHED_KINDS = {
     "random-natural": (
-        *(0.75, 0.714444, 0.712222, 0.707778, 0.707778, 0.701111, 0.672222, 0.672222, 0.65),
+        *(PUBLISHED_CEILING, 0.701),
+        (0.75, 0.714444, 0.712222, 0.707778, 0.707778, 0.701111, 0.672222, 0.672222, 0.65),
     ),
     "natural-controversial": (
-        *(0.7275, 0.6925, 0.605, 0.57, 0.425, 0.41375, 0.37375, 0.36375, 0.32875),
+        *(0.795, 0.706),
+        (0.7275, 0.6925, 0.605, 0.57, 0.425, 0.41375, 0.37375, 0.36375, 0.32875),
     ),
-    "synthetic-synthetic": (*(0.7725, 0.77125, 0.745, 0.6375, 0.44, 0.42, 0.315, 0.21875, 0.18),),
+    "synthetic-synthetic": (
+        *(0.82125, 0.998),
+        (0.7725, 0.77125, 0.745, 0.6375, 0.44, 0.42, 0.315, 0.21875, 0.18),
+    ),
     "natural-synthetic-accept": (
-        *(0.26875, 0.2825, 0.265, 0.255, 0.12625, 0.0725, 0.045, 0.0375, 0.0275),
+        *(0.73625, 0.904),
+        (0.26875, 0.2825, 0.265, 0.255, 0.12625, 0.0725, 0.045, 0.0375, 0.0275),
     ),
     "natural-synthetic-reject": (
-        *(0.91, 0.90625, 0.88375, 0.84125, 0.83625, 0.835, 0.82875, 0.805, 0.77375),
+        *(0.91375, 0.904),
+        (0.91, 0.90625, 0.88375, 0.84125, 0.83625, 0.835, 0.82875, 0.805, 0.77375),
     ),
-}
-# How much items vary beyond what GPT-2 says, in standard deviations of single answers, by the mixed
-# model of the choices in all trials of a condition (`fit_mixed`, probit, with ranks for ratios).
-PUBLISHED_ITEMS = {
-    "random-natural": 0.701,
-    "natural-controversial": 0.706,
-    "synthetic-synthetic": 0.998,
-    "natural-synthetic-accept": 0.904,
-    "natural-synthetic-reject": 0.904,
 }
 # How people differ in how far they follow GPT-2, as a share of the mean, by the mixed model of all
 # its ratings (`fit_mixed` with ranks for ratios). A leaning towards a side cannot be told: on which

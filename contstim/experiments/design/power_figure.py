@@ -57,7 +57,8 @@ def power_figure(power: DesignPower) -> Figure:
     # Whole people and whole groups; as planned stands in both lines.
     people = sorted({max(1, round(factor * each)) for factor in _FACTORS})
     more = sorted({max(1, round(factor * groups)) for factor in _FACTORS})
-    for panel, (scope, precision) in zip(panels, power.precision.items(), strict=False):
+    for panel, (scope, of_scope) in zip(panels, power.scopes.items(), strict=False):
+        precision = of_scope.precision
         # Before anything is drawn: limits cannot be found where no difference can be
         panel.set(title=str(scope), xscale="log", yscale="log", ylim=_SHOWN)
         for sizes, colour, label in (

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.design.design_power import single_test
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.report import Heading, Paragraph, Report, Table, code, strong
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
 
-    from contstim.experiments.analysis.scopes import Scope
     from contstim.experiments.design.design_power import DesignPower
     from contstim.experiments.design.power import Power
+    from contstim.experiments.design.precision import Precision
     from contstim.reporting.report import Part, Picture, Value
 
 _RATES = (0.8, 0.9, 0.95)
@@ -30,19 +30,19 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
         power: what was simulated.
         picture: what `draw_power` drew, if anything.
     """
-    scopes = power.scopes.items()
+    planned = {scope: of_scope.planned for scope, of_scope in power.scopes.items()}
     first: list[tuple[Value, ...]] = []
     significant: list[tuple[Value, ...]] = []
-    for scope, result in scopes:
-        trials = result.first_by_trials.shape[1]
+    for scope, result in planned.items():
+        trials, chance = len(result.mean_first_by_trials), f"{1 / len(result.models):.3f}"
         needed = (_needed(result, rate) for rate in _RATES)
-        chance = f"{1 / len(result.models):.3f}"
         first.append((scope, trials, _span(result.range_first), chance, *needed))
-        significant += [(scope, n, _span(rates)) for n, rates in power.smaller[scope].items()]
+        smaller = power.scopes[scope].smaller.items()
+        significant += [(scope, n, _span(rates)) for n, rates in smaller]
         significant.append((scope, "all", _span(result.range_better)))
-    names = dict.fromkeys(name for _, result in scopes for name in result.populations)
+    names = dict.fromkeys(p.name for result in planned.values() for p in result.populations)
     accuracy: list[tuple[Value, ...]] = [
-        (name, *(_accuracy(result, name) for _, result in scopes)) for name in names
+        (name, *(_accuracy(result, name) for result in planned.values())) for name in names
     ]
     best = "the best model" if power.as_measured else "the planted model"
     return Report(
@@ -69,7 +69,7 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
             *([] if picture is None else [picture]),
             *_smallest(power),
             Heading(f"Expected accuracy of {best}"),
-            Table(("people follow", *(str(scope) for scope, _ in scopes)), accuracy),
+            Table(("people follow", *map(str, planned)), accuracy),
         ),
     )
 
@@ -81,20 +81,19 @@ def _span(rates: tuple[float, float]) -> str:
 
 def _needed(result: Power, rate: float) -> str:
     """Trials from which on the favourite comes first that often, by what is assumed of rivals."""
-    all_of_them = result.first_by_trials.shape[1]
+    all_of_them = len(result.mean_first_by_trials)
     numbers = sorted(part.trials_needed(rate) or all_of_them + 1 for part in result.parts)
     texts = [f"{n:,}" if n <= all_of_them else f"more than {all_of_them:,}" for n in numbers]
     return " to ".join(dict.fromkeys(texts))
 
 
 def _accuracy(result: Power, name: str) -> str:
-    places = [place for place, other in enumerate(result.populations) if other == name]
-    if not places:
+    people = [population for population in result.populations if population.name == name]
+    if not people:
         return "–"  # no trial of this kind evaluates the model
-    favourite = int(result.favourites[places[0]])
-    values = sorted(float(result.accuracy[place, favourite]) for place in places)
+    values = sorted(float(each.accuracy[each.favourite]) for each in people)
     text = _span((values[0], values[-1]))
-    return f"{result.models[favourite]} {text}" if name == AS_MEASURED else text
+    return f"{result.models[people[0].favourite]} {text}" if name == AS_MEASURED else text
 
 
 def _purchases(power: DesignPower) -> Iterator[Part]:
@@ -110,10 +109,10 @@ def _purchases(power: DesignPower) -> Iterator[Part]:
     )
     rows: list[tuple[Value, ...]] = []
     buys = []
-    for scope, planned in power.scopes.items():
-        results = {(size.groups, size.participants): size for size in power.sizes[scope]}
-        results[groups, each] = planned
-        detectable = [power.precision[scope].detectable(*size) for size in sizes]
+    for scope, of_scope in power.scopes.items():
+        every = (*of_scope.sizes, of_scope.planned)
+        results = {(size.groups, size.participants): size for size in every}
+        detectable = [of_scope.precision.detectable(*size) for size in sizes]
         differ = np.isfinite(detectable).all() and detectable[1] != detectable[2]
         buys.append(("items" if detectable[2] < detectable[1] else "people") if differ else "–")
         rates = (_span(results[size].range_better) for size in sizes)
@@ -145,7 +144,7 @@ def _purchases(power: DesignPower) -> Iterator[Part]:
     if len(set(tests)) > 1:
         warning = (
             "The tests change with the number of groups, and signed-rank tests of few groups find "
-            "less: to keep crossed tests, analyse with --units crossed."
+            "less: to keep crossed tests, analyse with units: crossed."
         )
         yield Paragraph((strong(warning),))
 
@@ -155,9 +154,9 @@ def _smallest(power: DesignPower) -> Iterator[Part]:
     effect = power.smallest_effect
     yield Heading(f"A difference of {effect:g}: found if it is there, ruled out if it is not?")
     rows: list[tuple[Value, ...]] = []
-    for scope, planned in power.scopes.items():
-        error, least, _, detects, shows = single_test(power, scope, planned)
-        enough = _groups_for(power, scope)
+    for scope, of_scope in power.scopes.items():
+        error, least, _, detects, shows = of_scope.single_test(of_scope.planned, effect)
+        enough = _groups_for(of_scope.precision, power)
         rates = (_number(detects), _number(shows))
         rows.append((scope, _number(error, 4), _number(least), *rates, *enough))
     yield Table(
@@ -181,32 +180,29 @@ def _number(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}" if np.isfinite(value) else "–"
 
 
-def _groups_for(power: DesignPower, scope: Scope) -> list[Value]:
+def _groups_for(precision: Precision, power: DesignPower) -> list[Value]:
     """Groups for which a difference is found, and its absence shown, in 80 % of experiments."""
-    precision, effect = power.precision[scope], power.smallest_effect
     needed: list[Value] = []
     for rate in (precision.power, precision.equivalence):
-        if not np.isfinite(rate(effect, power.groups, power.participants)):
-            needed.append("–")
-            continue
+
+        def lacks(groups: int, rate: Callable[[float, int, int], float] = rate) -> bool:
+            return rate(power.smallest_effect, groups, power.participants) < _RATES[0]
+
         few, enough = 0, 1
-        while rate(effect, enough, power.participants) < _RATES[0] and enough < _MOST_GROUPS:
+        while lacks(enough) and enough < _MOST_GROUPS:
             few, enough = enough, 2 * enough
-        if rate(effect, enough, power.participants) < _RATES[0]:
+        if not np.isfinite(rate(power.smallest_effect, power.groups, power.participants)):
+            needed.append("–")
+        elif lacks(enough):
             needed.append(f"more than {_MOST_GROUPS:,}")
-            continue
-        while enough - few > 1:
-            middle = (few + enough) // 2
-            if rate(effect, middle, power.participants) < _RATES[0]:
-                few = middle
-            else:
-                enough = middle
-        needed.append(f"{enough:,}")
+        else:
+            numbers = range(few + 1, enough + 1)
+            needed.append(f"{numbers[bisect_left(numbers, 0, key=lambda n: -lacks(n))]:,}")
     return needed
 
 
 def _assumptions(power: DesignPower) -> Iterator[Part]:
-    simulations = max(result.simulations for result in power.scopes.values())
+    simulations = max(of_scope.planned.simulations for of_scope in power.scopes.values())
     tests = "signed-rank tests over groups" if power.units == "groups" else "crossed tests"
     if power.as_measured:
         whom = (
@@ -242,24 +238,25 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
             "as other models lay behind the best one where that was measured; two were within .01 "
             "of it on synthetic sentences in experiment 1 of Golan et al. (2023). Distant ones "
             "share with people only what they share with the planted model. For rivals as close "
-            "as yours, give the analysis of a pilot (--pilot), and see below for the smallest "
+            "as yours, give the analysis of a pilot (pilot), and see below for the smallest "
             "difference that the design finds."
         )
     rows: list[tuple[Value, ...]] = []
     for scope, populations in power.calibration.populations.items():
-        if scope not in power.measured.ceilings:
-            continue
-        items = np.concatenate([people.item_sd for people in populations])
-        spread_of = sorted({f"{items.min():.2f}", f"{items.max():.2f}"})
-        rows.append(
-            (
-                scope,
-                *_agreeing(power, scope),
-                _aim(power, scope),
-                *([] if power.as_measured else [_behind(power, scope)]),
-                " to ".join(spread_of),
+        if known := power.measured.kinds.get(scope):
+            items = np.concatenate([people.item_sd for people in populations])
+            spread = " to ".join(sorted({f"{items.min():.2f}", f"{items.max():.2f}"}))
+            ceiling = (
+                ("–", "–")
+                if known.items is not None
+                else (f"{known.ceiling:.3f}", f"{known.raters}")
             )
-        )
+            aims = (
+                (_ends(known.of_models.values()),)
+                if power.as_measured
+                else (f"{known.accuracy:.3f}", _ends(known.rivals))
+            )
+            rows.append((scope, *ceiling, *aims, spread))
     rivals = [] if power.as_measured else ["of close rivals"]
     yield Table(("scope", "noise ceiling", "raters", "accuracy", *rivals, "spread of items"), rows)
     note = "Spread of items: standard deviation beyond what models say, in that of single answers"
@@ -278,22 +275,5 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
         )
 
 
-def _agreeing(power: DesignPower, scope: Scope) -> tuple[str, str]:
-    """The noise ceiling that people were calibrated to, and of how many raters."""
-    if scope in power.measured.items:
-        return "–", "–"
-    return f"{power.measured.ceilings[scope]:.3f}", f"{power.measured.raters[scope]}"
-
-
-def _behind(power: DesignPower, scope: Scope) -> str:
-    """The accuracies of close rivals that people were calibrated to."""
-    rivals = power.measured.rivals[scope]
-    return f"{min(rivals):.3f} to {max(rivals):.3f}"
-
-
-def _aim(power: DesignPower, scope: Scope) -> str:
-    """The accuracies that people were calibrated to."""
-    if power.as_measured:
-        values = power.measured.of_models[scope].values()
-        return f"{min(values):.3f} to {max(values):.3f}"
-    return f"{power.measured.accuracies[scope]:.3f}"
+def _ends(values: Collection[float]) -> str:
+    return f"{min(values):.3f} to {max(values):.3f}"

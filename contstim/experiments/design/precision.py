@@ -11,14 +11,22 @@ of their own divide everything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
+from contstim.experiments.analysis.crossed import Side, blocks_of, variance_components
+from contstim.experiments.design.power import group_jackknives
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.experiments.design.population import Population, TrialPreferences
+
+_FOR_PRECISION = 100  # experiments that tell how much items, people and answers vary
 _NODES = 400  # values of an estimated standard error
 LEVEL = 0.05  # of tests, two-sided; each of the two one-sided tests of equivalence has it as well
 
@@ -98,11 +106,10 @@ class Precision:
         """`power` at limits that are known already; they take nearly all of its time."""
         from scipy.special import ndtr
 
-        errors = self._usable(effect, groups, participants)[:, None]
+        errors = self._usable(effect, groups, participants)
         with np.errstate(invalid="ignore", divide="ignore"):
             shift = effect / errors
-            rates = (ndtr(shift - limits) + ndtr(-shift - limits)).mean(axis=1)
-        return _mean(rates)
+            return _mean((ndtr(shift - limits) + ndtr(-shift - limits)).mean(axis=1))
 
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
         """Power to show that two models that do not differ differ by less than a margin.
@@ -117,11 +124,12 @@ class Precision:
         """
         from scipy.special import ndtr
 
-        errors = self._usable(0.0, groups, participants)[:, None]
+        limits, errors = (
+            self._limits(LEVEL, groups, participants),
+            self._usable(0.0, groups, participants),
+        )
         with np.errstate(invalid="ignore", divide="ignore"):
-            inside = margin / errors - self._limits(LEVEL, groups, participants)
-            rates = np.maximum(0.0, 2 * ndtr(inside) - 1).mean(axis=1)
-        return _mean(rates)
+            return _mean(np.maximum(0.0, 2 * ndtr(margin / errors - limits) - 1).mean(axis=1))
 
     def detectable(self, groups: int, participants: int, rate: float = 0.8) -> float:
         """The smallest difference of accuracies that a single test at .05 finds at a given rate.
@@ -131,25 +139,20 @@ class Precision:
         from scipy.optimize import brentq
 
         most = float(np.nanmax(self.widest, initial=0.0))
-        if most == 0:
-            return np.nan
         limits = self._limits(LEVEL / 2, groups, participants)
 
         def excess(effect: float) -> float:
             share = self._power(effect, groups, participants, limits)
             return (share if np.isfinite(share) else 1.0) - rate
 
-        if not np.isfinite(self._power(most, groups, participants, limits)):
-            return np.nan
-        if excess(most) < 0:
-            return np.nan
-        return float(brentq(excess, 0.0, most, xtol=1e-6))
+        reached = self._power(most, groups, participants, limits) if most else np.nan
+        # Below the rate, or nan
+        return float(brentq(excess, 0.0, most, xtol=1e-6)) if reached >= rate else np.nan
 
     def _usable(self, effect: float, groups: int, participants: int) -> FloatArray:
-        """Standard errors of pairs that can differ by so much, nan for others."""
+        """(n_pairs, 1) standard errors of pairs that can differ by so much, nan for others."""
         errors = self.standard_errors(groups, participants)
-        usable: FloatArray = np.where((errors > 0) & (self.widest >= effect), errors, np.nan)
-        return usable
+        return np.where((errors > 0) & (self.widest >= effect), errors, np.nan)[:, None]
 
     def _limits(self, tail: float, groups: int, participants: int) -> FloatArray:
         """(n_pairs, n) how many true standard errors a difference must exceed to be significant.
@@ -169,3 +172,68 @@ class Precision:
 def _mean(rates: FloatArray) -> float:
     rates = rates[np.isfinite(rates)]
     return float(rates.mean()) if len(rates) else np.nan
+
+
+def measure_precision(
+    trials: TrialPreferences,
+    populations: Sequence[Population],
+    *,
+    participants: int = 10,
+    pair: tuple[int, int] | None = None,
+    seed: int = 0,
+) -> Precision:
+    """Variation of items, people and single answers, by what crossed tests say of experiments.
+
+    Args:
+        trials: of one scope.
+        populations: of the same trials.
+        participants: in each group.
+        pair: indices of two models; by default the mean over all pairs.
+        seed: of the simulation.
+    """
+    rng, people, places = np.random.default_rng(seed), max(2, participants), trials.places()
+    own = [trials.evaluates[of_group] for of_group in places]
+    has = np.array([mask.any(axis=0) for mask in own])  # (n_groups, n_models)
+    pairs = [pair] if pair else list(combinations(range(len(trials.models)), 2))
+    pairs = [(i, j) for i, j in pairs if (has[:, i] & has[:, j]).any()]
+    if not pairs:
+        return Precision(*np.full((6, 1), np.nan))
+    parts, freedoms = [], []
+    for population in populations:
+        rows = trials.draw(places, -(-_FOR_PRECISION // len(populations)), rng)
+        answers = [population.answers(of_group, people, rng) for of_group in rows]
+        groups = group_jackknives(answers, [trials.sides[of_group] for of_group in rows], own)
+        blocks = [blocks_of(groups, np.ones(len(groups)), Side(*pair)) for pair in pairs]
+        known = [variance_components(of_pair) for of_pair in blocks]
+        parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in known])
+        freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in known])
+    # Of a group's mean; people and their answers are seen in it too: what they add is taken away.
+    groups_of = np.array([len(of_pair) for of_pair in blocks])
+    of_means, of_people, answers = np.mean(parts, axis=0).T
+    items = of_means * groups_of - of_people / people
+    used = np.array([np.mean([len(b.items) - b.means for b in of_pair]) for of_pair in blocks])
+    items[(groups_of == 1) & (used < 1)] = np.nan  # one trial: nothing tells how items scatter
+    even = Precision(
+        np.maximum(0.0, items),
+        np.maximum(0.0, of_people - answers),
+        answers,
+        used,
+        np.ones(len(pairs)),
+        np.array([_widest(trials, places, *pair) for pair in pairs]),
+    )
+    median = np.median(np.concatenate(freedoms, axis=1), axis=1)
+    normal = [even.freedom(int(n), people)[k] for k, n in enumerate(groups_of)]
+    share = np.nan_to_num(median / np.array(normal), nan=1.0)
+    return replace(even, evenness=np.clip(share, 0.0, 1.0))
+
+
+def _widest(trials: TrialPreferences, places: Sequence[IntArray], i: int, j: int) -> float:
+    """The largest difference that two models' accuracies can have, whatever people choose."""
+    widest = []
+    for of_group in places:
+        own = trials.evaluates[of_group][:, [i, j]]
+        if own.any(axis=0).all():
+            shares = trials.sides[of_group][:, [i, j]] * own / own.sum(axis=0)
+            # A choice moves the difference by half its shares' difference, to either side.
+            widest.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
+    return float(np.mean(widest))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.inference import (
+from contstim.experiments.analysis.families import (
     FALSE_DISCOVERY_RATE,
+    crossed_instead,
+    detectability,
     every_contrast,
-    reach,
 )
-from contstim.experiments.design.discoveries import crossed_instead
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
 from contstim.files import writing
@@ -154,7 +154,7 @@ def _cautions(trials: Iterable[Trial], groups: int) -> Iterator[str]:
     # The family that `analyze` tests by default.
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
     if len(models) > 1:
-        family = reach([groups] * len(every_contrast(models)), FALSE_DISCOVERY_RATE)
+        family = detectability([groups] * len(every_contrast(models)), FALSE_DISCOVERY_RATE)
         if family.needed is None:
             yield crossed_instead(groups)
         else:

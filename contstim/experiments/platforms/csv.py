@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTON_LIST
 from contstim.experiments.platforms.folder import ExportFolder, template
-from contstim.experiments.platforms.lists import sides, stimulus_lists
+from contstim.experiments.platforms.lists import BUTTON_LIST, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
-from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
+from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.options import Help, Seed
 from contstim.scale import Scale
 
@@ -41,7 +40,7 @@ class CsvSettings:
 
     def __post_init__(self) -> None:
         if self.participants < 1:
-            raise InputError(f"Each group needs one participant or more, not {self.participants}.")
+            raise InputError(f"participants must be 1 or more, not {self.participants}.")
 
 
 def export_csv(
@@ -59,24 +58,13 @@ def export_csv(
     folder = ExportFolder(out, "csv")
     scale = trials[0].scale if trials else Scale.CONFIDENCE
     lists = stimulus_lists(trials, per_group=participants, seed=settings.seed, scale=scale)
-    rows = []
-    for number, stimulus_list in enumerate(lists):
-        for shown in stimulus_list.shown:
-            # People read these cells, so what looks like a formula gets a space that nobody sees.
-            left, right = (escape_formula(text, NO_BREAK_SPACE) for text in sides(shown))
-            rows.append(
-                {
-                    # Lists stand group after group, so participants begin from 1 again in each.
-                    "participant": number % participants + 1,
-                    "group": stimulus_list.group,
-                    "position": shown.position,
-                    "trial_id": shown.trial.trial_id,
-                    "condition": str(shown.trial.condition),
-                    "left": shown.left,
-                    "left_sentence": left,
-                    "right_sentence": right,
-                }
-            )
+    rows = [
+        # Lists stand group after group, so participants begin from 1 again in each.
+        {"participant": number % participants + 1, **row}
+        for number, stimulus_list in enumerate(lists)
+        # People read these cells, so what looks like a formula gets a space that nobody sees.
+        for row in stimulus_list.rows(lambda text: escape_formula(text, NO_BREAK_SPACE))
+    ]
     folder.rows("presentation.csv", rows, COLUMNS)
     folder.readme(
         template("csv.md"),

@@ -1,4 +1,4 @@
-"""An export on disk, all or nothing: files, a README that says what to click, a record."""
+"""Files of platforms: an export on disk, all or nothing, with its record; tables read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.platform import Exported
 from contstim.files import path_inside, write_text
 from contstim.records import record_path, write_record
-from contstim.tables import write_table
+from contstim.tables import read_csv, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from contstim.experiments.platforms.lists import StimulusList
 
@@ -67,6 +67,24 @@ def staged(folder: Path) -> Iterator[Path]:
             shutil.rmtree(missing, ignore_errors=True)
 
 
+def refuse_others(folder: Path, *, ours: Collection[str] = ()) -> None:
+    """Refuse a folder in which something might be replaced.
+
+    Args:
+        folder: new, empty, or of an earlier export.
+        ours: names that it may hold.
+
+    Raises:
+        InputError: it is a file, or holds something else.
+    """
+    if folder.is_file():
+        raise InputError(f"{folder} is a file; name a folder.")
+    if folder.is_dir() and not {path.name for path in folder.iterdir()} <= {*ours}:
+        raise InputError(
+            f"{folder} holds other files; name a new folder, so that nothing of them is replaced."
+        )
+
+
 class ExportFolder:
     """A folder that is filled, new or of an earlier export to a platform, whose files give way.
 
@@ -85,20 +103,13 @@ class ExportFolder:
         self._platform = platform
         self._pending: dict[str, Callable[[Path], None]] = {}
         self._record = self.path / "export"  # that is, export.meta.json
-        if self.path.is_file():
-            raise InputError(f"{self.path} is a file; name a folder.")
-        self._earlier: list[str] = []
-        if not self.path.is_dir() or not any(self.path.iterdir()):
-            return
         # A folder that holds anything must be an earlier export, whose record names its files.
         try:
             record = read_json_object(record_path(self._record))
             earlier_platform, files = record["platform"], [str(name) for name in record["files"]]
         except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(
-                f"{self.path} holds other files; name a new folder, so that nothing of them is "
-                "replaced."
-            ) from None
+            earlier_platform, files = platform, []
+            refuse_others(self.path)
         if earlier_platform != platform:
             raise InputError(
                 f"{self.path} holds an export to {earlier_platform}; name another folder, so that "
@@ -167,3 +178,16 @@ def template(name: str) -> str:
     """The text of a file that ships with this package."""
     folder = resources.files("contstim.experiments.platforms") / "templates"
     return (folder / name).read_text(encoding="utf-8")
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file by the names of its columns, without spaces around cells.
+
+    Cells may be separated by commas, semicolons or tabs.
+
+    Raises:
+        InputError: the file cannot be read or is not a table.
+    """
+    table = read_csv(path, delimiters=",;\t")
+    rows = zip(*table.values(), strict=True)
+    return [dict(zip(table, (cell.strip() for cell in row), strict=True)) for row in rows]

@@ -1,4 +1,4 @@
-"""Lists of what each participant is shown, where the platform cannot balance sides itself.
+"""What people see of a trial, and lists of what each participant is shown.
 
 Most platforms can show rows in random order, but none can put sentence_1 left in exactly half of
 the trials of each condition. So an export holds lists: for each group several, of which every
@@ -7,20 +7,58 @@ second is the mirror image of the one before it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.responses.spreadsheets import escape_formula
+from contstim.experiments.responses.table import escape_formula
 from contstim.options import Seed
 from contstim.scale import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.experiments.design.presentation import Shown
     from contstim.stimuli import Trial
+
+QUESTION = (
+    "Which of these two sentences are you more likely to come across in the world, spoken or "
+    "written?"
+)
+BUTTONS = (
+    "very confident: left",
+    "confident: left",
+    "somewhat confident: left",
+    "somewhat confident: right",
+    "confident: right",
+    "very confident: right",
+)
+"""From left (1) to right (6)."""
+
+BUTTON_LIST = "\n".join(f"   {n}. {label}" for n, label in enumerate(BUTTONS, start=1))
+"""Markdown, indented so that it stands inside an item of another list."""
+
+
+_MEANS_SOMETHING = re.compile(
+    r"[&<>=@*_#`~|\\^$+\[\]{}]"  # HTML, Markdown, piped text, double brackets
+    r"|^[-\d＝＋－＠]"  # lists, and what spreadsheets take for formulas
+)
+
+
+def as_html(text: str) -> str:
+    """The text with each character that means anything as a numeric character reference.
+
+    HTML and CommonMark show such a reference as the character and never take it for structure
+    (CommonMark 0.31, section 2.5). So nothing is left for HTML, Markdown, piped text (`${…}`), tags
+    in double brackets, or a spreadsheet that looks for a formula. `html.unescape` gives the text
+    back.
+
+    Args:
+        text: what is displayed, so on one line.
+    """
+    return _MEANS_SOMETHING.sub(lambda match: f"&#{ord(match[0])};", text)
 
 
 @dataclass(frozen=True)
@@ -43,6 +81,29 @@ class StimulusList:
     name: str
     group: int
     shown: tuple[Shown, ...]
+
+    def rows(self, show: Callable[[str], str]) -> list[dict[str, object]]:
+        """A row for each trial as it is shown, by the names of columns that exports have.
+
+        Args:
+            show: how a text that people read stands in a cell.
+        """
+        rows: list[dict[str, object]] = []
+        for shown in self.shown:
+            left, right = sides(shown)
+            rows.append(
+                {
+                    "list_name": self.name,
+                    "group": self.group,
+                    "position": shown.position,
+                    "trial_id": shown.trial.trial_id,
+                    "condition": str(shown.trial.condition),
+                    "left": shown.left,
+                    "left_sentence": show(left),
+                    "right_sentence": show(right),
+                }
+            )
+        return rows
 
 
 def stimulus_lists(
@@ -68,7 +129,7 @@ def stimulus_lists(
     check_trials(trials)
     require_scale(trials, scale)
     if per_group < 1:
-        raise InputError(f"Each group needs one list or more, not {per_group}.")
+        raise InputError(f"lists_per_group must be 1 or more, not {per_group}.")
     groups = sorted({trial.group for trial in trials})
     # Each list is what a participant of the design is shown: the second mirrors the first one's
     # sides, the fourth the third one's.
@@ -127,6 +188,6 @@ def require_scale(trials: Sequence[Trial], scale: Scale = Scale.CONFIDENCE) -> N
     if other:
         raise InputError(
             f"These trials ask for answers on the scale {other}, {other.meaning}, and this page "
-            f"asks for {scale}, {scale.meaning}. Make the design with --scale {scale}, or show the "
+            f"asks for {scale}, {scale.meaning}. Make the design on the scale {scale}, or show the "
             "trials with a program of your own: contstim export csv."
         )

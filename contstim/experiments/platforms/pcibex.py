@@ -24,26 +24,31 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
+from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTONS, QUESTION, as_html
 from contstim.experiments.platforms.folder import ExportFolder, template
-from contstim.experiments.platforms.lists import ListSettings, sides, stimulus_lists
+from contstim.experiments.platforms.lists import (
+    BUTTONS,
+    QUESTION,
+    ListSettings,
+    as_html,
+    stimulus_lists,
+)
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.responses.alignment import Imported, align
-from contstim.experiments.responses.recorded import milliseconds, sided_answer, whole
-from contstim.experiments.responses.table import UNKNOWN
+from contstim.experiments.responses.alignment import Imported, align, recorded
 from contstim.options import Help
+from contstim.tables import number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from contstim.experiments.responses.recorded import RecordedAnswer
+    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.stimuli import Trial
 
 COLUMNS = (
@@ -73,26 +78,23 @@ def export_pcibex(
     lists = stimulus_lists(trials, seed=settings.seed)
     # A trial has one number in both mirrored lists.
     item = {trial.trial_id: number for number, trial in enumerate(trials, start=1)}
-    rows = []
-    for stimulus_list in lists:
-        for shown in stimulus_list.shown:
-            left, right = map(as_html, sides(shown))
+    rows = [
+        {
+            **row,
             # PCIbex takes what we call a list for a group: the rows that one participant sees.
-            rows.append(
-                {
-                    "group": stimulus_list.name,
-                    "item": item[shown.trial.trial_id],
-                    "label": "trial",
-                    "trial_id": shown.trial.trial_id,
-                    "stimulus_group": stimulus_list.group,
-                    "left": shown.left,
-                    "left_html": left,
-                    "right_html": right,
-                }
-            )
+            "group": stimulus_list.name,
+            "item": item[str(row["trial_id"])],
+            "label": "trial",
+            "stimulus_group": stimulus_list.group,
+            "left_html": row["left_sentence"],
+            "right_html": row["right_sentence"],
+        }
+        for stimulus_list in lists
+        for row in stimulus_list.rows(as_html)
+    ]
     script = template("pcibex.js").replace("QUESTION", as_html(QUESTION))
-    for number, label in enumerate(BUTTONS, start=1):
-        script = script.replace(f"LABEL_{number}", as_html(label))
+    for button, label in enumerate(BUTTONS, start=1):
+        script = script.replace(f"LABEL_{button}", as_html(label))
     folder.rows("trials.csv", rows, COLUMNS)
     folder.text("main.js", script)
     folder.lists(lists)
@@ -127,11 +129,11 @@ def import_pcibex(
             that cannot be; and see `align`.
     """
     selector = (settings or PcibexReading()).selector
-    by_id = {trial.trial_id: trial for trial in trials}
     answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
-        runs: dict[tuple[str, ...], _Run] = {}
+        # The lines of each trial as one participant went through it
+        runs: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = defaultdict(list)
         others = 0
         for where, cells in _lines(path):
             if not cells.get("trial_id"):
@@ -144,77 +146,54 @@ def import_pcibex(
                 )
             # A participant may send twice: the time of the submission tells the two apart.
             key = (_participant(cells), cells.get(_TIME, ""), cells[_ITEM], cells["trial_id"])
-            runs.setdefault(key, _Run(where, cells)).add(cells, selector)
+            runs[key].append((where, cells))
         if not runs:
             raise InputError(
                 f"{path} has no line with a trial_id, so nothing in it is a trial. Was it "
                 "collected with the script that was exported?"
             )
         notes.append(f"{path}: {counted(others, 'line')} of no trial.")
-        answers += _positioned(
-            [(run, answer) for run in runs.values() for answer in run.answers(by_id)]
-        )
+        # Items are counted with instructions and pauses: only the order of the numbers tells.
+        items: dict[str, set[float]] = defaultdict(set)
+        for (participant, *_), lines in runs.items():
+            items[participant].add(_number(*lines[0], _ITEM))
+        for (participant, *_), lines in runs.items():
+            position = 1 + sorted(items[participant]).index(_number(*lines[0], _ITEM))
+            answers += _answers(lines, participant, position, selector)
     return align(answers, trials, notes)
 
 
-@dataclass
-class _Run:
-    """One trial as one participant went through it."""
-
-    where: str
-    cells: Mapping[str, str]
-    start: str = ""
-    selected: list[tuple[str, str]] = field(default_factory=list)  # button and time
-
-    def add(self, cells: Mapping[str, str], selector: str) -> None:
-        if cells.get(_PARAMETER) == "_Trial_" and cells.get(_VALUE) == "Start":
-            self.start = cells[_EVENT]
-        elif (
-            cells.get(_ELEMENT) == "Selector"
-            and cells.get("PennElementName") == selector
-            and cells.get(_PARAMETER) == "Selection"
-        ):
-            self.selected.append((cells[_VALUE], cells[_EVENT]))
-
-    def answers(self, by_id: Mapping[str, Trial]) -> Iterator[RecordedAnswer]:
-        """An answer for each selection; an answer without a rating where there is none."""
-        for button, time in self.selected or [("NA", "Never")]:
-            rating, rt_ms = UNKNOWN, math.nan
-            if button not in ("NA", ""):
-                rating = whole(self.where, button, "Value of the selection")
-                rt_ms = milliseconds(self.where, time, _EVENT)
-                rt_ms -= milliseconds(self.where, self.start, _EVENT)
-            yield sided_answer(
-                self.where,
-                _participant(self.cells),
-                self.cells["trial_id"],
-                self.cells.get("left", ""),
-                by_id,
-                rating=rating,
-                rt_ms=rt_ms,
-            )
-
-    @property
-    def order(self) -> int:
-        """The number of the item, which counts instructions and pauses too."""
-        return whole(self.where, self.cells[_ITEM], _ITEM)
+def _answers(
+    lines: Sequence[tuple[str, Mapping[str, str]]], participant: str, position: int, selector: str
+) -> Iterator[RecordedAnswer]:
+    """An answer for each selection in the lines of a trial; one without a rating if none is."""
+    where, first = lines[0]
+    start, selected = math.nan, []
+    for _, cells in lines:
+        said = (cells[_ELEMENT], cells.get("PennElementName"), cells[_PARAMETER])
+        if cells[_PARAMETER] == "_Trial_" and cells[_VALUE] == "Start":
+            start = _number(where, cells, _EVENT)
+        elif said == ("Selector", selector, "Selection") and cells[_VALUE] not in ("NA", ""):
+            selected.append((cells[_VALUE], _number(where, cells, _EVENT)))
+    for button, time in selected or [("", math.nan)]:
+        yield recorded(
+            where,
+            participant=participant,
+            trial_id=first["trial_id"],
+            left=first.get("left", ""),
+            rating=button,
+            position=position,
+            rt_ms=time - start,
+        )
 
 
-def _positioned(run_answers: Sequence[tuple[_Run, RecordedAnswer]]) -> list[RecordedAnswer]:
-    """The answers of each participant, numbered from 1 by the order of their items."""
-    # Items are counted with instructions and pauses: only the order of the numbers tells.
-    orders: dict[str, set[int]] = defaultdict(set)
-    for run, answer in run_answers:
-        orders[answer.participant].add(run.order)
-    position = {
-        (participant, order): place
-        for participant, numbers in orders.items()
-        for place, order in enumerate(sorted(numbers), start=1)
-    }
-    return [
-        replace(answer, position=position[answer.participant, run.order])
-        for run, answer in run_answers
-    ]
+def _number(where: str, cells: Mapping[str, str], name: str) -> float:
+    try:
+        return number(cells[name])
+    except ValueError:
+        raise InputError(
+            f"{where}: {shortened(cells[name])} under {name} is not a number."
+        ) from None
 
 
 def _participant(cells: Mapping[str, str]) -> str:

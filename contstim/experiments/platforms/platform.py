@@ -14,7 +14,7 @@ its options are the fields of the settings that the function takes (see `contsti
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,14 +45,6 @@ class Exported:
     private: bool = False
 
 
-class Remark(Protocol):
-    """Something that is said of an exported folder when it is checked."""
-
-    @property
-    def error(self) -> bool:
-        """True if the folder breaks a rule; else a recommendation is not followed."""
-
-
 @dataclass(frozen=True)
 class NoSettings:
     """There is nothing to decide."""
@@ -70,7 +62,8 @@ class Exporter(Generic[Settings]):
         out: what the help says of `--out`.
         fixed: settings that are not asked for, and what they are.
         to_edit: files of the folder that are there to be edited; exported again, they are kept.
-        check: what is to be said of a folder; gives the command `--check`.
+        check: findings about a folder, each with a text and whether it is an `error`; gives the
+            command `contstim check`.
         format: what a folder without errors obeys; said after `check`.
     """
 
@@ -79,7 +72,7 @@ class Exporter(Generic[Settings]):
     out: str = "The folder to write."
     fixed: Mapping[str, object] = field(default_factory=dict)
     to_edit: tuple[str, ...] = ()
-    check: Callable[[Path], Sequence[Remark]] | None = None
+    check: Callable[[Path], Sequence[Any]] | None = None
     format: str = ""
 
 

@@ -22,7 +22,6 @@ asked is a column. Newer versions write the values of a mouse as lists in bracke
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from contextlib import suppress
@@ -33,23 +32,24 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION
-from contstim.experiments.platforms.folder import ExportFolder, template
-from contstim.experiments.platforms.lists import ListSettings, sides, stimulus_lists
+from contstim.experiments.platforms.folder import ExportFolder, read_rows, template
+from contstim.experiments.platforms.lists import (
+    BUTTON_LIST,
+    QUESTION,
+    ListSettings,
+    stimulus_lists,
+)
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.platforms.reading import read_rows
-from contstim.experiments.responses.alignment import Imported, align
-from contstim.experiments.responses.recorded import milliseconds, sided_answer
-from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
-from contstim.experiments.responses.table import UNKNOWN
+from contstim.experiments.responses.alignment import Imported, align, recorded
+from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.options import Help
 from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from contstim.experiments.responses.recorded import RecordedAnswer
+    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.stimuli import Trial
 
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
@@ -99,19 +99,10 @@ def export_psychopy(
     folder = ExportFolder(out, "psychopy")
     lists = stimulus_lists(trials, seed=settings.seed)
     for stimulus_list in lists:
-        rows = []
-        for shown in stimulus_list.shown:
-            left, right = map(psychopy_cell, sides(shown))
-            rows.append(
-                {
-                    "trial_id": shown.trial.trial_id,
-                    "list_name": stimulus_list.name,
-                    "stimulus_group": stimulus_list.group,
-                    "left": shown.left,
-                    "left_sentence": left,
-                    "right_sentence": right,
-                }
-            )
+        rows = [
+            {**row, "stimulus_group": stimulus_list.group}
+            for row in stimulus_list.rows(psychopy_cell)
+        ]
         folder.rows(f"{stimulus_list.name}.csv", rows, COLUMNS)
     folder.lists(lists)
     folder.readme(template("psychopy.md"), lists=len(lists), question=QUESTION, buttons=BUTTON_LIST)
@@ -193,7 +184,6 @@ def import_psychopy(
             none of 1 to 6; and see `align`.
     """
     component = (settings or PsychopyReading()).component
-    by_id = {trial.trial_id: trial for trial in trials}
     answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
@@ -212,17 +202,18 @@ def import_psychopy(
             where = f"{path}, row {n}"
             participant = row.get("participant") or path.stem
             position[participant] += 1
-            button, rt_ms = _button_and_time(where, row, rating, time)
+            button = _button(where, row[rating])
+            # A mouse lists the times of all its clicks; the first one is the answer's.
+            seconds = row.get(time, "").strip("[]").split(",")[0].strip()
             answers.append(
-                sided_answer(
+                recorded(
                     where,
-                    participant,
-                    row["trial_id"],
-                    row.get("left", ""),
-                    by_id,
+                    participant=participant,
+                    trial_id=row["trial_id"],
+                    left=row.get("left", ""),
                     rating=button,
                     position=position[participant],
-                    rt_ms=rt_ms,
+                    rt_s=seconds if button and seconds not in _EMPTY else "",
                 )
             )
     return align(answers, trials, notes)
@@ -236,32 +227,22 @@ def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, s
     if rating is None:
         raise InputError(
             f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}. "
-            "Name the component that recorded the rating (--component)."
+            "Name the component that recorded the rating."
         )
     return rating, next((name for name in times if name in columns), "")
 
 
-def _button_and_time(
-    where: str, row: Mapping[str, str], rating: str, time: str
-) -> tuple[int, float]:
-    """The digit at the end of a key, a slider's value or a button's name, and its time in ms.
-
-    0 and nan where there is no answer; nan where no time was recorded.
-    """
-    cell = row[rating]
+def _button(where: str, cell: str) -> str:
+    """The digit at the end of a key, a slider's value or a button's name; empty for no answer."""
     if cell in _EMPTY:
-        return UNKNOWN, math.nan
+        return ""
     button = _BUTTON.fullmatch(cell)
     if not button:
         raise InputError(
-            f"{where}: {shortened(cell)} under {rating} is not a rating; "
-            "a key or a button whose name ends in 1 to 6 is one."
+            f"{where}: {shortened(cell)} is not a rating; a key or a button whose name ends in 1 "
+            "to 6 is one."
         )
-    number = int(button[1])
-    # A mouse lists the times of all its clicks, in seconds; the first one is the answer's.
-    first = row[time].strip("[]").split(",")[0].strip() if time and number else ""
-    seconds = "" if first in _EMPTY else first
-    return number, milliseconds(where, seconds, time, unit=1_000)
+    return button[1]
 
 
 PLATFORM = Platform(

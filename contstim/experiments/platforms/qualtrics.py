@@ -18,35 +18,27 @@ previews; a timing question has columns that end in `_First Click`, `_Last Click
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTONS, QUESTION, as_html
-from contstim.experiments.platforms.folder import ExportFolder, template
-from contstim.experiments.platforms.lists import sides, stimulus_lists
+from contstim.experiments.platforms.folder import ExportFolder, read_rows, template
+from contstim.experiments.platforms.lists import BUTTONS, QUESTION, as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.platforms.reading import read_rows
-from contstim.experiments.responses.alignment import Imported, align
-from contstim.experiments.responses.recorded import milliseconds, sided_answer, whole
+from contstim.experiments.responses.alignment import Imported, align, recorded
 from contstim.options import Help, Seed
-from contstim.tables import read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.experiments.design.presentation import Shown
-    from contstim.experiments.responses.recorded import RecordedAnswer
+    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.stimuli import Trial
 
 KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
 
-# The other columns of the key are for people, and need not be there.
-_KEY_READ = ("tag", "trial_id", "left", "position")
+# What the key says of an answer; its other columns are for people, and need not be there.
+_SHOWN = ("trial_id", "left", "position")
 # Status comes as a number or in words, by the kind of export.
 _PREVIEW = {"Status": ("1", "9", "17", "Survey Preview"), "DistributionChannel": ("preview",)}
 
@@ -80,20 +72,11 @@ def export_qualtrics(
     key = []
     for stimulus_list in lists:
         lines += [f"[[Block:{stimulus_list.name}]]", ""]
-        for shown in stimulus_list.shown:
+        for row in stimulus_list.rows(as_html):
             # Letters and digits only, which Qualtrics never changes in the name of a column.
-            tag = f"{stimulus_list.name}Q{shown.position:03}"
-            lines += _question(tag, shown, timing=settings.timing)
-            key.append(
-                {
-                    "tag": tag,
-                    "list_name": stimulus_list.name,
-                    "group": stimulus_list.group,
-                    "trial_id": shown.trial.trial_id,
-                    "left": shown.left,
-                    "position": shown.position,
-                }
-            )
+            tag = f"{stimulus_list.name}Q{row['position']:03}"
+            lines += _question(tag, row, timing=settings.timing)
+            key.append({"tag": tag, **row})
     folder.text("survey.txt", "\n".join(lines))
     folder.rows("key.csv", key, KEY)
     folder.lists(lists)
@@ -108,8 +91,8 @@ def timing_tag(tag: str) -> str:
     return tag.replace("Q", "T")
 
 
-def _question(tag: str, shown: Shown, *, timing: bool) -> list[str]:
-    left, right = map(as_html, sides(shown))
+def _question(tag: str, row: Mapping[str, object], *, timing: bool) -> list[str]:
+    left, right = row["left_sentence"], row["right_sentence"]
     cell = '<td style="width:50%;padding:1em;text-align:center;vertical-align:middle">'
     lines = [
         "[[Question:MC:SingleAnswer:Horizontal]]",
@@ -156,16 +139,15 @@ def import_qualtrics(
     """
     key, participant = settings.key, settings.participant
     questions = _read_key(key)
-    by_id = {trial.trial_id: trial for trial in trials}
     answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
         people, previews = _people(path, participant)
-        asked = [q for q in questions if people and q.tag in people[0]]
+        asked = [tag for tag in questions if people and tag in people[0]]
         if people and not asked:
             raise InputError(
-                f"{path} has no column of the questions in {key} ({questions[0].tag}, …); is it of "
-                "the same export?"
+                f"{path} has no column of the questions in {key} ({next(iter(questions))}, …); is "
+                "it of the same export?"
             )
         if people and len(asked) < len(questions):
             notes.append(
@@ -178,8 +160,19 @@ def import_qualtrics(
         idle = []
         for person in people:
             # Most questions are those of other lists, which this person never saw.
-            answered = [q for q in asked if person[q.tag]]
-            answers += [_answer(path, person, q, participant, by_id) for q in answered]
+            answered = [tag for tag in asked if person[tag]]
+            answers += [
+                recorded(
+                    f"{path}, {tag} of {person[participant] or 'nobody'}",
+                    participant=person[participant],
+                    # Exported as the text of a choice, it is no number
+                    rating=person[tag],
+                    # When the page of the question was left.
+                    rt_s=person.get(f"{timing_tag(tag)}_Page Submit", ""),
+                    **questions[tag],
+                )
+                for tag in answered
+            ]
             if not answered:
                 idle.append(person[participant])
         if idle:
@@ -187,31 +180,20 @@ def import_qualtrics(
     return align(answers, trials, notes)
 
 
-@dataclass(frozen=True)
-class _Question:
-    tag: str
-    trial_id: str
-    left: str
-    position: int
-
-
-def _read_key(key: Path) -> list[_Question]:
-    table = read_csv(key)
-    missing = [name for name in _KEY_READ if name not in table]
+def _read_key(key: Path) -> dict[str, dict[str, str]]:
+    """The trial of each question, its side and its position, by the question's tag."""
+    rows = read_rows(key)
+    missing = [name for name in ("tag", *_SHOWN) if name not in rows[0]]
     if missing:
         raise InputError(f"{key} is not a key of an export to Qualtrics: it lacks {missing[0]}.")
-    questions = []
-    for row, cells in enumerate(zip(*(table[name] for name in _KEY_READ), strict=True)):
-        where, (tag, trial_id, left, position) = f"{key}, row {row}", cells
-        if not (tag.strip() and trial_id.strip()) or left.strip() not in ("1", "2"):
-            raise InputError(
-                f"{where}: a question needs a tag, a trial_id, and 1 or 2 under left, which says "
-                f"the sentence shown there."
-            )
-        questions.append(_Question(tag, trial_id, left, whole(where, position, "position")))
-    twice = [tag for tag, n in Counter(question.tag for question in questions).items() if n > 1]
-    if twice:
-        raise InputError(f"{key} has the tag {shortened(twice[0])} twice; a tag is one question's.")
+    questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}
+    if len(questions) < len(rows):
+        raise InputError(f"{key} has a tag twice; a tag is one question's.")
+    for number, (tag, shown) in enumerate(questions.items()):
+        where = f"{key}, row {number}"
+        if not tag or not shown["trial_id"]:
+            raise InputError(f"{where}: a question needs a tag and a trial_id.")
+        recorded(where, participant=tag, **shown)  # so that what is wrong is said of the key
     return questions
 
 
@@ -232,36 +214,6 @@ def _people(path: Path, participant: str) -> tuple[list[dict[str, str]], list[st
 
 def _is_preview(row: Mapping[str, str]) -> bool:
     return any(row.get(column, "") in words for column, words in _PREVIEW.items())
-
-
-def _answer(
-    path: Path,
-    person: Mapping[str, str],
-    question: _Question,
-    participant: str,
-    by_id: Mapping[str, Trial],
-) -> RecordedAnswer:
-    where = f"{path}, {question.tag} of {person[participant] or 'nobody'}"
-    cell = person[question.tag]
-    # Some exports write whole numbers as 4.0; anything else is the text of a choice.
-    if not cell.replace(".0", "").isdecimal():
-        raise InputError(
-            f"{where}: {shortened(cell)} is not a number. "
-            "Export the data with numeric values, not choice text."
-        )
-    # When the page of the question was left, in seconds.
-    time_column = f"{timing_tag(question.tag)}_Page Submit"
-    time = person.get(time_column, "")
-    return sided_answer(
-        where,
-        person[participant],
-        question.trial_id,
-        question.left,
-        by_id,
-        rating=whole(where, cell, question.tag),
-        position=question.position,
-        rt_ms=milliseconds(where, time, time_column, unit=1_000) if time else math.nan,
-    )
 
 
 PLATFORM = Platform(

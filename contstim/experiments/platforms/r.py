@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -20,10 +20,9 @@ from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.platform import Exporter, Platform
-from contstim.experiments.platforms.psych_ds.writing import variable
+from contstim.experiments.platforms.psych_ds import cells, variable
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit
-from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
-from contstim.experiments.responses.table import SIMULATED_NAME, read_responses
+from contstim.experiments.responses.table import numbered, read_responses
 from contstim.options import AnswerScale, Help
 from contstim.scores import ScoreTable
 from contstim.wording import counted
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.platforms.platform import Exported
-    from contstim.experiments.responses.admission import Admission
+    from contstim.experiments.responses.table import Response
     from contstim.scale import Scale
     from contstim.stimuli import Trial
 
@@ -82,7 +81,8 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     admission = admit(trials, responses, catch=rule)
     scores = ScoreTable.read(settings.scores)
     ratings = gather(trials, admission.responses, scores)
-    rows = _rating_rows(ratings, admission, keep_names=settings.keep_names)
+    answers = admission.responses if settings.keep_names else numbered(admission.responses)
+    rows = _rating_rows(ratings, answers)
     columns = [*_COLUMNS, *(RATIO + model for model in ratings.models)]
     folder.rows("ratings.csv", rows, columns)
     dictionary = [
@@ -94,7 +94,6 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     folder.rows("mixed.csv", _mixed_rows(ratings), _FIT)
     middle = f"middle <- {ratings.scale.middle:g}"
     folder.text("analysis.R", template("r_analysis.R").replace("middle <- 3.5", middle))
-    excluded = [f"{counted(len(admission.excluded), 'participant')}"] if admission.excluded else []
     folder.readme(
         template("r.md"),
         origin=f"{admission.origin.warning} " if admission.origin.warning else "",
@@ -102,7 +101,9 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
         trials=counted(sum(len(group.trials) for group in ratings.groups), "trial"),
         models=counted(len(ratings.models), "model"),
         sided=f"{ratings.sided:,} of {sum(group.left.size for group in ratings.groups):,}",
-        excluded="".join(excluded) or "nobody here",
+        excluded=counted(len(admission.excluded), "participant")
+        if admission.excluded
+        else "nobody here",
     )
     return folder.finish(
         keep_names=settings.keep_names,
@@ -110,46 +111,19 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     )
 
 
-def _rating_rows(
-    ratings: Ratings, admission: Admission, *, keep_names: bool
-) -> list[dict[str, object]]:
+def _rating_rows(ratings: Ratings, answers: Sequence[Response]) -> list[dict[str, object]]:
     """A row a rating, in the order of the responses; numbers that nobody recorded are empty."""
     places = {
         trial.trial_id: (group, column)
         for group in ratings.groups
         for column, trial in enumerate(group.trials)
     }
-    people = list(dict.fromkeys(response.participant for response in admission.responses))
-    width = len(str(len(people)))
-    names = {
-        person: person if keep_names else f"P{place:0{width}}"
-        for place, person in enumerate(people, start=1)
-    }
     rows: list[dict[str, object]] = []
-    for response in admission.responses:
+    for response in answers:
         group, column = places[response.trial_id]
-        trial = group.trials[column]
-        name = names[response.participant]
-        if response.simulated and not keep_names:
-            name = f"{SIMULATED_NAME}{name[1:]}"
-        cells: dict[str, Any] = {field: getattr(trial, field) for field in _TRIAL}
-        cells |= {"sentence_1": trial.sentence_1.text, "sentence_2": trial.sentence_2.text}
-        texts = {"participant": name, **cells}
-        rows.append(
-            {
-                **{key: escape_formula(str(text), NO_BREAK_SPACE) for key, text in texts.items()},
-                "simulated": str(response.simulated).lower(),
-                "group": response.group,
-                "left": response.left or None,
-                "position": response.position or None,
-                "rt_ms": None if math.isnan(response.rt_ms) else response.rt_ms,
-                "rating": response.rating,
-                **{
-                    RATIO + model: float(group.ratios[row, column])
-                    for row, model in enumerate(ratings.models)
-                },
-            }
-        )
+        ratios = zip(ratings.models, group.ratios[:, column].tolist(), strict=True)
+        named = {RATIO + model: ratio for model, ratio in ratios}
+        rows.append({**cells(group.trials[column]), **cells(response), **named})
     return rows
 
 

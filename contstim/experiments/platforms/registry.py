@@ -31,10 +31,15 @@ PLATFORMS = {
     "csv": "contstim.experiments.platforms.csv",
     "psych-ds": "contstim.experiments.platforms.psych_ds",
     "r": "contstim.experiments.platforms.r",
-    "collected": "contstim.experiments.collection.platform",
-    "golan2023": "contstim.experiments.reproduce.golan2023_platform",
+    "collected": "contstim.experiments.collection.tables",
+    "golan2023": "contstim.experiments.reproduce.golan2023_data",
 }
 """Names and the modules whose `PLATFORM` they are, in the order of the help."""
+
+
+def platform_names() -> list[str]:
+    """Names of all platforms, those built in first."""
+    return [*PLATFORMS, *(name for name in plugin_names(GROUP) if name not in PLATFORMS)]
 
 
 def platforms() -> list[Platform]:
@@ -43,8 +48,7 @@ def platforms() -> list[Platform]:
     Raises:
         InputError: see `platform_named`.
     """
-    names = [*PLATFORMS, *(n for n in plugin_names(GROUP) if n not in PLATFORMS)]
-    return [platform for name in names if (platform := platform_named(name))]
+    return [platform for name in platform_names() if (platform := platform_named(name))]
 
 
 def platform_named(name: str) -> Platform | None:

@@ -13,7 +13,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.inference import CEILING
+from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.measures import (
     rank_squares,
     signed_rank_cosine,
@@ -23,7 +23,7 @@ from contstim.experiments.analysis.run import analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.claims import PublishedClaim
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.scores import read_stimulus_scores
+from contstim.experiments.reproduce.published.reading import read_stimulus_scores
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Experiment 1 of the 2023 study: its trials and its 16,500 ratings, as contstim's own values.
+"""Experiment 1 of the 2023 study: its trials and its 16,500 ratings, read and imported.
 
 The published file is a list of ratings. What each trial compared follows from the published
 selections, and who was in which group from the sentences that participants share.
@@ -7,21 +7,27 @@ selections, and who was in which group from the sentences that participants shar
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial, triplet_trials
-from contstim.experiments.reproduce.published.scores import read_stimulus_scores
-from contstim.experiments.reproduce.published.stimuli import read_natural_pairs, read_triplets
+from contstim.experiments.platforms.platform import Platform, Reader
+from contstim.experiments.reproduce.published.reading import (
+    read_natural_pairs,
+    read_stimulus_scores,
+    read_triplets,
+)
+from contstim.experiments.responses.alignment import Imported
 from contstim.experiments.responses.table import UNKNOWN, Response
+from contstim.options import Help
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 TRIALS_EACH = 165  # rows of one participant, one after another
 
@@ -141,3 +147,39 @@ def _unselected_trial(
         first, second = sorted(pair, key=order.__getitem__)
     trial_id = content_id("trial", first, second)
     return Trial(trial_id, 0, condition, "", "", first, second, Kind.NATURAL, kind, "")
+
+
+@dataclass(frozen=True)
+class Golan2023Reading:
+    """Paths of the published data, and of the file to write their scores to."""
+
+    data: Annotated[Path, Help("The folder with `contstimlang` and `contstimlang-fork`.")]
+    scores_out: Annotated[Path | None, Help("The published scores of its sentences, to write.")] = (
+        None
+    )
+
+
+def import_golan2023(
+    files: Sequence[Path], trials: Sequence[Trial], settings: Golan2023Reading
+) -> Imported:
+    """Rebuild experiment 1 of the 2023 study: 16,500 ratings of 100 participants.
+
+    Example: `contstim import golan2023 --data data --out responses.csv --trials-out trials.csv
+    --scores-out scores.csv`
+
+    Raises:
+        InputError: a file is missing or is not what was published.
+    """
+    del files, trials  # it has its own
+    folder = settings.data / "contstimlang"
+    published_trials, responses = read_experiment(
+        folder, settings.data / "contstimlang-fork" / "data"
+    )
+    if settings.scores_out is not None:
+        read_stimulus_scores(folder).write(settings.scores_out)
+    return Imported(published_trials, responses)
+
+
+PLATFORM = Platform(
+    "golan2023", reader=Reader(import_golan2023, Golan2023Reading, builds_trials=True)
+)

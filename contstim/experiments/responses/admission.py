@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import CheckReport, Problem, check_responses
-from contstim.experiments.responses.origin import ResponseOrigin, origin_of
+from contstim.experiments.responses.table import ResponseOrigin, origin_of
 from contstim.stimuli import Condition
 from contstim.wording import counted
 

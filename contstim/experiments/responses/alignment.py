@@ -1,10 +1,13 @@
-"""Answers of a platform aligned with trials: which trial each is about, in canonical order."""
+"""Answers as platforms record them, aligned with trials: which trial each is about."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from contstim.documents import shortened
 from contstim.errors import InputError
@@ -14,15 +17,83 @@ from contstim.experiments.responses.checks import (
     ResponseFinding,
     check_responses,
 )
-from contstim.experiments.responses.recorded import bare, texts_of
-from contstim.experiments.responses.table import Response
+from contstim.experiments.responses.table import UNKNOWN, Response, truth
+from contstim.sentence import END_MARKS, Sentence
+from contstim.tables import number, text, whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
+
+
+def _cell(parse: Callable[[Any], Any], unknown: float) -> BeforeValidator:
+    """Reader of a cell that may be empty, or not a number where it was computed."""
+    return BeforeValidator(
+        lambda cell: unknown if cell in ("", None) or cell != cell else parse(cell)
+    )
+
+
+class RecordedAnswer(BaseModel):
+    """A rating in the words of a platform; fields are given as its cells.
+
+    Attributes:
+        where: file and row, for messages.
+        participant: the platform's name of a person.
+        trial_id: empty where the platform did not carry it.
+        left: the trial's sentence that stood left, 1 or 2; 0 where `shown` tells it.
+        rating: on the trial's scale, from left to right; 0 where a trial was shown and not rated.
+        position: order of presentation, from 1; 0 unknown.
+        rt_ms: nan unknown.
+        rt_s: the same in seconds, of platforms that count these.
+        shown: the sentences left and right, with an end mark or without; empty texts where the
+            platform did not record them.
+        group: empty where the platform does not say.
+        simulated: whether an artificial participant answered.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    where: str
+    participant: Annotated[str, BeforeValidator(text), Field(min_length=1)]
+    trial_id: Annotated[str, BeforeValidator(text)] = ""
+    left: Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=2)] = 0
+    rating: Annotated[int, _cell(whole_number, UNKNOWN), Field(ge=0)] = UNKNOWN
+    position: Annotated[int, _cell(whole_number, UNKNOWN), Field(ge=0)] = UNKNOWN
+    rt_ms: Annotated[float, _cell(number, math.nan)] = math.nan
+    rt_s: Annotated[float, _cell(number, math.nan)] = math.nan
+    shown: tuple[str, str] = ("", "")
+    group: str = ""
+    simulated: Annotated[bool, BeforeValidator(truth)] = False
+
+
+_CELLS = {
+    "participant": "the name of a participant",
+    "trial_id": "a text",
+    "left": "the sentence shown left, 1 or 2",
+    "rating": "a whole number from 0 (export numeric values, not the texts of choices)",
+    "position": "a place in an order",
+    "rt_ms": "a number",
+    "rt_s": "a number",
+    "simulated": "true or false",
+}
+
+
+def recorded(where: str, **cells: object) -> RecordedAnswer:
+    """An answer of these cells.
+
+    Raises:
+        InputError: a cell is something else (names it).
+    """
+    try:
+        return RecordedAnswer.model_validate({"where": where, **cells})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        name = str(wrong["loc"][0])
+        raise InputError(
+            f"{where}: {shortened(wrong['input'])} under {name} is not {_CELLS[name]}."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -30,7 +101,7 @@ class Imported:
     """Responses in canonical order, the trials that they belong to, and an account of the rest.
 
     Attributes:
-        trials: as given, or as built from the platform's own columns.
+        trials: as given, or as built from published data.
         responses: in the order of the files.
         notes: what was decided and what was left aside.
         unmatched: ratings that belong to none of the trials; they are not in responses.
@@ -38,8 +109,8 @@ class Imported:
 
     trials: tuple[Trial, ...]
     responses: tuple[Response, ...]
-    notes: tuple[str, ...]
-    unmatched: tuple[ResponseFinding, ...]
+    notes: tuple[str, ...] = ()
+    unmatched: tuple[ResponseFinding, ...] = ()
 
     @property
     def report(self) -> CheckReport:
@@ -68,16 +139,33 @@ def align(
             the sentences shown are not those of its trial, no answer finds a trial, or a stated
             group is not a group of the trials.
     """
-    answers, renamed = _with_group_numbers(answers, trials)
-    finder = _TrialFinder(trials)
+    by_id = {trial.trial_id: trial for trial in trials}
+    by_pair: dict[frozenset[str], list[Trial]] = defaultdict(list)
+    for trial in trials:
+        by_pair[frozenset(_bare(_texts(trial)))].append(trial)
+
+    def candidates(answer: RecordedAnswer) -> list[Trial]:
+        if answer.trial_id:
+            return [by_id[answer.trial_id]] if answer.trial_id in by_id else []
+        if not all(answer.shown):
+            raise InputError(
+                f"{answer.where} has neither a trial_id nor both sentences; name the columns that "
+                "hold them."
+            )
+        return by_pair.get(frozenset(_bare(answer.shown)), [])
+
+    about = [candidates(answer) for answer in answers]
+    meant = _groups_meant(answers, about, {trial.group for trial in trials})
     responses: list[Response] = []
     lost: dict[str, list[str]] = defaultdict(list)
-    for answer in answers:
-        trial = finder.trial(answer)
-        if trial is None:
-            lost[answer.participant].append(answer.trial_id or " / ".join(answer.shown))
-            continue
-        responses.append(_canonical(answer, trial))
+    for answer, found in zip(answers, about, strict=True):
+        group = meant[answer.group]
+        one = _one_trial(answer, found, group)
+        if one is None:
+            shown = " / ".join(Sentence.parse(each).text for each in answer.shown if each)
+            lost[answer.participant].append(answer.trial_id or shown)
+        else:
+            responses.append(_canonical(answer, one, group))
     if not responses:
         example = next(iter(lost.values()), ["no answers"])[0]
         where = next((f" ({answer.where})" for answer in answers), "")
@@ -87,11 +175,22 @@ def align(
             "Are these the trials that were shown, and the columns in which they were?"
         )
     unknown = [
-        ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(dict.fromkeys(about)))
-        for participant, about in lost.items()
+        ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(dict.fromkeys(trials_of)))
+        for participant, trials_of in lost.items()
     ]
-    notes = (*notes, *renamed, *finder.notes)
-    return Imported(tuple(trials), tuple(responses), notes, (*unmatched, *unknown))
+    renamed = [
+        f"The stated group {name!r} is group {group} of the trials, by the trials that they share."
+        for name, group in meant.items()
+        if name != str(group or "")
+    ]
+    used = Counter(
+        "trial_id" if answer.trial_id else "the pair of sentences shown" for answer in answers
+    )
+    found_by = [
+        f"Found by {way}: the trial of {counted(count, 'answer')}." for way, count in used.items()
+    ]
+    told = (*notes, *renamed, *found_by)
+    return Imported(tuple(trials), tuple(responses), told, (*unmatched, *unknown))
 
 
 def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
@@ -114,125 +213,76 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
     return replace(imported, responses=tuple(chosen.values()), notes=notes)
 
 
-def is_group_number(name: str) -> bool:
-    """True if a platform's name of a group is a number, as trials have."""
-    return name.isascii() and name.isdecimal() and len(name) < 10
-
-
-def _with_group_numbers(
-    answers: Sequence[RecordedAnswer], trials: Sequence[Trial]
-) -> tuple[list[RecordedAnswer], list[str]]:
-    """The answers with the trials' numbers for the groups that a platform states, and notes.
+def _groups_meant(
+    answers: Sequence[RecordedAnswer], about: Sequence[list[Trial]], numbers: set[int]
+) -> dict[str, int]:
+    """The trials' numbers for the groups that a platform states; 0 for none.
 
     A stated group is the one that more than half of its answers are about, as far as a trial_id or
     a pair of sentences tells; else the one of that number.
 
+    Args:
+        answers: with the stated groups.
+        about: the trials that each answer may be about.
+        numbers: of the trials' groups.
+
     Raises:
         InputError: a stated group is neither.
     """
-    about = _answers_by_group(answers, trials)
-    # "" is the group of an answer whose platform states none, and stays so
-    numbers = {trial.group for trial in trials}
-    meant: dict[str, str] = {"": ""}
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
+    for answer, trials in zip(answers, about, strict=True):
+        groups = {trial.group for trial in trials}
+        if len(groups) == 1:  # a pair that several groups share says nothing
+            counts[answer.group].update(groups)
+    meant = {"": 0}
+    by_name = {str(number): number for number in numbers}
     for name in dict.fromkeys(answer.group for answer in answers if answer.group):
-        counts = about[name]
-        group, most = counts.most_common(1)[0] if counts else (0, 0)
+        shared = counts[name]
+        group, most = shared.most_common(1)[0] if shared else (0, 0)
         # What most answers are about outweighs a number, which may be the platform's own
-        if 2 * most > counts.total():
-            meant[name] = str(group)
-        elif not counts and is_group_number(name) and int(name) in numbers:
-            meant[name] = str(int(name))
+        if 2 * most > shared.total():
+            meant[name] = group
+        elif not shared and name in by_name:
+            meant[name] = by_name[name]
         else:
-            spread = ", ".join(f"{count:,} of group {number}" for number, count in counts.items())
+            spread = ", ".join(f"{count:,} of group {number}" for number, count in shared.items())
             raise InputError(
                 f"The stated group {name!r} is not a group of the trials: of its answers "
                 f"{spread or 'none'} can be told. Name the column that holds the group under "
                 "[columns], or none (`group = []`)."
             )
-    notes = [
-        f"The stated group {name!r} is group {group} of the trials, by the trials that they share."
-        for name, group in meant.items()
-        if name != group
-    ]
-    return [replace(answer, group=meant[answer.group]) for answer in answers], notes
+    return meant
 
 
-def _answers_by_group(
-    answers: Sequence[RecordedAnswer], trials: Sequence[Trial]
-) -> dict[str, Counter[int]]:
-    """For each stated group, how many answers are about a trial of each group of the trials."""
-    by_id = {trial.trial_id: {trial.group} for trial in trials}
-    by_pair: dict[frozenset[str], set[int]] = defaultdict(set)
-    for trial in trials:
-        by_pair[frozenset(bare(texts_of(trial)))].add(trial.group)
-    about: dict[str, Counter[int]] = defaultdict(Counter)
-    for answer in answers:
-        # As in _TrialFinder: the trial_id where there is one, else the words of both sentences
-        if answer.trial_id or not all(answer.shown):
-            groups = by_id.get(answer.trial_id, set())
-        else:
-            groups = by_pair.get(frozenset(bare(answer.shown)), set())
-        if len(groups) == 1:  # a pair that several groups share says nothing
-            about[answer.group].update(groups)
-    return about
+def _one_trial(answer: RecordedAnswer, candidates: list[Trial], group: int) -> Trial | None:
+    """The trial that an answer is about; None where there is none."""
+    # Several trials may show the same words: the group tells them apart, then the end marks
+    if len(candidates) > 1 and group:
+        candidates = [trial for trial in candidates if trial.group == group]
+    if len(candidates) > 1 and _marked(answer):
+        candidates = [t for t in candidates if {*_texts(t)} == {*_marked(answer)}]
+    if len(candidates) > 1:
+        raise InputError(
+            f"{answer.where}: {' / '.join(answer.shown)} are the sentences of "
+            f"{len(candidates)} trials ({', '.join(t.trial_id for t in candidates)}). Name the "
+            "column that holds the trial_id, or the one that holds the number of the group."
+        )
+    return candidates[0] if candidates else None
 
 
-class _TrialFinder:
-    """Trials by identifier and by pair of sentences, with a count of how they were found."""
-
-    def __init__(self, trials: Sequence[Trial]) -> None:
-        self._by_id = {trial.trial_id: trial for trial in trials}
-        self._by_pair: dict[frozenset[str], list[Trial]] = defaultdict(list)
-        for trial in trials:
-            self._by_pair[frozenset(bare(texts_of(trial)))].append(trial)
-        self._used: Counter[str] = Counter()
-
-    @property
-    def notes(self) -> list[str]:
-        """Notes on how the trials were found."""
-        return [
-            f"Found by {how}: the trial of {counted(count, 'answer')}."
-            for how, count in self._used.items()
-        ]
-
-    def trial(self, answer: RecordedAnswer) -> Trial | None:
-        """The trial that an answer is about; None where there is none."""
-        if answer.trial_id:
-            self._used["trial_id"] += 1
-            return self._by_id.get(answer.trial_id)
-        if not all(answer.shown):
-            raise InputError(
-                f"{answer.where} has neither a trial_id nor both sentences; name the columns that "
-                "hold them."
-            )
-        self._used["the pair of sentences shown"] += 1
-        candidates = self._by_pair.get(frozenset(bare(answer.shown)), [])
-        # Several trials may show these words: the group tells them apart, then the end marks
-        if len(candidates) > 1 and answer.group:
-            candidates = [trial for trial in candidates if str(trial.group) == answer.group]
-        if len(candidates) > 1 and answer.marked:
-            candidates = [t for t in candidates if frozenset(texts_of(t)) == answer.pair]
-        if len(candidates) > 1:
-            raise InputError(
-                f"{answer.where}: {' / '.join(answer.shown)} are the sentences of "
-                f"{len(candidates)} trials ({', '.join(t.trial_id for t in candidates)}). Name the "
-                "column that holds the trial_id, or the one that holds the number of the group."
-            )
-        return candidates[0] if candidates else None
-
-
-def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:
-    left = _left_sentence(answer, trial)
+def _canonical(answer: RecordedAnswer, trial: Trial, group: int) -> Response:
+    left = answer.left or _left_sentence(answer, trial)
+    # Three decimals: seconds times 1000 would else end in digits of rounding
+    rt_ms = answer.rt_ms if math.isnan(answer.rt_s) else round(1_000 * answer.rt_s, 3)
     return Response(
         answer.participant,
-        # Stated groups are numbers by now; an impossible one is left for `check_responses` to name
-        int(answer.group) if answer.group.isdecimal() else trial.group,
+        group or trial.group,
         trial.trial_id,
         # platforms count from left to right, responses from sentence_1 to sentence_2
         answer.rating if left == 1 else trial.scale.mirrored(answer.rating),
         left,
         answer.position,
-        answer.rt_ms,
+        rt_ms,
         answer.simulated,
         trial.scale,
     )
@@ -240,8 +290,8 @@ def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:
 
 def _left_sentence(answer: RecordedAnswer, trial: Trial) -> int:
     """The trial's sentence that stood on the left, 1 or 2."""
-    texts, words = texts_of(trial), bare(texts_of(trial))
-    shown_words = bare(answer.shown)
+    texts, words = _texts(trial), _bare(_texts(trial))
+    shown_words = _bare(answer.shown)
     if sorted(shown_words) != sorted(words):
         raise InputError(
             f"{answer.where}: the sentences shown ({' / '.join(answer.shown)}) are not those of "
@@ -250,9 +300,26 @@ def _left_sentence(answer: RecordedAnswer, trial: Trial) -> int:
     if words[0] != words[1]:
         return 1 if shown_words[0] == words[0] else 2
     # "Come here!" against "Come here.": only the marks tell left from right
-    if frozenset(texts) != answer.pair or not answer.marked:
+    shown = _marked(answer)
+    if {*texts} != {*shown}:
         raise InputError(
             f"{answer.where}: the sentences of the trial {trial.trial_id!r} differ in nothing but "
             f"end marks ({' / '.join(texts)}), which were not recorded."
         )
-    return 1 if answer.shown[0] == texts[0] else 2
+    return 1 if shown[0] == texts[0] else 2
+
+
+def _marked(answer: RecordedAnswer) -> tuple[str, ...]:
+    """Both sentences shown (`Sentence.text`), if both were recorded with an end mark."""
+    if not all(shown.endswith(END_MARKS) for shown in answer.shown):
+        return ()
+    return tuple(Sentence.parse(shown).text for shown in answer.shown)
+
+
+def _texts(trial: Trial) -> tuple[str, str]:
+    return trial.sentence_1.text, trial.sentence_2.text
+
+
+def _bare(texts: tuple[str, str]) -> tuple[str, str]:
+    """Two texts as people see them."""
+    return Sentence.parse(texts[0]).bare, Sentence.parse(texts[1]).bare

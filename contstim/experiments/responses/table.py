@@ -1,18 +1,26 @@
-"""The table of responses: a row for each rating that a participant gave."""
+"""The table of responses: a row for each rating that a participant gave.
+
+A cell that begins with one of a few signs is a formula to Excel and LibreOffice, quoted or not. A
+mark in front makes it text: an apostrophe in tables that we read again, a no-break space where
+people read the cell on a screen, who would see an apostrophe (and `Sentence.parse` reads past the
+space). What already looks escaped gets one more mark, so that `unescape_formula` gives back every
+text.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_json_object, shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.spreadsheets import escape_formula, unescape_formula
 from contstim.records import record_path
 from contstim.scale import Scale
 from contstim.tables import (
+    FORMULA_SIGNS,
     columns_of,
     count,
     listed,
@@ -24,11 +32,13 @@ from contstim.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from contstim.stimuli import Trial
 
+APOSTROPHE = "'"
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 UNKNOWN = 0  # of rating, left and position: not recorded
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
 SCALE = "scale"  # of a table: what its record calls it
@@ -69,6 +79,62 @@ class Response:
     def choice(self) -> int:
         """The preferred sentence, 1 or 2; 0 where no rating was recorded."""
         return 0 if self.rating == UNKNOWN else self.scale.preferred(self.rating)
+
+
+@dataclass(frozen=True)
+class ResponseOrigin:
+    """Who gave a table of responses.
+
+    Attributes:
+        people: how many participants have no answer that is marked as simulated.
+        simulated: how many have one or more.
+    """
+
+    people: int
+    simulated: int
+
+    @property
+    def share(self) -> str:
+        """Share of artificial participants among all, such as `3 of 10`."""
+        return f"{self.simulated:,} of {self.people + self.simulated:,}"
+
+    @property
+    def warning(self) -> str:
+        """Warning above every result of these responses; empty where people gave all."""
+        if not self.simulated:
+            return ""
+        if not self.people:
+            everybody = (
+                "The only participant was"
+                if self.simulated == 1
+                else f"All {self.simulated:,} participants were"
+            )
+            return f"Artificial participants: no person answered. {everybody} simulated."
+        others = "one is a person" if self.people == 1 else f"{self.people:,} are people"
+        simulated = f"{self.share} participants were simulated"
+        return f"Artificial participants: {simulated}; the other {others}."
+
+
+def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
+    """Count people and artificial participants."""
+    # One marked answer is enough: who let a page answer for them is not a person to an analysis
+    marked: dict[str, bool] = {}
+    for response in responses:
+        marked[response.participant] = marked.get(response.participant, False) | response.simulated
+    return ResponseOrigin(len(marked) - sum(marked.values()), sum(marked.values()))
+
+
+def numbered(responses: Sequence[Response]) -> list[Response]:
+    """The responses under numbers: P1, P2, … for people, simulated-1, … for artificial ones."""
+    names = dict.fromkeys(response.participant for response in responses)
+    artificial = {response.participant for response in responses if response.simulated}
+    # Zeros before numbers, so that names sort as numbers do.
+    width = len(str(len(names)))
+    number = {
+        name: f"{SIMULATED_NAME if name in artificial else 'P'}{place:0{width}}"
+        for place, name in enumerate(names, start=1)
+    }
+    return [replace(r, participant=number[r.participant]) for r in responses]
 
 
 def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
@@ -161,9 +227,8 @@ def scale_of(what: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scal
     if 2 in given and given <= {*Scale.CHOICE.answers}:
         raise InputError(
             f"All ratings of {what} are 1 or 2, and nothing says whether these are choices. State "
-            f"the scale: --scale {Scale.CHOICE} for {Scale.CHOICE.meaning}, --scale "
-            f"{Scale.CONFIDENCE} for {Scale.CONFIDENCE.meaning}; in a study file, `scale` under "
-            "[responses]."
+            f"`scale`: {Scale.CHOICE} for {Scale.CHOICE.meaning}, {Scale.CONFIDENCE} for "
+            f"{Scale.CONFIDENCE.meaning}."
         )
     return Scale.CONFIDENCE
 
@@ -178,33 +243,31 @@ def _recorded_scale(path: Path | str) -> Scale | None:
     return None if name is None else Scale(name)
 
 
-_TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}
-_TRUTH_VALUE = "truth value; write true or false, or leave the cell empty where a person answered"
+def truth(cell: object) -> bool:
+    """The truth value of a cell that marks its answer as simulated; a missing one does not.
 
-
-def _truth(cell: object) -> bool:
+    Raises:
+        ValueError: it is none: a text in any case, a truth value, or 1 or 0.
+    """
     written = "" if cell is None else str(cell).strip().lower()
     if written not in _TRUTH:
-        raise ValueError(f"{written} is not a truth value")
+        raise ValueError(f"{shortened(cell)} is not a truth value")
     return _TRUTH[written]
 
 
-def simulated_cell(where: str, cell: object) -> bool:
-    """True if a cell marks its answer as simulated; one that is missing or empty does not.
+def escape_formula(text: str, mark: str = APOSTROPHE) -> str:
+    """The text, with the mark in front if a spreadsheet might take it for a formula."""
+    return f"{mark}{text}" if _is_formula(text, mark) else text
 
-    Args:
-        where: file and row, for messages.
-        cell: true or false, as a text in any case, a truth value, or 1 or 0.
 
-    Raises:
-        InputError: the cell says something else.
-    """
-    try:
-        return _truth(cell)
-    except ValueError:
-        raise InputError(
-            f"{where}: {shortened(cell)} under {SIMULATED} is not a {_TRUTH_VALUE}."
-        ) from None
+def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
+    """Text that `escape_formula` was given."""
+    return text[1:] if text.startswith(mark) and _is_formula(text, mark) else text
+
+
+def _is_formula(text: str, mark: str) -> bool:
+    # Any number of marks: a text that begins with a mark and a sign gets one more, and loses one
+    return re.match(f"{mark}*[{re.escape(FORMULA_SIGNS)}]", text) is not None
 
 
 def _reader(
@@ -223,16 +286,21 @@ def _reader(
     return read, what
 
 
+_TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}
 _OPTIONAL = ("rating", "left", "position", "rt_ms")
+_NAME = _reader(lambda cell: unescape_formula(text(cell)), "text")
 _READERS = {
-    "participant": _reader(lambda cell: unescape_formula(text(cell)), "text"),
+    "participant": _NAME,
+    "trial_id": _NAME,
     # Groups count from 1: `count` takes what is left of 1 or more
     "group": _reader(lambda cell: 1 + count(whole_number(cell) - 1), "whole number"),
-    "trial_id": _reader(lambda cell: unescape_formula(text(cell)), "text"),
     "rating": _reader(whole_number, "whole number", UNKNOWN),
     "left": _reader(whole_number, "whole number", UNKNOWN),
     "position": _reader(count, "whole number", UNKNOWN),
     "rt_ms": _reader(number, "number", math.nan),
-    SIMULATED: (_truth, _TRUTH_VALUE),
+    SIMULATED: (
+        truth,
+        "truth value; write true or false, or leave the cell empty where a person answered",
+    ),
     SCALE: (lambda _: Scale.CONFIDENCE, "scale"),  # a field, and no column: see `read_responses`
 }

@@ -63,8 +63,8 @@ class Checkpoint:
         """
         if not self.has_weights:
             raise ModelError(
-                f"{self.location} was loaded without its weights, to ask how it reads words. Load "
-                f"it with weights=True to score sentences."
+                f"{self.location} was loaded without its weights, to ask how it reads words: it "
+                f"cannot score sentences."
             )
 
     @cached_property

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints.foreign import first_line
+from contstim.models.checkpoints.source import first_line
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +60,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
             raise
         # Some networks (DeBERTa, XLNet) hold tables that the library computes in float32 only
         raise ModelError(
-            f"{checkpoint.location} does not compute in {precision}: use --dtype float32 "
+            f"{checkpoint.location} does not compute in {precision}: use dtype float32 "
             f"({first_line(error)})."
         ) from error
     # No nan and no infinity; tokens that only fill up an embedding may have minus infinity.
@@ -71,7 +71,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         raise ModelError(
             f"{checkpoint.location} answers an ordinary sentence with values that are not finite "
             f"numbers. Its weights or its config.json are damaged"
-            + (", or its numbers do not fit float16: use --dtype float32." if half else ".")
+            + (", or its numbers do not fit float16: use dtype float32." if half else ".")
         )
     # one rounding error of a usual logit; the largest may be a stand-in for infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())

@@ -1,22 +1,28 @@
-"""Source of a checkpoint, and the code that it may run on this machine.
+"""Source of a checkpoint: where it is read from, the code that it may run, and how it fails.
 
 A folder is read as it is; a name of the hub is looked for in the local cache first. Python code
-that comes with a checkpoint runs only with the user's consent.
+that comes with a checkpoint runs only with the user's consent. Messages of `transformers` are
+silenced, or raised as a ModelError.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from contstim.errors import ModelError
-from contstim.models.checkpoints.foreign import first_line, foreign_errors, silence
+from contstim.errors import ContstimError, ModelError
 from contstim.models.checkpoints.weights import check_counts
 from contstim.models.origins import hub_commit
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,25 @@ class Source:
 
         config, _ = PreTrainedConfig.get_config_dict(self.location, local_files_only=self.local)
         return config, get_tokenizer_config(self.location, local_files_only=self.local)
+
+
+def open_source(
+    location: str, use: Callable[[Source], _Result], *, trust_remote_code: bool
+) -> _Result:
+    """Use a folder or the local cache; the hub where neither has the checkpoint.
+
+    Raises:
+        ModelError: see `check_folder` and `check_hub`, or what `use` raises.
+    """
+    source = Source(location, local=True, trust_remote_code=trust_remote_code)
+    with silence():
+        try:
+            return use(source)
+        except UnavailableError:
+            if Path(location).is_dir():
+                raise
+        check_hub(location)
+        return use(replace(source, local=False))
 
 
 def check_source(location: str, *, trust_remote_code: bool = False) -> None:
@@ -154,8 +179,8 @@ def _code_error(location: str, *configurations: Any) -> ModelError:
     what = ", ".join(code) or "Python files"
     return ModelError(
         f"{location} wants to run code of its own on this machine ({what}), which nobody here has "
-        f"checked. Read it; if you trust it, allow it with --trust-remote-code "
-        f"(trust_remote_code=True), or use a checkpoint that needs none."
+        f"checked. Read it; if you trust it, allow it with trust_remote_code "
+        f"(--trust-remote-code), or use a checkpoint that needs none."
     )
 
 
@@ -192,3 +217,87 @@ def _has_network(config: dict[str, Any]) -> bool:
     }
     saved_as = config.get("architectures") or []
     return bool(names) and all(str(name).lower() in names for name in saved_as)
+
+
+_LONGEST = 300  # characters of a foreign message
+
+
+class UnavailableError(ModelError):
+    """Files are missing or damaged, or not on this machine."""
+
+
+@contextmanager
+def foreign_errors(location: str) -> Iterator[None]:
+    """Turn any failure of loading a checkpoint into an error that names the checkpoint.
+
+    Damaged files can make the libraries fail in any way: with their own errors, with Python's, or
+    with a panic of their compiled parts, which is not even an `Exception`.
+
+    Raises:
+        UnavailableError: a library failed.
+        ModelError: a package is missing, or there is not enough memory.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of formats and empty layers; what matters is checked
+            yield
+    except ContstimError:
+        raise
+    except ImportError as error:
+        what = first_line(error)
+        how = " Install it with pip install 'contstim[xlm]'." if "sacremoses" in what else ""
+        raise ModelError(f"{location} needs a package that is missing: {what}{how}") from error
+    except MemoryError as error:
+        raise _too_large(location) from error
+    except RecursionError as error:
+        raise UnavailableError(
+            f"Cannot load {location}: one of its files is nested too deeply."
+        ) from error
+    except Exception as error:
+        from contstim.models.batching import out_of_memory
+
+        if out_of_memory(error):  # of a GPU, say
+            raise _too_large(location) from error
+        raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
+
+
+def _too_large(location: str) -> ModelError:
+    return ModelError(
+        f"{location} needs more memory than there is. If config.json and the weights are whole, "
+        f"use dtype bfloat16, quantize int8 or int4, device_map auto, or a smaller model."
+    )
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Keep `transformers` from printing bars, advice and reports while it loads."""
+    import transformers
+
+    chatter: Any = transformers.utils.logging
+    level, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
+    chatter.set_verbosity_error()
+    chatter.disable_progress_bar()
+    try:
+        yield
+    finally:
+        chatter.set_verbosity(level)
+        if bars:
+            chatter.enable_progress_bar()
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a long message, closed by a full stop, in characters that print."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    line = lines[0] if lines else type(error).__name__
+    if len(lines) > 1 and line.endswith(":"):
+        line = f"{line} {lines[1]}"
+    if type(error).__module__ == "builtins" and not isinstance(error, OSError | ValueError):
+        line = f"{type(error).__name__}: {line}"
+    printable = line.encode("utf-8", "backslashreplace").decode()
+    if len(printable) > _LONGEST:
+        printable = f"{printable[:_LONGEST]}…"
+    return printable.rstrip(".") + "."

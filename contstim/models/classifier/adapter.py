@@ -24,43 +24,20 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
-    from contstim.models.checkpoints import (
-        Checkpoint,
-        Device,
-        DeviceMap,
-        Precision,
-        Quantization,
-    )
+    from contstim.models.checkpoints import Checkpoint
+    from contstim.models.loading import Loading
     from contstim.sentence import Sentence
 
 UNIT = "signed confidence, -1 to 1"
 
 
-def load_classifier(
-    location: str,
-    *,
-    name: str,
-    device: Device = "auto",
-    dtype: Precision = "auto",
-    device_map: DeviceMap | None = None,
-    quantize: Quantization | None = None,
-    trust_remote_code: bool = False,
-) -> ClassifierModel:
+def load_classifier(location: str, *, name: str, loading: Loading) -> ClassifierModel:
     """Load a classifier of sequences from a folder or the hub.
 
     Raises:
         ModelError: see `load_checkpoint` and `ClassifierModel`.
     """
-    checkpoint = load_checkpoint(
-        location,
-        device=device,
-        dtype=dtype,
-        device_map=device_map,
-        quantize=quantize,
-        classifier=True,
-        trust_remote_code=trust_remote_code,
-    )
-    return ClassifierModel(checkpoint, name=name)
+    return ClassifierModel(load_checkpoint(location, loading, classifier=True), name=name)
 
 
 class ClassifierModel(Scorer):

@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import write_text
-from contstim.models.checkpoints import resolve_device
+from contstim.models.loading import resolve_device
 from contstim.models.recurrent.both_sides import BothSidesModel
 from contstim.models.recurrent.left_to_right import LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
@@ -30,7 +30,7 @@ from contstim.models.tensors import write_tensors
 from contstim.models.training_text import TrainingText
 
 if TYPE_CHECKING:
-    from contstim.models.checkpoints import Device
+    from contstim.models.loading import Device
     from contstim.models.recurrent.adapter import RecurrentModel
 
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"

@@ -9,22 +9,22 @@ after the `?` options. Signs that have a meaning here (`@ + & %`) are written in
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from math import inf
+from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
-from contstim.errors import ModelError
+from annotated_types import Ge, Gt, Le, Lt, MinLen
+from pydantic import TypeAdapter, ValidationError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from contstim.errors import ModelError
 
 KEY_VARIABLE = "CONTSTIM_SERVER_KEY"
 """The environment variable that holds the key of a server that wants one."""
 
-DIALECTS = ("completions", "vllm", "sglang")
+_LARGEST_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ServerAddress:
         url: of the server, without a slash at its end; it never holds a key.
         model: the name that the model has on the server.
         tokenizer: a folder or a name on the hub.
-        dialect: a member of `DIALECTS`.
+        dialect: what is asked of the server, see `dialects`.
         concurrency: how many requests are under way at once.
         batch: how many sentences a request holds.
         timeout: seconds that one answer may take.
@@ -43,21 +43,21 @@ class ServerAddress:
         tolerance: the share of a score by which it may differ between requests.
         window: how many tokens the model reads; None for what the server tells.
         max_tokens: how many tokens a server is asked to generate where none are wanted, 0 or 1.
-        draft: the specification of a local model whose scores resemble the server's; or empty.
+        draft: the specification of a local model whose scores resemble the server's, if any.
     """
 
     url: str
     model: str
-    tokenizer: str
-    dialect: str = "completions"
-    concurrency: int = 8
-    batch: int = 8
-    timeout: float = 120.0
-    patience: float = 300.0
-    tolerance: float = 1e-3
-    window: int | None = None
-    max_tokens: int = 1
-    draft: str = ""
+    tokenizer: Annotated[str, MinLen(1)]
+    dialect: Literal["completions", "vllm", "sglang"] = "completions"
+    concurrency: Annotated[int, Ge(1), Le(10**6)] = 8
+    batch: Annotated[int, Ge(1), Le(10**6)] = 8
+    timeout: Annotated[float, Gt(0), Lt(inf)] = 120.0
+    patience: Annotated[float, Gt(0), Lt(inf)] = 300.0
+    tolerance: Annotated[float, Gt(0), Le(_LARGEST_TOLERANCE)] = 1e-3
+    window: Annotated[int, Ge(1), Le(10**6)] | None = None
+    max_tokens: Annotated[int, Ge(0), Le(1)] = 1
+    draft: Annotated[str, MinLen(1)] | None = None
 
     @property
     def text(self) -> str:
@@ -68,6 +68,10 @@ class ServerAddress:
     def root(self) -> str:
         """The server's address without `/v1`, where its own dialect and its version are."""
         return self.url.removesuffix("/v1")
+
+
+_OPTIONS = tuple(field.name for field in fields(ServerAddress))[2:]
+_ADAPTER = TypeAdapter(ServerAddress)
 
 
 def parse_address(location: str) -> ServerAddress:
@@ -87,9 +91,9 @@ def parse_address(location: str) -> ServerAddress:
             f"{KEY_VARIABLE}."
         )
     try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").encode("idna")  # as connections look it up
-        valid = parts.scheme in {"http", "https"} and bool(host) and parts.port != 0
+        split = urlsplit(url)
+        host = (split.hostname or "").encode("idna")  # as connections look it up
+        valid = split.scheme in {"http", "https"} and bool(host) and split.port != 0
     except ValueError:  # the host cannot be one, or the port is no number
         valid = False
     valid = valid and url.isascii() and url.isprintable() and " " not in url
@@ -103,25 +107,26 @@ def parse_address(location: str) -> ServerAddress:
             f"{url} is not followed by the name of a model; write server:{url}#model, with the "
             f"name by which the server knows it."
         )
-    values: dict[str, Any] = {}
+    given: dict[str, str] = {}
     for pair in filter(None, options.split("&")):
-        name, equals, text = pair.partition("=")
+        name, _, text = pair.partition("=")
         if name not in _OPTIONS:
             raise ModelError(
                 f"{name!r} is not an option of a server; there are {', '.join(_OPTIONS)}. A key is "
                 f"never one: set the environment variable {KEY_VARIABLE}."
             )
-        allowed, read = _OPTIONS[name]
-        try:
-            if not equals or name in values:
-                raise ValueError
-            values[name] = read(unquote(text))
-        except ValueError:
-            raise ModelError(
-                f"The option {name!r} of {url}#{model} is given once, as {allowed}."
-            ) from None
+        if name in given:
+            raise ModelError(f"The option {name!r} of {url}#{model} is given once.")
+        given[name] = unquote(text)
     model = unquote(model)
-    return ServerAddress(url.rstrip("/"), model, values.pop("tokenizer", model), **values)
+    parts = {"url": url.rstrip("/"), "model": model, "tokenizer": model}
+    try:
+        return _ADAPTER.validate_python(parts | given)
+    except ValidationError as error:
+        (detail, *_) = error.errors()
+        # Without the value, which may be a key in the wrong place
+        rule = detail["msg"].partition(" should ")[2]
+        raise ModelError(f"The option {detail['loc'][0]!r} of {url}#{model} must {rule}.") from None
 
 
 def key_of(address: ServerAddress) -> str | None:
@@ -140,56 +145,3 @@ def host_variable(address: ServerAddress) -> str:
     """The environment variable for the key of this server alone."""
     # The port belongs to it: two servers of one machine may want two keys
     return f"{KEY_VARIABLE}_{re.sub('[^A-Z0-9]', '_', urlsplit(address.url).netloc.upper())}"
-
-
-def _text(text: str) -> str:
-    if not text:
-        raise ValueError
-    return text
-
-
-def _dialect(text: str) -> str:
-    if text not in DIALECTS:
-        raise ValueError
-    return text
-
-
-def _count(text: str) -> int:
-    if not (text.isdecimal() and 1 <= int(text) <= 1_000_000):
-        raise ValueError
-    return int(text)
-
-
-def _positive(text: str) -> float:
-    if not (math.isfinite(float(text)) and float(text) > 0):
-        raise ValueError
-    return float(text)
-
-
-def _share(text: str) -> float:
-    if not 0 < float(text) <= _LARGEST_TOLERANCE:
-        raise ValueError
-    return float(text)
-
-
-def _none_or_single(text: str) -> int:
-    if text not in {"0", "1"}:
-        raise ValueError
-    return int(text)
-
-
-_LARGEST_TOLERANCE = 0.05
-
-# What each option may be, and the function that reads it or raises a ValueError
-_OPTIONS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "tokenizer": ("a folder or a name on the hub", _text),
-    "dialect": (f"one of {', '.join(DIALECTS)}", _dialect),
-    "concurrency": ("a whole number, at least 1", _count),
-    "batch": ("a whole number, at least 1", _count),
-    "timeout": ("seconds above 0", _positive),
-    "patience": ("seconds above 0", _positive),
-    "tolerance": (f"a share of a score above 0 and at most {_LARGEST_TOLERANCE}", _share),
-    "window": ("a whole number of tokens, at least 1", _count),
-    "max_tokens": ("0 or 1", _none_or_single),
-    "draft": ("the specification of a local model", _text),
-}

@@ -13,21 +13,23 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from enum import Enum
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from io import BufferedReader, RawIOBase
 from socket import SHUT_RDWR
-from threading import Event, Lock
+from threading import Event, Lock, Timer
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import finalize
 
 from contstim.errors import ModelError
-from contstim.models.server.faults import ServerFault, ServerFaultError
+from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from socket import socket
+
+    from contstim.models.server.address import ServerAddress
 
 _Result = TypeVar("_Result")
 
@@ -39,6 +41,37 @@ _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TRIES = 3  # of a request whose answers are whole and lack something
 _LARGEST = 1 << 26  # bytes of an answer, a thousand times those of eight sentences
 _LONGEST_TEXT = 300  # characters of a server's message that are repeated
+
+
+class ServerFault(Enum):
+    """A reason to refuse a server; the value is the sentence that the user reads."""
+
+    REFUSES = "it refuses a request"
+    INCOMPLETE = "its answer lacks a part of what was asked"
+    TOO_LARGE = "its answer is larger than any that can be meant"
+    OTHER_TOKENS = "it reads other tokens than those that it was sent"
+    NO_LOG_PROB = "it gives a token no value, or one that cannot be a log-probability"
+    ROUNDED = "its values are rounded"
+    OTHER_VALUES = "its values are not the log-probabilities by which it generates"
+    INVENTED = "its values of unlikely tokens are made up"
+    UNSTABLE = "its values depend on the order or the number of requests"
+    UNTESTABLE = "it tells too little when it generates for its values to be checked"
+    OTHER_TOKENIZER = "its tokens stand for other texts than those of the tokenizer"
+    UNKNOWN_MODEL = "it has no model of that name"
+    CHANGED = "the model behind the address, or what it says, is another than before"
+
+
+class ServerFaultError(ModelError):
+    """A server is refused.
+
+    Attributes:
+        fault: why.
+        status: of HTTP, where the server refuses a request.
+    """
+
+    def __init__(self, address: str, fault: ServerFault, detail: str, status: int = 200) -> None:
+        self.fault, self.status = fault, status
+        super().__init__(f"{address} cannot be used: {fault.value}. {detail}")
 
 
 class PassingError(Exception):
@@ -55,48 +88,23 @@ class PassingError(Exception):
         self.pause, self.few = pause, few
 
 
-class StatusError(ModelError):
-    """The server refuses a request, and would again.
-
-    Attributes:
-        status: of HTTP.
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class Client:
     """Requests to one server.
 
+    Its key is sent as a bearer token; it is in no message, nor in the object's text.
+
     Args:
-        url: of the server.
-        key: sent as a bearer token; it is in no message, nor in the object's text.
-        timeout: seconds that one answer may take.
-        patience: seconds for which a request is tried again.
-        concurrency: how many requests are under way at once.
-        key_hint: what to do where the server wants a key, a sentence.
+        address: of the server.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None,
-        timeout: float,
-        patience: float,
-        concurrency: int,
-        key_hint: str,
-    ) -> None:
-        parts = urlsplit(url)
-        self.url = url
+    def __init__(self, address: ServerAddress) -> None:
+        parts = urlsplit(address.url)
+        self.address = address
         self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._place = (parts.hostname or "", parts.port)
-        self._key, self._key_hint = key, key_hint
-        self._timeout, self._patience, self._concurrency = timeout, patience, concurrency
+        self._host = (parts.hostname or "", parts.port)
+        self._key = key_of(address)
         self._idle: list[HTTPConnection] = []
-        self._busy: set[HTTPConnection] = set()
+        self._busy: set[socket] = set()
         self._lock = Lock()
         # Sockets that nobody closes are reported as leaks when the object is dropped
         finalize(self, _close_all, self._idle)
@@ -124,8 +132,8 @@ class Client:
             longest: seconds after which patience is at an end in any case.
 
         Raises:
-            ModelError: a request was refused, failed until patience was at an end, or `read`
-                raised it.
+            ServerFaultError: a request was refused, or `read` raised it.
+            ModelError: a request failed until patience was at an end.
         """
         stop = Event()
 
@@ -135,7 +143,7 @@ class Client:
 
         if len(bodies) == 1:
             return [ask(0)]
-        with ThreadPoolExecutor(min(self._concurrency, len(bodies) or 1)) as pool:
+        with ThreadPoolExecutor(min(self.address.concurrency, len(bodies) or 1)) as pool:
             futures = [pool.submit(ask, number) for number in range(len(bodies))]
             try:
                 return [future.result() for future in futures]
@@ -145,21 +153,20 @@ class Client:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 with self._lock:
-                    for connection in self._busy:
-                        with suppress(OSError, AttributeError):
-                            connection.sock.shutdown(SHUT_RDWR)
+                    for sock in self._busy:
+                        _hang_up(sock)
                 raise
 
     def get(self, url: str) -> Any | None:
         """The JSON at an address of the server, or None where there is none.
 
         Raises:
-            StatusError: the server wants a key.
+            ServerFaultError: the server wants a key.
             ModelError: it cannot be reached.
         """
         try:
             return self._ask(url, None, lambda answer: answer, Event(), FIRST_PATIENCE)
-        except StatusError as error:
+        except ServerFaultError as error:
             if error.status in {401, 403}:
                 raise
             return None
@@ -170,9 +177,9 @@ class Client:
         body: object | None,
         read: Callable[[Any], _Result],
         stop: Event,
-        longest: float = math.inf,
+        longest: float,
     ) -> _Result:
-        patience = min(self._patience, longest)
+        patience = min(self.address.patience, longest)
         began, pause, n_incomplete = monotonic(), _FIRST_PAUSE, 0
         while True:
             try:
@@ -181,7 +188,7 @@ class Client:
                 n_incomplete += problem.few
                 if n_incomplete == _TRIES:
                     raise ServerFaultError(
-                        self.url,
+                        self.address.url,
                         ServerFault.INCOMPLETE,
                         f"Asked {_TRIES} times, the last time {problem} Does the server speak the "
                         f"dialect of its address, and does it give log-probabilities?",
@@ -193,7 +200,7 @@ class Client:
                     wait = max(problem.pause, wait / 10)  # a server may well say 0, and mean it
                 if stop.is_set() or monotonic() - began + wait > patience:
                     raise ModelError(
-                        f"{self.url} gave no answer that can be used, for {patience:g} "
+                        f"{self.address.url} gave no answer that can be used, for {patience:g} "
                         f"seconds: {problem} Scores so far are kept. Start the work again when the "
                         f"server is well, or wait for longer with '&patience=SECONDS' in its "
                         f"address."
@@ -203,48 +210,30 @@ class Client:
 
     def _exchange(self, url: str, body: object | None) -> Any:
         """Send one request over an idle connection or a new one, and read its answer as JSON."""
+        limit = self.address.timeout
         with self._lock:
-            connection = (
-                self._idle.pop() if self._idle else self._kind(*self._place, timeout=self._timeout)
-            )
-            self._busy.add(connection)
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        content = None if body is None else json.dumps(body).encode()
-        # From the URL, everything but the server: path and query
-        target = urlsplit(url)._replace(scheme="", netloc="").geturl() or "/"
-        deadline = monotonic() + self._timeout
-        is_new = connection.sock is None
+            connection = self._idle.pop() if self._idle else self._kind(*self._host, timeout=limit)
+        is_new, over = connection.sock is None, Event()
         try:
-            if is_new:
-                connection.connect()
-            limit = _Limit(connection.sock, deadline)
-            connection.request("GET" if body is None else "POST", target, content, headers)
-            connection.response_class = cast("type[HTTPResponse]", limit.response)
-            # Closed, it leaves the connection ready for the next request
-            with connection.getresponse() as response:
-                text = self._read(response)
+            response, text = self._answer(connection, url, body, over)
             if response.length:  # bytes that were promised and did not come
                 raise HTTPException("the answer is cut off")
+            if over.is_set():  # which may look like the end of an answer
+                raise TimeoutError
             with self._lock:
                 # A connection that the server has closed has no socket any more
                 if connection.sock is not None:
                     self._idle.append(connection)
-        except TimeoutError:
-            connection.close()
-            raise PassingError(f"an answer took more than {self._timeout:g} seconds.") from None
         except (OSError, HTTPException) as error:
             connection.close()
+            if over.is_set() or isinstance(error, TimeoutError):
+                raise PassingError(f"an answer took more than {limit:g} seconds.") from None
             # A server may close a connection that was idle for a while, and does no wrong
             pause = None if is_new else 0.0
             raise PassingError(f"{self._plain(error)}.", pause) from None
         except BaseException:
             connection.close()
             raise
-        finally:
-            with self._lock:
-                self._busy.discard(connection)
         if response.status != 200:
             raise self._refusal(response.status, text, response.getheader("Retry-After"))
         try:
@@ -252,33 +241,66 @@ class Client:
         except (ValueError, RecursionError):
             raise PassingError("an answer is not JSON, or is cut off.") from None
 
-    def _read(self, response: HTTPResponse) -> str:
+    def _answer(
+        self, connection: HTTPConnection, url: str, body: object | None, over: Event
+    ) -> tuple[HTTPResponse, str]:
+        """The answer to a request and its text, unless time is over before they are there."""
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        content = None if body is None else json.dumps(body).encode()
+        # From the URL, everything but the server: path and query
+        target = urlsplit(url)._replace(scheme="", netloc="").geturl() or "/"
+
+        def expire() -> None:
+            over.set()
+            _hang_up(sock)
+
+        deadline = monotonic() + self.address.timeout
+        if connection.sock is None:
+            connection.connect()
+        sock = connection.sock  # which the connection forgets where it is closed after the answer
+        with self._lock:
+            self._busy.add(sock)
+        # A socket's own limit is for each piece of an answer, and a server that sends one now and
+        # then would keep within it for ever
+        alarm = Timer(deadline - monotonic(), expire)
+        alarm.start()
         chunks, size = [], 0
-        while chunk := response.read1(1 << 16):
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > _LARGEST:
-                raise ServerFaultError(
-                    self.url,
-                    ServerFault.TOO_LARGE,
-                    f"It has more than {_LARGEST >> 20} MiB. If sentences are very long, ask for "
-                    f"fewer at once with '&batch=1'.",
-                )
-        return b"".join(chunks).decode("utf-8", "replace")
+        try:
+            connection.request("GET" if body is None else "POST", target, content, headers)
+            # Closed, it leaves the connection ready for the next request
+            with connection.getresponse() as response:
+                while chunk := response.read1(1 << 16):
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    if size > _LARGEST:
+                        raise ServerFaultError(
+                            self.address.url,
+                            ServerFault.TOO_LARGE,
+                            f"It has more than {_LARGEST >> 20} MiB. If sentences are very long, "
+                            f"ask for fewer at once with '&batch=1'.",
+                        )
+        finally:
+            alarm.cancel()
+            with self._lock:
+                self._busy.discard(sock)
+        return response, b"".join(chunks).decode("utf-8", "replace")
 
     def _refusal(
         self, status: int, text: str, retry_after: str | None
-    ) -> PassingError | StatusError:
-        said = " ".join(self._plain(text).split())[:_LONGEST_TEXT]
+    ) -> PassingError | ServerFaultError:
+        said = f"status {status}: " + " ".join(self._plain(text).split())[:_LONGEST_TEXT]
         if status in _PASSING:
-            return PassingError(f"status {status}: {said}.", _seconds(retry_after))
+            return PassingError(f"{said}.", _seconds(retry_after))
+        detail = f"It said {said}. Look at the address, the model's name and the dialect."
         if status in {401, 403}:
-            return StatusError(status, f"{self.url} wants a key or refuses it. {self._key_hint}")
-        return StatusError(
-            status,
-            f"{self.url} refuses a request with status {status}: {said}. Look at the address, the "
-            f"model's name and the dialect.",
-        )
+            detail = (
+                f"It wants a key or refuses it. Set the environment variable "
+                f"{host_variable(self.address)} or {KEY_VARIABLE} to it; it is not part of the "
+                f"address."
+            )
+        return ServerFaultError(self.address.url, ServerFault.REFUSES, detail, status)
 
     def _plain(self, error: object) -> str:
         """A foreign message, in which the server may have repeated the key."""
@@ -290,53 +312,17 @@ def _seconds(retry_after: str | None) -> float | None:
     """The pause of a `Retry-After` header, which is a number of seconds or a date."""
     if retry_after is None:
         return None
-    try:
+    with suppress(ValueError):
         return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, OverflowError):  # a year that no calendar has
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time())
-    except (ValueError, OverflowError):  # a year that no calendar has
-        return None
+    return None
 
 
-class _Limit(RawIOBase):
-    """Bytes of a socket, read until a deadline.
-
-    A socket's own limit is for each piece of an answer, and a server that sends one now and then
-    would keep within it for ever.
-    """
-
-    def __init__(self, sock: socket, deadline: float) -> None:
-        self._sock, self._deadline = sock, deadline
-        self._bytes: Any = None
-        self._apply()
-
-    def response(self, *arguments: Any, **options: Any) -> HTTPResponse:
-        """As `http.client` makes it of a socket, read within the limit."""
-        response = HTTPResponse(*arguments, **options)
-        self._bytes = response.fp.detach()
-        response.fp = BufferedReader(self)
-        return response
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        self._apply()
-        n: int | None = self._bytes.readinto(buffer)
-        return n
-
-    def close(self) -> None:
-        if self._bytes is not None:
-            self._bytes.close()
-        super().close()
-
-    def _apply(self) -> None:
-        left = self._deadline - monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._sock.settimeout(left)
+def _hang_up(sock: socket) -> None:
+    """Have whoever waits for an answer wait no longer."""
+    with suppress(OSError):  # it is not open
+        sock.shutdown(SHUT_RDWR)
 
 
 def _close_all(connections: list[HTTPConnection]) -> None:

@@ -16,9 +16,10 @@ from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.context import context_tokens, wants_space
 from contstim.models.costs import count, timed
 from contstim.models.fingerprints import fingerprint_of_tokenizer
-from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of, parse_address
+from contstim.models.loading import DEFAULT_LOADING
+from contstim.models.server.address import parse_address
 from contstim.models.server.client import Client
-from contstim.models.server.handshake import check_unchanged, shake_hands
+from contstim.models.server.probes import ServerProbe, probe_server
 from contstim.models.server.service import ScoringService
 from contstim.models.special_tokens import readable
 from contstim.models.words import END_MARK, Encoding, encode_batch, unscorable
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation
+    from contstim.models.loading import Loading
     from contstim.models.server.address import ServerAddress
-    from contstim.models.server.handshake import Handshake
     from contstim.sentence import Sentence
 
     Tokens: TypeAlias = tuple[int, ...]
@@ -42,7 +43,7 @@ class ServerModel(LanguageModel):
     """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
 
     As `CausalModel` under the rule `log-likelihood`, with the network elsewhere: sentences are cut
-    here, and the server is sent token ids. It is tried out when the model is made (`handshake`).
+    here, and the server is sent token ids. It is tried out when the model is made (`probes`).
 
     A search knows nothing of a sentence but its score and its number of tokens, and asks a draft
     where there is one.
@@ -85,37 +86,28 @@ class ServerModel(LanguageModel):
         )
         self._space = (prompt or "").endswith(" ") and wants_space(tokenizer)
         self._candidates = CandidateTokens(tokenizer, self._encode)
-        self._agreed: Handshake | None = None
+        self._probe: ServerProbe | None = None
         if connected:
-            client = Client(
-                address.url,
-                key=key_of(address),
-                timeout=address.timeout,
-                patience=address.patience,
-                concurrency=address.concurrency,
-                key_hint=f"Set the environment variable {host_variable(address)} or "
-                f"{KEY_VARIABLE} to it; it is not part of the address.",
-            )
-            self._service = ScoringService(address, tokenizer, client)
-            self._agreed = shake_hands(self._service, tokenizer, self._context)
-            self._window = self._window or self._agreed.window
+            self._service = ScoringService(Client(address), tokenizer)
+            self._probe = probe_server(self._service, tokenizer, self._context)
+            self._window = self._window or self._probe.window
 
     @cached_property
     def convention(self) -> Convention:
         """The rule, the context, and the tolerance within which the server agreed with itself."""
         # How sentences are cut and what stands before them, as in local causal models
         reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
-        if self._agreed is None:
+        if self._probe is None:
             digest = hashlib.sha256(json.dumps(reading).encode()).hexdigest()[:24]
         else:
             tolerance = self._address.tolerance
-            digest = self._agreed.fingerprint(self._address.model, tolerance, reading)
+            digest = self._probe.fingerprint(self._address.model, tolerance, reading)
         beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule="log-likelihood",
             context=beginning if self._prompt is None else self._prompt,
             end_scored=True,
-            fingerprint=f"{'tokenizer' if self._agreed is None else 'server'}-{digest}",
+            fingerprint=f"{'tokenizer' if self._probe is None else 'server'}-{digest}",
             precision=UNKNOWN_PRECISION,
             tolerance=self._address.tolerance,
         )
@@ -211,10 +203,10 @@ class ServerModel(LanguageModel):
 
     def _terms(self, rows: Sequence[Tokens]) -> list[FloatArray]:
         """Log-probabilities of the tokens of each row in context, nats."""
-        if self._agreed is None:
+        if self._probe is None:
             raise ModelError(
-                f"{self.name} was loaded to ask how it reads words, without its server. Load it "
-                f"with weights=True to score sentences."
+                f"{self.name} was loaded to ask how it reads words, without its server: it cannot "
+                f"score sentences."
             )
         if not rows:
             return []
@@ -223,7 +215,7 @@ class ServerModel(LanguageModel):
             answers = self._service.echo([self._context + row for row in rows])
             # Another model, or values in another form, may be there from one request to the next:
             # none are given out before the probes have shown that they are as they were
-            check_unchanged(self._service, self._agreed)
+            self._probe.check_unchanged(self._service)
         count(len(rows), sum(map(len, rows)) + before * len(rows))
         return [values[before:] for values in answers]
 
@@ -238,14 +230,7 @@ def check_server(location: str, *, trust_remote_code: bool = False) -> None:
     parse_address(location)
 
 
-def load_server(
-    location: str,
-    *,
-    name: str,
-    prompt: str | None = None,
-    trust_remote_code: bool = False,
-    weights: bool = True,
-) -> ServerModel:
+def load_server(location: str, *, name: str, loading: Loading = DEFAULT_LOADING) -> ServerModel:
     """Load the tokenizer of a served model, and try its server out.
 
     Raises:
@@ -255,14 +240,16 @@ def load_server(
     from contstim.models.checkpoints import load_tokenizer
 
     address = parse_address(location)
-    tokenizer, config = load_tokenizer(address.tokenizer, trust_remote_code=trust_remote_code)
-    draft = load_model(address.draft) if address.draft and weights else None
+    tokenizer, config = load_tokenizer(
+        address.tokenizer, trust_remote_code=loading.trust_remote_code
+    )
+    draft = load_model(address.draft) if address.draft and loading.weights else None
     return ServerModel(
         address,
         tokenizer,
-        prompt=prompt,
+        prompt=loading.prompt,
         name=name,
         config=config,
         draft=draft,
-        connected=weights,
+        connected=loading.weights,
     )

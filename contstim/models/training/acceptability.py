@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from contstim.arrays import IntArray
-    from contstim.models.checkpoints import Checkpoint, Device
+    from contstim.models.checkpoints import Checkpoint
+    from contstim.models.loading import Device
     from contstim.models.training.cola import LabelledSentence
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training

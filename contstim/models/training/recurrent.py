@@ -15,7 +15,7 @@ from contstim.models.training.settings import RECURRENT_TRAINING, RecurrentSetti
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.models.checkpoints import Device
+    from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.models.training.settings import TrainingPrecision, TrainingSettings

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from contstim.errors import InputError, ModelError
-from contstim.models.checkpoints import resolve_device
+from contstim.models.loading import resolve_device
 from contstim.models.training.batches import split
 from contstim.models.training.checkpoint import (
     CHECKPOINT,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from contstim.models.checkpoints import Device
+    from contstim.models.loading import Device
     from contstim.models.training.loop import Epoch, PartialEpoch, Progress, TrainingTask
     from contstim.models.training.settings import (
         NetworkSettings,

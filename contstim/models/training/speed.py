@@ -7,7 +7,8 @@ from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from contstim.models.checkpoints import resolve_device, silence
+from contstim.models.checkpoints import silence
+from contstim.models.loading import resolve_device
 from contstim.models.training.loop import BUILDING, Trainer, seeded
 from contstim.models.training.run import computes_in_bf16, training_and_validation
 from contstim.models.training.settings import RecurrentSettings
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from contstim.models.checkpoints import Device
+    from contstim.models.loading import Device
     from contstim.models.training.loop import Progress, TrainingTask
     from contstim.models.training.settings import (
         TrainingPrecision,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from contstim.arrays import IntArray
-    from contstim.models.checkpoints import Device
+    from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.models.training.settings import TrainingPrecision, TrainingSettings

@@ -5,7 +5,7 @@
     [SentenceAllocator] natural sentences for each pair of models, none used twice
         |
         v
-    [TaskQueue] ---- a task, of a pair whose ----> [Scheduler] ---- task ----> [Executor]
+    [TaskQueue] ---- a task, of a pair whose ----> [Pool] ------- task ------> [Executor]
       ^  |  ^        models a worker has loaded       |   ^                    workers, each with a
       |  |  |                                         |   +---- result, ------ SearchContext: the
       |  |  +---- the task again, two times more -----+         error or       models it has loaded
@@ -23,7 +23,7 @@
     TripletResults: triplets, failures, statistics of each pair
 
 Two queues are worked off: `ModelInspection` has each model loaded once, `TripletQueue` has triplets
-searched for. The scheduler and the executors are those of `contstim.jobs`.
+searched for. The pool and the executors are those of `contstim.jobs`.
 
 triplets             the whole job, from a plan to its results
 plan                 all that decides which triplets are found

@@ -9,11 +9,11 @@ from contstim.errors import InputError
 from contstim.optimization.jobs.word_cap import WordCap
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings, model_and_number
-from contstim.options import Help
+from contstim.options import Help, check_ranges
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
-    from contstim.models.specifications import NamedSpecification
+    from contstim.models.specifications import Specification
 
 _OF_OTHERS = frozenset({"per_pair", "exclude", "allow_unknown", "fluency", "plausible"})
 """Fields that decide no result by themselves: tasks hold words, floors and fingerprints."""
@@ -21,15 +21,8 @@ _OF_OTHERS = frozenset({"per_pair", "exclude", "allow_unknown", "fluency", "plau
 
 # Fields stand in the order of the help page: those of the base come first.
 @dataclass(frozen=True, kw_only=True)
-class SearchQuestion(SearchSettings):
-    """All that a study asks of its searches: how many, how, and constraints on their sentences.
-
-    Attributes:
-        uncapped: words that do not count for `word_cap`, whatever their case.
-
-    Raises:
-        InputError: see `SearchSettings`; two further models, or a floor that is no quantile.
-    """
+class SearchRules(SearchSettings):
+    """All that a study asks of its searches: how many, how, and constraints on their sentences."""
 
     per_pair: Annotated[
         int, Help("Triplets for each pair of models; may be raised later.", at_least=1)
@@ -53,18 +46,9 @@ class SearchQuestion(SearchSettings):
     word_cap: Annotated[
         int | None, Help("In how many sentences of all triplets a word may stand.", at_least=3)
     ] = None
-    uncapped: frozenset[str] = REPEATABLE_ENGLISH
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.fluency is not None and self.plausibility[0] is not None:
-            raise InputError(
-                f"One further model judges sentences: give fluency ({self.fluency}) or "
-                f"plausible ({self.plausible}), not both."
-            )
 
     @property
-    def plausibility(self) -> tuple[NamedSpecification | None, float]:
+    def plausibility(self) -> tuple[Specification | None, float]:
         """The model that judges plausibility, None for the two of each triplet, and the quantile.
 
         Each of the two judges the sentence that it is to accept. The quantile is the share of
@@ -82,9 +66,39 @@ class SearchQuestion(SearchSettings):
         return named if quantile else None, quantile
 
     @property
-    def further(self) -> NamedSpecification | None:
+    def further(self) -> Specification | None:
         """The further model that every sentence must please; None for none."""
         return self.plausibility[0] if self.judge is None else self.judge[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchQuestion(SearchRules):
+    """The same with the files that say more read, and the seed.
+
+    Attributes:
+        seed: decides everything that is left to chance.
+        uncapped: words that do not count for `word_cap`, whatever their case.
+
+    Raises:
+        InputError: an unknown recipe, a number out of range, two further models, or a text that is
+            no floor.
+        ModelError: a further model is no specification.
+    """
+
+    seed: int = 0
+    uncapped: frozenset[str] = REPEATABLE_ENGLISH
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.seed < 0:
+            raise InputError(f"seed must be 0 or more, not {self.seed}.")
+        # For their errors alone: a wrong name is told before any model is loaded.
+        _ = recipe_named(self.recipe), self.budget, self.cap
+        if self.judge is not None and self.plausibility[0] is not None:
+            raise InputError(
+                f"One further model judges sentences: give fluency ({self.fluency}) or "
+                f"plausible ({self.plausible}), not both."
+            )
 
     @property
     def cap(self) -> WordCap | None:

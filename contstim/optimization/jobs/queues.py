@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from contstim.errors import WorkerError
-from contstim.jobs.queue import TaskQueue
+from contstim.jobs.pool import TaskQueue
 from contstim.optimization.jobs.results import SearchTime
 from contstim.optimization.jobs.tasks import InspectionTask, ScoringTask, TripletTask
 from contstim.store.triplets import JobState, Outcome

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
-from contstim.jobs.queue import WorkerTask
+from contstim.jobs.worker_context import WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
 from contstim.models.letter_case import UnknownWords, unknown_words

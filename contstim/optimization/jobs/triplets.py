@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from contstim.errors import InputError, ModelError
-from contstim.jobs.scheduler import Scheduler
+from contstim.jobs.pool import worker_pool
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
 from contstim.optimization.jobs.context import shared_words
 from contstim.optimization.jobs.floors import floors_of, reference_sentences
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.jobs.executors.base import Executor
-    from contstim.models.specifications import NamedSpecification
+    from contstim.jobs.pool import Executor, Pool
+    from contstim.models.specifications import Specification
     from contstim.optimization.jobs.context import SearchContext
     from contstim.optimization.jobs.floors import Floors
     from contstim.optimization.jobs.question import SearchQuestion
@@ -47,7 +47,7 @@ _SENTENCES_PER_TASK = 200  # of natural ones that are scored for a floor
 
 def find_triplets(
     question: SearchQuestion,
-    models: Sequence[NamedSpecification],
+    models: Sequence[Specification],
     sentences: Sequence[Sentence],
     database: Database,
     executor: Executor,
@@ -78,7 +78,7 @@ def find_triplets(
         models: every two of them are a pair.
         sentences: natural sentences.
         database: where outcomes are kept, and which sentences each pair has.
-        executor: runs the searches; is started and closed here.
+        executor: spawns the workers of the searches; is started and closed here.
         context: what every worker begins with, the words to use among it.
         retry_failed: try those again that failed in an earlier run.
         task_limit: seconds that a search may take, with loading its models; None for any time.
@@ -113,10 +113,8 @@ def find_triplets(
     ordered = models_in_order(of_name.values(), slots or given)
     if review is not None:
         slots = _rejected(review, slots, store, question.seed, database.path)
-    with executor:
-        executor.start(context)
-        scheduler = Scheduler(executor, say, task_limit)
-        profiles = _inspect(ordered, sentences, scheduler)
+    with worker_pool(executor, context, say=say, task_limit=task_limit) as workers:
+        profiles = _inspect(ordered, sentences, workers)
         for profile in profiles.values():
             if profile.unknown is not None:
                 profile.unknown.tell(warn, note)
@@ -124,7 +122,7 @@ def find_triplets(
         judges = () if further is None else (further.specification,)
         if not {*judges} <= profiles.keys():
             # Alone: it may be one of the models under another specification.
-            profiles |= _inspect(judges, (), scheduler)
+            profiles |= _inspect(judges, (), workers)
 
         # Natural sentences for each pair, of words that both models, and a judge, know.
         words: dict[ModelPair, Vocabulary] = {}
@@ -148,7 +146,7 @@ def find_triplets(
         note(held.supply(question.per_pair))
         held.assign(question.per_pair)
         goes_on = any(slot.sentence in pool for slot in own)
-        floors = _floors(question, ordered, profiles, sentences, store, scheduler, note, goes_on)
+        floors = _floors(question, ordered, profiles, sentences, store, workers, note, goes_on)
 
         # Nothing is kept before all input has been found to be good.
         others = [slot for slot in slots if slot.pair not in words]
@@ -160,7 +158,7 @@ def find_triplets(
         # Without a cap on words there is one round of all searches.
         while True:
             queue = TripletQueue(searches, held, progress, rounds, together=executor.shares_models)
-            scheduler.work_off(queue)
+            workers.work_off(queue)
             time += queue.time
             if rounds is None or not rounds.decide(queue.outcomes):
                 break
@@ -239,7 +237,7 @@ def _standing(
 
 
 def _inspect(
-    models: Sequence[str], sentences: Sequence[Sentence], scheduler: Scheduler
+    models: Sequence[str], sentences: Sequence[Sentence], workers: Pool
 ) -> dict[str, ModelProfile]:
     """Facts about models; only workers load these.
 
@@ -248,7 +246,7 @@ def _inspect(
     """
     # The first models come last, so that they are still loaded when searches begin.
     queue = EachOnce([InspectionTask(model, tuple(sentences)) for model in reversed(models)])
-    scheduler.work_off(queue)
+    workers.work_off(queue)
     told: dict[str, ModelProfile] = {task.model: profile for task, profile in queue.results}
     of_fingerprint: dict[str, str] = {}
     for model in models:
@@ -269,7 +267,7 @@ def _floors(
     profiles: Mapping[str, ModelProfile],
     sentences: Sequence[Sentence],
     store: TripletStore,
-    scheduler: Scheduler,
+    workers: Pool,
     note: Callable[[str], None],
     goes_on: bool,
 ) -> Floors:
@@ -299,7 +297,7 @@ def _floors(
             for start in range(0, len(some), size)
         ]
     queue = EachOnce(tasks)
-    scheduler.work_off(queue)
+    workers.work_off(queue)
     scores: dict[str, dict[Sentence, float]] = {}
     for task, result in queue.results:
         scores.setdefault(task.model, {}).update(result)

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.models.specifications import NamedSpecification, parse_models
+from contstim.models.specifications import parse_models
 from contstim.optimization.search.constraints import WordLimits
-from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.restarts import SearchBudget
 from contstim.options import Help
 from contstim.tables import number
 
+if TYPE_CHECKING:
+    from contstim.models.specifications import Specification
+
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings(WordLimits):
-    """Choices of a search: recipe, words, a model of fluency, and how often and how long.
-
-    Attributes:
-        seed: decides everything that is left to chance.
-
-    Raises:
-        InputError: an unknown recipe, no floor of fluency, a number out of range.
-        ModelError: the model of fluency is no specification.
-    """
+    """Choices of a search: recipe, words, a model of fluency, and how often and how long."""
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
     allow_unknown: Annotated[
         bool,
-        Help("Also use words that a word-level model cannot tell.", flag="--allow-unknown"),
+        Help("Also use words that a word-level model cannot tell."),
     ] = False
     fluency: Annotated[
         str | None,
@@ -54,14 +48,6 @@ class SearchSettings(WordLimits):
             "seconds. The first always finishes. Results then depend on the machine."
         ),
     ] = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.seed < 0:
-            raise InputError(f"seed must be 0 or more, not {self.seed}.")
-        # For their errors alone: a wrong name is told before any model is loaded.
-        _ = recipe_named(self.recipe), self.budget, self.judge
 
     @property
     def budget(self) -> SearchBudget | None:
@@ -71,8 +57,13 @@ class SearchSettings(WordLimits):
         return SearchBudget(self.restarts, self.seconds)
 
     @property
-    def judge(self) -> tuple[NamedSpecification, float] | None:
-        """The further model, and the least log-probability, nats, that it must give."""
+    def judge(self) -> tuple[Specification, float] | None:
+        """The further model, and the least log-probability, nats, that it must give.
+
+        Raises:
+            InputError: there is no model, or no number.
+            ModelError: the model is no specification.
+        """
         if self.fluency is None:
             return None
         named, floor = model_and_number("fluency", self.fluency, "kenlm:trigram.arpa:-60")
@@ -81,9 +72,7 @@ class SearchSettings(WordLimits):
         return named, floor
 
 
-def model_and_number(
-    field: str, text: str, example: str
-) -> tuple[NamedSpecification | None, float]:
+def model_and_number(field: str, text: str, example: str) -> tuple[Specification | None, float]:
     """Read `[[NAME=]MODEL:]NUMBER`.
 
     Raises:

@@ -19,8 +19,30 @@ Objective = Literal["controversiality", "worst-rank"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NaturalQuestion:
-    """Controversial pairs of natural sentences: how many, and the rules that they keep.
+class NaturalRules:
+    """Controversial pairs of natural sentences: how many, and the rules that they keep."""
+
+    per_pair: Annotated[int, Help("Sentence pairs for each pair of models.", at_least=0)] = 10
+    no_repeats: Annotated[bool, Help("Leave out sentences in which a word repeats.")] = False
+    same_length: Annotated[
+        bool,
+        Help(
+            "Give both sentences of a pair the same number of words, with ranks among "
+            "sentences of that length; each length gets its share of every model pair's pairs.",
+        ),
+    ] = False
+    agreeing: Annotated[
+        bool,
+        Help(
+            "Allow pairs of which both models prefer the same sentence, as in the 2023 study: a "
+            "sentence need not rank below the median of the model that rejects it.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class NaturalQuestion(NaturalRules):
+    """The same with the files that say more read.
 
     Attributes:
         counts: (model_1, model_2, pairs) for model pairs, in the order of the scores, that need
@@ -31,26 +53,6 @@ class NaturalQuestion:
         InputError: a number is out of range.
     """
 
-    per_pair: Annotated[int, Help("Sentence pairs for each pair of models.", at_least=0)] = 10
-    no_repeats: Annotated[
-        bool, Help("Leave out sentences in which a word repeats.", flag="--no-repeats")
-    ] = False
-    same_length: Annotated[
-        bool,
-        Help(
-            "Give both sentences of a pair the same number of words, with ranks among "
-            "sentences of that length; each length gets its share of every model pair's pairs.",
-            flag="--same-length",
-        ),
-    ] = False
-    agreeing: Annotated[
-        bool,
-        Help(
-            "Allow pairs of which both models prefer the same sentence, as in the 2023 study: a "
-            "sentence need not rank below the median of the model that rejects it.",
-            flag="--agreeing",
-        ),
-    ] = False
     counts: PairCounts = ()
     repeatable: frozenset[str] = REPEATABLE_ENGLISH
 
@@ -59,7 +61,7 @@ class NaturalQuestion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripletQuestion:
+class TripletRules:
     """Triplets: how many, what they are worth, and the rules that they keep.
 
     Attributes:
@@ -69,14 +71,6 @@ class TripletQuestion:
         word_cap: of occurrences in the chosen sentences, compared in lower case.
         token_balance: a bound on the difference of mean lengths, in each model pair, under the
             model.
-        counts: (model_1, model_2, triplets) for model pairs, as they stand in the triplets, that
-            need another number than `per_pair`; 0 leaves one out.
-        uncapped: words for which `word_cap` does not count.
-        edges: (model_1, model_2, model, edges) of quantile groups, nats, as they were in an earlier
-            selection; others are those of the triplets.
-
-    Raises:
-        InputError: a number is out of range.
     """
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=0)] = 10
@@ -91,9 +85,7 @@ class TripletQuestion:
             at_least=0,
         ),
     ] = 10
-    natural_once: Annotated[
-        bool, Help("No natural sentence serves two model pairs.", flag="--natural-once")
-    ] = False
+    natural_once: Annotated[bool, Help("No natural sentence serves two model pairs.")] = False
     word_cap: Annotated[
         int | None, Help("How often one word may stand in the whole set.", at_least=1)
     ] = None
@@ -108,6 +100,23 @@ class TripletQuestion:
     seconds: Annotated[
         float, Help("How long a search may take; the rest is in the bound.", at_least=0.0)
     ] = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletQuestion(TripletRules):
+    """The same with the files that say more read.
+
+    Attributes:
+        counts: (model_1, model_2, triplets) for model pairs, as they stand in the triplets, that
+            need another number than `per_pair`; 0 leaves one out.
+        uncapped: words for which `word_cap` does not count.
+        edges: (model_1, model_2, model, edges) of quantile groups, nats, as they were in an earlier
+            selection; others are those of the triplets.
+
+    Raises:
+        InputError: a number is out of range.
+    """
+
     counts: PairCounts = ()
     uncapped: frozenset[str] = REPEATABLE_ENGLISH
     edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
@@ -137,5 +146,7 @@ def demand(
             raise InputError(f"The count for {first}, {second} must be 0 or more, not {count}.")
         needed[first, second] = count
     if not any(needed.values()):
-        raise InputError("No model pair needs any stimuli: per_pair or one count must be above 0.")
+        raise InputError(
+            "No model pair needs any stimuli: per_pair or one count must be 1 or more."
+        )
     return needed

@@ -16,8 +16,8 @@ from contstim.checksums import checksum
 from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.files import path_inside, writing
-from contstim.records import now, record_path, recorded_as
-from contstim.steps.watching import SILENT
+from contstim.records import now, recorded_as
+from contstim.reporter import SILENT
 from contstim.study.handing_on.datasheet import TO_FILL_IN, datasheet
 from contstim.study.handing_on.environment import constraints_text, environment_text
 from contstim.study.handing_on.facts import StudyFacts
@@ -34,7 +34,6 @@ from contstim.study.handing_on.preregistration import preregistration
 from contstim.study.handing_on.readme import readme_text
 from contstim.study.places import STORE, TRIAL_SCORES, check_links
 from contstim.study.stage_records import State, examine
-from contstim.study.stage_records import record_path as stage_record_path
 from contstim.study.stages import stages_of
 from contstim.study.study import RESULTS
 from contstim.version import __version__
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import IO
 
-    from contstim.steps.watching import Watcher
+    from contstim.reporter import Reporter
     from contstim.study.study import Study
 
 _MEGABYTE = 1_000_000
@@ -74,7 +73,7 @@ def archive_study(
     without: Sequence[str] = (),
     largest: float = LARGEST,
     as_it_is: bool = False,
-    watch: Watcher = SILENT,
+    reporter: Reporter = SILENT,
 ) -> Archive:
     """Write a study with its inputs, results, environment and texts, whole or not at all.
 
@@ -87,7 +86,7 @@ def archive_study(
         without: files of the archive, or folders, that are named in it and left out.
         largest: inputs of more megabytes are left out, too.
         as_it_is: whether stages may be stale, missing or changed by hand.
-        watch: told what is left out.
+        reporter: told what is left out.
 
     Raises:
         InputError: stages are stale, missing or changed by hand; a file to leave out is not there;
@@ -110,7 +109,7 @@ def archive_study(
         inputs = study_inputs(study, read_text(study.path.name))
         results, astray = _results(study)
         for line in astray:
-            watch.remark(line)
+            reporter.say(line)
         wanted = left_out_names((*inputs.files, *results), without)
         large = {
             name: path
@@ -119,7 +118,7 @@ def archive_study(
         }
         out_of_it = {**dict.fromkeys(wanted), **dict.fromkeys(large)}
         for name in out_of_it:
-            watch.remark(f"{name} is left out; archive.json has its checksum.")
+            reporter.say(f"{name} is left out; archive.json has its checksum.")
         facts = StudyFacts(study)
         fingerprints = {
             name: str(entry["fingerprint"]) for name, entry in facts.conventions.items()
@@ -190,8 +189,7 @@ def _results(study: Study) -> tuple[dict[str, Path], list[str]]:
     stages = stages_of(study)
     written = {path for stage in stages for path in stage.writes}
     records = {
-        *(record_path(path) for path in written),
-        *(stage_record_path(stage.name) for stage in stages),
+        *(path for stage in stages if (path := stage.step.record_path()) is not None),
     }
     results, astray = {}, []
     for path in sorted(RESULTS.rglob("*")):
@@ -210,7 +208,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, bytes | Path]:
     """The files of a Psych-DS data set of the trials and responses; none where nobody answered."""
     if not facts.responses or not facts.trials:
         return {}
-    from contstim.experiments.platforms.psych_ds import Description, write_psych_ds
+    from contstim.experiments.platforms.psych_ds import PsychDsSettings, write_psych_ds
     from contstim.scores import ScoreTable
 
     title = facts.study.title
@@ -218,10 +216,9 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, bytes | Path]:
     write_psych_ds(
         facts.trials,
         out,
-        Description(name),
-        responses=facts.responses,
-        scores=ScoreTable.read(TRIAL_SCORES) if TRIAL_SCORES.is_file() else None,
-        simulated=any(facts.participants.values()),
+        PsychDsSettings(name=name, simulated=any(facts.participants.values())),
+        facts.responses,
+        ScoreTable.read(TRIAL_SCORES) if TRIAL_SCORES.is_file() else None,
     )
     return {
         f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path

@@ -21,7 +21,6 @@ from contstim.stimuli import (
     read_trials,
     read_triplets,
 )
-from contstim.study.experiment_stages import responses_of
 from contstim.study.places import (
     ANALYSIS,
     PAIRS,
@@ -33,7 +32,7 @@ from contstim.study.places import (
     VOCABULARY,
     StudyFiles,
 )
-from contstim.study.stages import stages_of
+from contstim.study.stages import responses_of, stages_of
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contstim.experiments.analysis.inference import every_contrast
+from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report
 from contstim.scale import Scale

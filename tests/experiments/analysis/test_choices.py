@@ -12,7 +12,7 @@ from contstim.experiments.analysis import effects, tables
 from contstim.experiments.analysis.controls import feature_shares
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, evaluate
 from contstim.experiments.analysis.failures import failures
-from contstim.experiments.analysis.inference import every_contrast
+from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import drawings
 from contstim.experiments.analysis.outputs.page import report

@@ -11,35 +11,43 @@ from scipy.stats import ttest_1samp
 
 from contstim.arrays import FloatArray
 from contstim.experiments.analysis.bootstrap import bootstrap
-from contstim.experiments.analysis.crossed import Block, blocks_of, group_moves, scatter_of
+from contstim.experiments.analysis.crossed import (
+    Block,
+    GroupJackknife,
+    Side,
+    blocks_of,
+    jackknife,
+    jackknife_of_means,
+    variance_components,
+)
 from contstim.experiments.analysis.evaluation import MEASURES, Measure
-from contstim.experiments.analysis.intervals import t_quantile
+from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from tests.experiments.analysis.simulation import simulate
 
 
 def block(answers: FloatArray, first_item: int = 0, share: float = 1.0) -> Block:
-    """Means over items of answers, (n_people, n_items): moves by the formula of a mean."""
-    n, k = answers.shape
-    moves = (answers - answers.mean(axis=1, keepdims=True)) / np.sqrt(k * (k - 1))
+    """Means over items of answers, (…, n_people, n_items): influence by the formula of a mean."""
+    n, k = answers.shape[-2:]
+    influence = (answers - answers.mean(axis=-1, keepdims=True)) / np.sqrt(k * (k - 1))
     items = first_item + np.arange(k)
-    return Block(answers.mean(axis=1), moves, items, np.full(n, share / n), 1)
+    return Block(answers.mean(axis=-1), influence, items, np.full(n, share / n), 1)
 
 
 def limits(blocks: list[Block]) -> FloatArray:
-    scatter = scatter_of(blocks)
-    mean = sum(float(one.weights @ one.values) for one in blocks)
-    reach = t_quantile(0.95, scatter.freedom) * np.sqrt(scatter.variance)
+    components = variance_components(blocks)
+    mean = sum(one.values @ one.weights for one in blocks)
+    reach = student.ppf(0.975, components.freedom) * np.sqrt(components.variance)
     return np.array([mean - reach, mean + reach])
 
 
 def test_two_people_and_four_items_by_hand() -> None:
     """The example of the module: 1/24 + (1/8 - 1/24) / 2."""
-    scatter = scatter_of([block(np.array([[1.0, 1, 1, 0], [1, 0, 0, 0]]))])
-    assert scatter.variance == pytest.approx(1 / 12)
-    assert scatter.of_items == pytest.approx((1 / 24, 3))
-    assert scatter.of_people == pytest.approx((1 / 16, 1))
+    components = variance_components([block(np.array([[1.0, 1, 1, 0], [1, 0, 0, 0]]))])
+    assert components.variance == pytest.approx(1 / 12)
+    assert components.of_items == pytest.approx((1 / 24, 3))
+    assert components.of_people == pytest.approx((1 / 16, 1))
 
 
 def test_an_item_that_stands_out_leaves_few_degrees_of_freedom() -> None:
@@ -49,9 +57,9 @@ def test_an_item_that_stands_out_leaves_few_degrees_of_freedom() -> None:
     """
     answers = np.zeros((1, 10))
     answers[0, 0] = 1
-    assert scatter_of([block(answers)]).of_items == pytest.approx((0.01, 1.62 / 0.576))
+    assert variance_components([block(answers)]).of_items == pytest.approx((0.01, 1.62 / 0.576))
     even = np.tile([0.0, 1.0], (1, 5))
-    assert scatter_of([block(even)]).of_items[1] == pytest.approx(9)
+    assert variance_components([block(even)]).of_items[1] == pytest.approx(9)
 
 
 def test_uneven_items_are_covered_better_than_by_counting_them() -> None:
@@ -60,13 +68,11 @@ def test_uneven_items_are_covered_better_than_by_counting_them() -> None:
     Witness: scipy's t-test of item means, which counts 39 degrees of freedom.
     """
     chance = np.random.default_rng(0)
-    covered = np.zeros(2)
-    for _ in range(600):
-        answers = chance.exponential(size=40) ** 3 + chance.normal(size=(8, 40))
-        low, high = limits([block(answers)])
-        counted = ttest_1samp(answers.mean(axis=0), 0).confidence_interval()
-        covered += [low <= 6 <= high, counted.low <= 6 <= counted.high]
-    assert covered[0] > covered[1] + 10
+    answers = chance.exponential(size=(600, 1, 40)) ** 3 + chance.normal(size=(600, 8, 40))
+    low, high = limits([block(answers)])
+    counted = ttest_1samp(answers.mean(axis=1), 0, axis=1).confidence_interval()
+    covered = ((low <= 6) & (high >= 6)).sum()
+    assert covered > ((counted.low <= 6) & (counted.high >= 6)).sum() + 10
 
 
 def test_groups_of_one_are_a_t_test_of_groups() -> None:
@@ -95,13 +101,13 @@ def test_groups_that_saw_the_same_items_are_one_group() -> None:
     masks = [
         scope_mask(g.trials, Scope.OVERALL, ratings.models, catch=True) for g in ratings.groups
     ]
-    moves = group_moves(ratings, MEASURES[0], masks)
+    groups = jackknife(ratings, MEASURES[0], masks)
     sizes = np.array([3.0, 5.0])  # so that everybody counts alike
-    (merged,) = blocks_of(moves, sizes, 0)
+    (merged,) = blocks_of(groups, sizes, Side(0))
     agree = [(g.ratios[0] > 0) == (g.ratings > 3.5) for g in ratings.groups]
-    alone = scatter_of([block(np.concatenate(agree).astype(float))])
-    assert scatter_of([merged]).variance == pytest.approx(alone.variance)
-    assert scatter_of([merged]).freedom == pytest.approx(alone.freedom)
+    alone = variance_components([block(np.concatenate(agree).astype(float))])
+    assert variance_components([merged]).variance == pytest.approx(alone.variance)
+    assert variance_components([merged]).freedom == pytest.approx(alone.freedom)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: str(measure.name))
@@ -116,38 +122,38 @@ def test_the_variance_is_the_corrected_bootstraps(measure: Measure) -> None:
     masks = [np.ones((3, len(group.trials)), np.bool_)]
     n, k = 12, len(group.trials)
     drawn = bootstrap(ratings, measure, masks, np.ones(1), samples=4_000, seed=0).values[:, 0]
-    moves = group_moves(ratings, measure, masks)
+    groups = jackknife(ratings, measure, masks)
     for first, second in ((0, None), (0, 1)):
         samples = drawn[:, first] - (0 if second is None else drawn[:, second])
         both, items, people = samples.var(axis=1)
         corrected = n / (n - 1) * people + k / (k - 1) * items
         corrected -= n * k / ((n - 1) * (k - 1)) * (both - items - people)
-        scatter = scatter_of(blocks_of(moves, np.ones(1), first, second))
-        assert scatter.of_items[0] == pytest.approx(k / (k - 1) * items, rel=0.12)
-        assert scatter.of_people[0] == pytest.approx(n / (n - 1) * people, rel=0.12)
-        assert scatter.variance == pytest.approx(max(corrected, 0), rel=0.2)
+        components = variance_components(blocks_of(groups, np.ones(1), Side(first, second)))
+        assert components.of_items[0] == pytest.approx(k / (k - 1) * items, rel=0.12)
+        assert components.of_people[0] == pytest.approx(n / (n - 1) * people, rel=0.12)
+        assert components.variance == pytest.approx(max(corrected, 0), rel=0.2)
 
 
-def test_moves_are_a_jackknife_of_what_is_measured() -> None:
+def test_influences_are_a_jackknife_of_what_is_measured() -> None:
     """Brute force: each trial taken out of the experiment, and everything evaluated again."""
     made = simulate(groups=(4,), each=2, seed=5)
     ratings = gather(made.trials, made.responses, made.scores)
     (group,) = ratings.groups
     for measure in MEASURES:
         mask = scope_mask(group.trials, Scope.NATURAL, ratings.models)
-        (moves,) = group_moves(ratings, measure, [mask])
+        (found,) = jackknife(ratings, measure, [mask])
         for model in range(3):
             own = np.flatnonzero(mask[model])
             kept = [np.arange(len(group.trials)) != trial for trial in own]
             without = np.array(
                 [
-                    group_moves(subset(ratings, [one]), measure, [mask[:, one]])[0].values[:, model]
+                    jackknife(subset(ratings, [one]), measure, [mask[:, one]])[0].values[:, model]
                     for one in kept
                 ]
             )
             expected = (len(own) - 1) / len(own) * ((without - without.mean(axis=0)) ** 2).sum(0)
-            assert (moves.value_moves[:, model] ** 2).sum(axis=1) == pytest.approx(expected)
-            assert not moves.value_moves[:, model][:, ~mask[model]].any()
+            assert (found.influence[:, model] ** 2).sum(axis=1) == pytest.approx(expected)
+            assert not found.influence[:, model][:, ~mask[model]].any()
 
 
 @pytest.mark.parametrize(
@@ -159,17 +165,66 @@ def test_intervals_cover_and_tests_keep_their_level(sizes: tuple[int, ...], item
     Of 600 intervals, .925 to .975 have to cover: three binomial errors.
     """
     chance = np.random.default_rng(len(sizes))
-    covered = 0
-    for _ in range(600):
-        blocks = []
-        for number, n in enumerate(sizes):
-            odds = chance.normal(0, 1.5, items) + chance.normal(0, 0.15, (n, 1))
-            answers = (chance.logistic(size=(n, items)) < odds).astype(float)
-            blocks.append(block(answers, number * items, 1 / len(sizes)))
-        low, high = limits(blocks)
-        covered += low <= 0.5 <= high
-    assert covered / 600 == pytest.approx(0.95, abs=0.025)
+    blocks = []
+    for number, n in enumerate(sizes):
+        odds = chance.normal(0, 1.5, (600, 1, items)) + chance.normal(0, 0.15, (600, n, 1))
+        answers = (chance.logistic(size=(600, n, items)) < odds).astype(float)
+        blocks.append(block(answers, number * items, 1 / len(sizes)))
+    low, high = limits(blocks)
+    assert ((low <= 0.5) & (high >= 0.5)).mean() == pytest.approx(0.95, abs=0.025)
 
 
-def test_the_quantile_is_students() -> None:
-    assert t_quantile(0.9, 7) == pytest.approx(student.ppf(0.95, 7))
+@pytest.mark.parametrize(
+    ("sizes", "people"),
+    [((9, 9, 9), 4), ((12,), 6), ((5, 8, 2, 9), 1), ((7,), 1), ((1,), 5), ((2, 2, 2, 2), 3)],
+)
+def test_experiments_at_once_are_those_one_by_one(sizes: tuple[int, ...], people: int) -> None:
+    """Witness: each experiment alone, left-out trials by hand; models lack trials and groups."""
+    rng = np.random.default_rng(7)
+    at_once, one_by_one = [], []
+    for number, size in enumerate(sizes):
+        own = np.ones((3, size), dtype=np.bool_)
+        own[1, : size // 2] = False
+        own[2] = number != 1
+        agreements = (rng.random((5, people, 3, size)) < 0.6).astype(np.float64)
+        ceilings = rng.random((5, people, 1, size))
+        items = 100 * number + np.arange(size)
+        at_once.append(jackknife_of_means(agreements, ceilings, own, items))
+        one_by_one.append(
+            [_left_out(a, c, own, items) for a, c in zip(agreements, ceilings, strict=True)]
+        )
+    for side in (Side(0, 1), Side(0, 2), Side(1, 2), Side(1, ceiling=True), Side(0)):
+        shares = np.ones(len(sizes))
+        found = uncertainty_of(at_once, shares, 0.0, side)
+        for e in range(5):
+            groups = [of_group[e] for of_group in one_by_one]
+            alone = uncertainty_of(groups, shares, 0.0, side)
+            for name in ("variance", "freedom", "residual", "person", "answers"):
+                expected = getattr(alone.components, name)
+                values = np.broadcast_to(getattr(found.components, name), 5)
+                assert values[e] == pytest.approx(float(expected), rel=1e-9, abs=1e-15)
+            assert found.estimate[e] == pytest.approx(float(alone.estimate))
+            if side.second is not None:
+                assert found.p_values()[e] == pytest.approx(float(alone.p_values()), nan_ok=True)
+
+
+def _left_out(
+    agreements: FloatArray, ceilings: FloatArray, own: np.ndarray, items: np.ndarray
+) -> GroupJackknife:
+    """A jackknife by leaving out each trial: (n_people, n_models or 1, n_trials)."""
+    models, results = len(own), []
+    for given in (agreements, np.repeat(ceilings, models, axis=1)):
+        values, influence = np.full(given.shape[:2], np.nan), np.zeros(given.shape)
+        for m in range(models):
+            k = int(own[m].sum())
+            mine = given[:, m, own[m]]
+            values[:, m] = mine.mean(axis=1) if k else np.nan
+            if k > 1:
+                without = np.stack(
+                    [np.delete(mine, t, axis=1).mean(axis=1) for t in range(k)], axis=1
+                )
+                apart = without.mean(axis=1, keepdims=True) - without
+                influence[:, m, own[m]] = np.sqrt((k - 1) / k) * apart
+        results.append((values, influence))
+    (values, influence), (lower, of_lower) = results
+    return GroupJackknife(values, lower, influence, of_lower, own, items)

@@ -14,10 +14,10 @@ from statsmodels.stats.proportion import proportion_confint
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.bootstrap import bootstrap
-from contstim.experiments.analysis.crossed import BOTH, Scatter
+from contstim.experiments.analysis.crossed import BOTH, VarianceComponents
 from contstim.experiments.analysis.effects import Sampling, Units, compare, suited_units
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, MEASURES, evaluate
-from contstim.experiments.analysis.inference import (
+from contstim.experiments.analysis.families import (
     CEILING,
     Correction,
     ModelContrast,
@@ -206,7 +206,7 @@ def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None
         assert test.low_standardised <= test.standardised <= test.high_standardised
         # It is the effect size of a test that was not made
         assert np.isnan([test.rank_biserial, test.low_rank_biserial]).all()
-    assert result.reach.needed == 1
+    assert result.detectability.needed == 1
 
 
 def test_signed_rank_tests_have_their_effect_size_with_an_interval(ratings: Ratings) -> None:
@@ -321,19 +321,15 @@ def test_equivalence_is_a_ninety_percent_interval_within_the_margin(
 
 def sure(difference: float, variance: float, freedom: float, items: float) -> Uncertainty:
     """A difference of accuracies; single answers vary as those of so many independent items do."""
-    scatter = Scatter(
-        variance,
-        freedom,
-        *((variance, freedom),) * 2,
-        variance * items,
-        9,
-        9,
-        items,
-        items,
-        BOTH,
-        "",
-    )
-    return Uncertainty(difference, scatter, 1 + abs(difference), (-1, 1), False, None, None)
+    known = components(variance, freedom, items, people=9)
+    return Uncertainty(np.array(difference), known, np.array(1 + abs(difference)), (-1, 1))
+
+
+def components(variance: float, freedom: float, items: float, people: int) -> VarianceComponents:
+    part = (np.array(variance), np.array(freedom))
+    residual = np.array(variance * items)
+    scatter = (*part, part, part, residual, *part)
+    return VarianceComponents(*scatter, people, 9, items, items, BOTH, "")
 
 
 def test_models_that_agree_on_few_items_are_not_shown_to_be_alike() -> None:
@@ -349,9 +345,9 @@ def test_without_scatter_limits_and_tests_are_exact() -> None:
         same = sure(0.0, 0.0, 1.0, k)
         exact = 1 - proportion_confint(k, k, method="beta")[0]
         assert (same.interval(0.95).low, same.interval(0.95).high) == pytest.approx((-exact, exact))
-        assert same.p_value() == 1.0
+        assert same.p_values() == 1.0
         apart = sure(1.0, 0.0, 1.0, k)
-        assert apart.p_value() == pytest.approx(2 * 0.5**k)
+        assert apart.p_values() == pytest.approx(2 * 0.5**k)
         assert (apart.interval(0.95).low > 0) == (2 * 0.5**k < 0.05)
 
 
@@ -360,10 +356,9 @@ def test_the_interval_of_an_accuracy_of_independent_answers_is_wilsons(right: in
     """Witness: statsmodels; one person, whose answers differ by item alone."""
     share = right / k
     variance = share * (1 - share) / k
-    scatter = Scatter(
-        variance, np.inf, *((variance, np.inf),) * 2, variance * k, 1, k, k, k, BOTH, ""
-    )
-    found = Uncertainty(share, scatter, 1.0, (0.0, 1.0), True, None, None).interval(0.95)
+    known = components(variance, np.inf, k, people=1)
+    value = Uncertainty(np.array(share), known, np.array(1.0), (0.0, 1.0), is_value=True)
+    found = value.interval(0.95)
     expected = proportion_confint(right, k, method="wilson")
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
 
@@ -399,7 +394,7 @@ def test_an_interval_leaves_out_zero_where_its_test_is_significant(
 ) -> None:
     """Property, at any level; and the interval holds the estimate, with room on both sides."""
     found = sure(difference, variance, freedom, items)
-    interval, p_value = found.interval(min(level, 0.9999)), found.p_value()
+    interval, p_value = found.interval(min(level, 0.9999)), found.p_values()
     assert interval.low <= difference <= interval.high
     assert interval.low < interval.high
     if abs(p_value - (1 - min(level, 0.9999))) > 1e-9:
@@ -494,5 +489,5 @@ def test_verdicts_of_models_that_agree_differ_or_nearly_agree() -> None:
 
 @pytest.mark.parametrize("effect", [0.0, -0.1, 1.0])
 def test_impossible_smallest_effects_are_refused(effect: float) -> None:
-    with pytest.raises(InputError, match="smallest effect of interest"):
+    with pytest.raises(InputError, match="smallest_effect must be between 0 and 1"):
         Sampling(smallest_effect=effect)

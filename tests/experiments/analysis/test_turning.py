@@ -12,11 +12,12 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.mixed import MixedAnalysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.platforms.r import RSettings, export_r
 from contstim.experiments.responses import write_responses
-from contstim.steps.mixed import MixedOptions, fit_ratings
+from contstim.steps.mixed import FitMixed, MixedOptions
 from contstim.stimuli import Condition, write_trials
 from contstim.testing.platform import read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -131,11 +132,17 @@ def written(made: Experiment, folder: Path) -> tuple[Path, Path, Path]:
     return paths
 
 
+def fit(paths: tuple[Path, Path, Path], out: Path, settings: MixedOptions) -> MixedAnalysis:
+    trials, responses, scores = paths
+    step = FitMixed(trials=trials, responses=responses, scores=scores, out=out, settings=settings)
+    return step.run()
+
+
 @pytest.mark.parametrize("people", ["slopes", "intercept", "none"])
 def test_mixed(experiments: tuple[Experiment, Experiment], people: Any, tmp_path: Path) -> None:
     options = MixedOptions(together=True, people=people)
     before, after = (
-        fit_ratings(*written(made, tmp_path / str(n)), tmp_path / f"out{n}", options=options)
+        fit(written(made, tmp_path / str(n)), tmp_path / f"out{n}", options)
         for n, made in enumerate(experiments)
     )
     for name, table in before.tables().items():
@@ -190,7 +197,7 @@ def test_other_trials_are_refused_before_anybody_is_left_out(
     paths = written(made, tmp_path / "files")
     for refused in (
         lambda: analyze(made.trials, made.responses, made.scores),
-        lambda: fit_ratings(*paths, tmp_path / "out", options=MixedOptions()),
+        lambda: fit(paths, tmp_path / "out", MixedOptions()),
         lambda: export_r(made.trials, tmp_path / "r", RSettings(*paths[1:])),
     ):
         with pytest.raises(InputError, match=message):

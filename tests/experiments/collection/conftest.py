@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -14,13 +14,14 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from starlette.applications import Starlette
 
 from contstim.experiments.collection.connections import ConnectionLimits, protocol_with
-from contstim.experiments.collection.limits import RequestLimits
-from contstim.experiments.collection.participants import AdmissionPolicy
-from contstim.experiments.collection.recorder import Recorder
-from contstim.experiments.collection.service import ServerConfig, Service
-from contstim.experiments.collection.study import read_study
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.participants import StudyOptions
+from contstim.experiments.collection.requests import RequestLimits
+from contstim.experiments.collection.service import Service
 from tests.experiments.collection.servers import small_study
 
 TOKEN = "an-administrator's-token"
@@ -77,33 +78,38 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             folder: Path | None = None,
             *,
             database: Path = tmp_path / "answers.sqlite",
-            patience: float = 1800.0,
-            most: int = 10_000,
             limits: RequestLimits | None = None,
             connections: ConnectionLimits | None = None,
             **options: Any,
         ) -> Served:
             folder = (folder or small_study(tmp_path / "experiment")).resolve()
             study = read_study(folder)
-            admission = AdmissionPolicy(tuple(study.trials), patience, most)
-            limits = limits or RequestLimits()
-            config = ServerConfig(folder, study, admission, TOKEN, limits=limits, **options)
-            at_once = connections or ConnectionLimits(100)
-            return stack.enter_context(_running(config, database, at_once))
+            recorder = stack.enter_context(closing(Recorder(database, study.fingerprint)))
+            now = [1_000_000.0]
+            service = Service(
+                folder,
+                study,
+                recorder,
+                TOKEN,
+                options=StudyOptions(**options),
+                limits=limits or RequestLimits(),
+                clock=lambda: now[0],
+            )
+            protocol = protocol_with(connections or ConnectionLimits(100))
+            running = _running(service.application(), http=protocol)
+            http, port = stack.enter_context(running)
+            return Served(http, port, database, folder, now)
 
         yield start
 
 
 @contextmanager
-def _running(config: ServerConfig, database: Path, limits: ConnectionLimits) -> Iterator[Served]:
-    recorder = Recorder(database, config.study.fingerprint)
-    now = [1_000_000.0]
-    application = Service(config, recorder, lambda: now[0]).application()
-    protocol = protocol_with(limits)
-    settings = uvicorn.Config(
-        application, http=protocol, lifespan="off", ws="none", log_config=None, log_level="error"
+def _running(application: Starlette, **settings: Any) -> Iterator[tuple[httpx2.Client, int]]:
+    """Serve an application in this process; a connection to it, and its port."""
+    config = uvicorn.Config(
+        application, lifespan="off", ws="none", log_config=None, log_level="error", **settings
     )
-    server = uvicorn.Server(settings)
+    server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = int(listening.getsockname()[1])
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -111,8 +117,7 @@ def _running(config: ServerConfig, database: Path, limits: ConnectionLimits) -> 
         try:
             address = f"http://127.0.0.1:{port}"
             with httpx2.Client(base_url=address, trust_env=False, verify=False) as http:
-                yield Served(http, port, database, config.folder, now)
+                yield http, port
         finally:
             server.should_exit = True
             thread.join()
-            recorder.close()

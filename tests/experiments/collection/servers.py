@@ -24,11 +24,16 @@ def write_study(
     """A folder as `export jspsych` writes it, as far as a server reads it."""
     folder.mkdir(parents=True, exist_ok=True)
     study = {
+        "version": 1,
+        "id": "a-study",
         "title": "Which sentence is likelier?",
-        "groups": {group: list(trials) for group, trials in groups.items()},
+        "minutes": 5,
         "save": {"to": "server"},
         "completion": {},
-        "version": 1,
+        "texts": {},
+        "groups": {
+            group: [{"stratum": 0, **trial} for trial in trials] for group, trials in groups.items()
+        },
         **more,
     }
     (folder / "study.json").write_text(json.dumps(study), encoding="utf-8")

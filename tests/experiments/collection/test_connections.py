@@ -18,7 +18,8 @@ from contstim.experiments.collection.connections import (
     most_connections,
     raise_open_files,
 )
-from contstim.experiments.collection.limits import Rate, SparingHandler, sparing_log
+from contstim.experiments.collection.requests import Rate
+from contstim.experiments.collection.server import SparingHandler, sparing_log
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 

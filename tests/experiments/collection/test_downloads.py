@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-from contstim.experiments.collection.exports import collected_responses
+from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.responses import read_responses
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import answer, write_study

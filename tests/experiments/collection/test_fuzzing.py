@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contstim.experiments.collection.limits import Rate, RequestLimits
+from contstim.experiments.collection.requests import Rate, RequestLimits
 from tests.experiments.collection.conftest import TOKEN, Serve, Served
 from tests.experiments.collection.servers import answer
 from tests.experiments.collection.test_pages import raw

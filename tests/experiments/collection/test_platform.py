@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from contstim.experiments.collection.platform import PLATFORM
-from contstim.experiments.collection.recorder import Recorder
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.tables import PLATFORM
 from contstim.testing.platform import PlantedAnswers, ReadContract
 
 

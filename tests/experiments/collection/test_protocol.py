@@ -12,8 +12,8 @@ import pytest
 
 from contstim.errors import StoreError
 from contstim.experiments.collection import database
-from contstim.experiments.collection.limits import Rate, RequestLimits
-from contstim.experiments.collection.recorder import Recorder
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.requests import Rate, RequestLimits
 from tests.experiments.collection.conftest import TOKEN, Serve
 from tests.experiments.collection.servers import answer
 from tests.experiments.collection.test_pages import raw

@@ -14,21 +14,30 @@ from contstim.experiments.analysis.ceilings import accuracy_lower
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.measures import signed_ranks
-from contstim.experiments.analysis.outputs.folder import write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate, read_measured
 from contstim.experiments.design.design_power import design_power, power_table
-from contstim.experiments.design.golan2023 import PUBLISHED_ITEMS
-from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
+from contstim.experiments.design.golan2023 import PUBLISHED_KINDS
+from contstim.experiments.design.population import (
+    AS_MEASURED,
+    CLOSE,
+    DISTANT,
+    Population,
+    ScopedPreferences,
+    preferences_by_scope,
+)
 from contstim.experiments.design.power_report import power_report
-from contstim.experiments.design.simulated import ScopedPreferences, preferences_by_scope
+from contstim.stimuli import Condition
+from contstim.tables import write_table
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.experiments.design.test_power import DESIGN, scores
 from tests.experiments.stimuli import MODELS
 
-CEILINGS = dict(zip(MeasuredPeople().ceilings, (0.7, 0.75, 0.8, 0.92, 0.9), strict=True))
-ACCURACIES = dict(zip(MeasuredPeople().ceilings, (0.66, 0.7, 0.75, 0.5, 0.85), strict=True))
+KINDS = tuple(MeasuredPeople().kinds)
+CEILINGS = dict(zip(KINDS, (0.7, 0.75, 0.8, 0.92, 0.9), strict=True))
+ACCURACIES = dict(zip(KINDS, (0.66, 0.7, 0.75, 0.5, 0.85), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +46,8 @@ def pilot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Analysi
     made = simulate(groups=(6, 6), each=3, follow=0.75, seed=3)
     found = analyze(made.trials, made.responses, made.scores, sampling=Sampling(samples=0))
     folder = tmp_path_factory.mktemp("pilot")
-    write_analysis(found, folder, title="t")
+    for name in ("models", "groups"):
+        write_table(folder / "tables" / f"{name}.csv", result_tables(found)[name])
     return made, found, folder
 
 
@@ -47,7 +57,7 @@ def shown(
     """Accuracy and ceiling of a model's trials, as `analyze` measures many simulated groups."""
     rng = np.random.default_rng(0)
     own = study.of_scope(scope).evaluates[:, model]
-    rows = np.tile(np.flatnonzero(own), (60_000 // own.sum(), 1))
+    rows = np.tile(np.flatnonzero(own), (24_000 // own.sum(), 1))
     chosen = np.where(people.answers(rows, raters, rng), 1.0, -1.0)
     sides = np.sign(study.of_scope(scope).differences[own, model])
     agrees = (1 + sides * chosen) / 2
@@ -58,11 +68,13 @@ def shown(
 def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_as_often() -> None:
     """Witness: accuracy and ceiling of drawn answers, counted as `analyze` does."""
     study = preferences_by_scope(DESIGN.trials, scores())
-    raters = dict.fromkeys(CEILINGS, 6)
-    measured = replace(
-        MeasuredPeople(), ceilings=CEILINGS, accuracies=ACCURACIES, raters=raters, items={}
-    )
-    found = calibrate(study, measured)
+    kinds = {
+        scope: replace(
+            known, ceiling=CEILINGS[scope], accuracy=ACCURACIES[scope], raters=6, items=None
+        )
+        for scope, known in MeasuredPeople().kinds.items()
+    }
+    found = calibrate(study, MeasuredPeople(kinds))
     assert not found.unreached
     for scope, of_scope in found.populations.items():
         populations = [people for people in of_scope if people.rivals == DISTANT]
@@ -89,9 +101,9 @@ def test_items_vary_as_published_beyond_what_the_planted_model_says() -> None:
             beyond = people.item_sd**2 + residuals / len(people.signal)
             # These models are unrelated: close rivals may have to say a little more than that
             more = 0.15 if people.rivals == CLOSE else 0.001
-            spread = PUBLISHED_ITEMS[str(scope)]
+            spread = PUBLISHED_KINDS[scope][1]
             assert spread - 0.001 < np.sqrt(beyond.mean()) < spread + more
-    assert Scope.RANDOM not in MeasuredPeople().with_random(0.7).items
+    assert MeasuredPeople().with_random(0.7).kinds[Scope.RANDOM].items is None
 
 
 def test_close_rivals_come_nearer_to_a_planted_model_than_distant_ones() -> None:
@@ -119,7 +131,7 @@ def test_people_of_a_pilot_are_predicted_by_all_models_as_there(
         assert people.name == AS_MEASURED
         for model, name in enumerate(study.every.models):
             accuracy, _ = shown(study, scope, people, 6, model)
-            assert accuracy == pytest.approx(measured.of_models[scope][name], abs=0.03)
+            assert accuracy == pytest.approx(measured.kinds[scope].of_models[name], abs=0.03)
     power = design_power(made.trials, made.scores, measured=measured, simulations=4)
     assert set(power_table(power)["people"]) == {AS_MEASURED}
     assert "People follow all models" in power_report(power).markdown()
@@ -146,15 +158,15 @@ def test_what_a_pilot_measured_is_read(
     """Witness: the analysis itself."""
     _, found, folder = pilot
     measured = read_measured(folder)
-    assert set(measured.raters.values()) == {6}
+    assert {known.raters for known in measured.kinds.values()} == {6}
     assert not measured.simulated
     assert measured.best == "a"
     assert "model that people followed most" in measured.source
-    for scope in measured.ceilings:
+    for scope, known in measured.kinds.items():
         models = {x.model: x for x in found.result(scope, ACCURACY).models}
-        assert measured.ceilings[scope] == pytest.approx(models["a"].lower)
-        assert measured.accuracies[scope] == pytest.approx(models["a"].value)
-        for name, value in measured.of_models[scope].items():
+        assert known.ceiling == pytest.approx(models["a"].lower)
+        assert known.accuracy == pytest.approx(models["a"].value)
+        for name, value in known.of_models.items():
             assert value == pytest.approx(models[name].value)
     tables = tmp_path / "tables"
     shutil.copytree(folder / "tables", tables)
@@ -171,7 +183,8 @@ def test_what_a_pilot_measured_is_read(
 def test_what_ties_forbid_is_named() -> None:
     table = scores()
     table.log_probs[:, 0] = -40.0
-    power = design_power(DESIGN.trials, table, simulations=2)
+    trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
+    power = design_power(trials, table, simulations=1)
     random = [m for scope, m in power.calibration.unreached if scope is Scope.RANDOM]
     assert random == [MODELS[0]]
     assert f"{MODELS[0]} in random-natural" in power_report(power).markdown()
@@ -180,6 +193,8 @@ def test_what_ties_forbid_is_named() -> None:
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])
 def test_impossible_ceilings_are_refused(ceiling: float, raters: int) -> None:
     study = preferences_by_scope(DESIGN.trials, scores())
-    measured = replace(MeasuredPeople().with_random(ceiling), raters={Scope.RANDOM: raters})
+    measured = MeasuredPeople().with_random(ceiling)
+    random = replace(measured.kinds[Scope.RANDOM], raters=raters)
+    measured = replace(measured, kinds={**measured.kinds, Scope.RANDOM: random})
     with pytest.raises(InputError, match=r"more than \.5 and less than 1, and compares 2"):
         calibrate(study, measured)

@@ -9,10 +9,8 @@ import pytest
 from scipy.stats import nct
 from scipy.stats import t as student
 
-from contstim.experiments.design.population import Population
-from contstim.experiments.design.power import measure_precision
-from contstim.experiments.design.precision import Precision
-from contstim.experiments.design.simulated import TrialPreferences
+from contstim.experiments.design.population import Population, TrialPreferences
+from contstim.experiments.design.precision import Precision, measure_precision
 
 
 def one_pair(

@@ -14,7 +14,7 @@ from typing import Any
 from contstim.experiments.platforms.jspsych import SaveTo
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses import Response, read_responses
-from contstim.experiments.responses.spreadsheets import escape_formula
+from contstim.experiments.responses.table import escape_formula
 from contstim.scale import Scale
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach

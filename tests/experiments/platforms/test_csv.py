@@ -9,7 +9,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.platforms.csv import PLATFORM, CsvSettings, export_csv
-from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
+from contstim.experiments.responses.table import NO_BREAK_SPACE
 from contstim.testing.platform import ExportContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
 
@@ -52,5 +52,5 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_nobody_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="one participant or more, not 0"):
+    with pytest.raises(InputError, match="participants must be 1 or more, not 0"):
         export_csv(TRIALS, tmp_path, CsvSettings(participants=0))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.gorilla import PLATFORM
-from contstim.experiments.platforms.gorilla.export import (
+from contstim.experiments.platforms.gorilla import (
+    PLATFORM,
     GorillaSettings,
     export_gorilla,
-    read_template,
+    import_gorilla,
 )
-from contstim.experiments.platforms.gorilla.reading import import_gorilla
 from contstim.experiments.responses import Problem
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
@@ -67,12 +68,12 @@ def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
     ],
 )
 def test_templates_that_do_not_fit_are_refused(
-    tmp_path: Path, text: str, options: dict[str, str], message: str
+    tmp_path: Path, text: str, options: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "task.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        read_template(path, **options)
+        export_gorilla(TRIALS, tmp_path / "out", replace(GorillaSettings(path), **options))
 
 
 def data(
@@ -147,10 +148,10 @@ def test_an_unknown_trial_is_named(folder: Path, tmp_path: Path) -> None:
 def test_a_side_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     path = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS))
     rows = read_csv_rows(path)
-    rows[1]["shown_left"] = "3"
+    next(row for row in rows if row["Zone Name"].startswith("resp"))["shown_left"] = "3"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    with pytest.raises(InputError, match="shown left is 1 or 2, not '3'"):
+    with pytest.raises(InputError, match="'3' under left is not the sentence shown left, 1 or 2"):
         import_gorilla([path], trials=TRIALS)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.gorilla.columns import GorillaOptions
-from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
 from contstim.experiments.responses import Problem
 from contstim.stimuli import Trial
 from tests.experiments.responses.experiment import make_responses, make_trials
@@ -247,11 +246,11 @@ def test_options_map_any_names(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[column]\nleft = 'a'", "no place for column: give columns, ratings"),
-        ("[columns]\nlinks = 'a'", "columns has no place for links: give participant"),
-        ("[columns]\nleft = 3", "3 under .columns. is not a text"),
-        ("[ratings]\nA = 'one'", "the rating 'one' is not a whole number"),
-        ("columns = 'left'", "columns must be a table"),
+        ("[column]\nleft = 'a'", "column = .* has no meaning. There are the tables columns"),
+        ("[columns]\nlinks = 'a'", "columns.links = .* has no meaning.*of participant, left"),
+        ("[columns]\nleft = 3", "columns.left = 3 has no meaning"),
+        ("[ratings]\nA = 'one'", "ratings.A = 'one' has no meaning.*numbers from 1 to 6"),
+        ("columns = 'left'", "columns = 'left' has no meaning"),
         ("columns", "not readable TOML"),
     ],
 )

@@ -168,12 +168,12 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"left": "L"}, "'L' under left is not a whole number"),
-        ({"left": 3}, "`left` is '3'; give the sentence shown left"),
-        ({"left": None}, "`left` is ''"),
+        ({"left": "L"}, "'L' under left is not the sentence shown left"),
+        ({"left": 3}, "'3' under left is not the sentence shown left, 1 or 2"),
+        ({"left": None}, "'' under left is not"),
         ({"rating": 2.5}, "'2.5' under rating"),
-        ({"rt": "fast"}, "'fast' under rt is not a number"),
-        ({"participant": ""}, "is a trial of no participant"),
+        ({"rt": "fast"}, "'fast' under rt_ms is not a number"),
+        ({"participant": ""}, "'' under participant is not the name of a participant"),
     ],
 )
 def test_rows_that_cannot_be_read_are_named(

@@ -16,7 +16,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, export_jspsych
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
-    Description,
+    PsychDsSettings,
     check_psych_ds,
     write_psych_ds,
 )
@@ -28,7 +28,7 @@ from tests.experiments.responses.experiment import make_responses, scores_of
 
 TRIALS = hostile_trials()
 RESPONSES = make_responses(TRIALS, {"5f1e": 1, "=cmd()": 2, "<i>": 1})
-ABOUT = Description("Controversial pairs, 1", authors=("Ada Lovelace",), licence="CC0")
+ABOUT = PsychDsSettings(name="Controversial pairs, 1", authors=("Ada Lovelace",), licence="CC0")
 DATA = "study-Controversialpairs1_description-{}_data.csv"
 
 
@@ -92,7 +92,7 @@ class TestContract(ExportContract):
 
 def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:
     unrated = replace(RESPONSES[0], rating=0, left=0, position=0, rt_ms=float("nan"))
-    folder = write_psych_ds(TRIALS, tmp_path, ABOUT, responses=[unrated], keep_names=True).path
+    folder = write_psych_ds(TRIALS, tmp_path, replace(ABOUT, keep_names=True), [unrated]).path
     (row,) = read_csv_rows(folder / "data" / DATA.format("responses"))
     assert [row[name] for name in ("rating", "left", "position", "rt_ms")] == [""] * 4
     assert row["participant"] == "5f1e"
@@ -100,7 +100,7 @@ def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) ->
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no letter or digit"):
-        write_psych_ds(TRIALS, tmp_path / "a", Description("—"))
+        write_psych_ds(TRIALS, tmp_path / "a", PsychDsSettings(name="—"))
     stray = replace(RESPONSES[0], trial_id="practice-1")
     with pytest.raises(InputError, match=r"1 trial beyond the table of trials: practice-1"):
         write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
@@ -117,7 +117,7 @@ TITLE = "<img src=x onerror=f()> [a](javascript:f()) *b* `c` &amp; ```\n# Second
 
 def test_a_title_is_shown_in_readmes_as_it_is(tmp_path: Path) -> None:
     """Outside witness: what a reader of CommonMark makes of them."""
-    about = Description(TITLE, description=TITLE)
+    about = PsychDsSettings(name=TITLE, description=TITLE)
     written = [write_psych_ds(TRIALS, tmp_path / "psych-ds", about).path]
     for save in ("server", "download", "datapipe"):
         settings = PageSettings(
@@ -136,12 +136,12 @@ def test_a_title_is_shown_in_readmes_as_it_is(tmp_path: Path) -> None:
 
 def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
-    with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* --simulated"):
+    with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* say so"):
         write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
     with pytest.raises(InputError, match="none of these is marked"):
-        write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=RESPONSES, simulated=True)
+        write_psych_ds(TRIALS, tmp_path / "a", replace(ABOUT, simulated=True), RESPONSES)
     assert not (tmp_path / "a").exists()
-    folder = write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=robots, simulated=True).path
+    folder = write_psych_ds(TRIALS, tmp_path / "b", replace(ABOUT, simulated=True), robots).path
     about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
     assert about["name"] == "Controversial pairs, 1 (people and artificial participants)"
     assert "2 of 3 participants were simulated" in about["description"]
@@ -151,7 +151,7 @@ def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path)
     names = {(row["participant"], row["simulated"]) for row in rows}
     assert names == {("P1", "false"), ("simulated-2", "true"), ("simulated-3", "true")}
     robots = [replace(r, simulated=True) for r in RESPONSES]
-    folder = write_psych_ds(TRIALS, tmp_path / "c", ABOUT, responses=robots, simulated=True).path
+    folder = write_psych_ds(TRIALS, tmp_path / "c", replace(ABOUT, simulated=True), robots).path
     assert "no person answered" in (folder / "README.md").read_text()
 
 
@@ -251,7 +251,7 @@ def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
 
 
 def test_recommendations_are_warnings(tmp_path: Path) -> None:
-    folder = write_psych_ds(TRIALS, tmp_path, Description("pairs")).path
+    folder = write_psych_ds(TRIALS, tmp_path, PsychDsSettings(name="pairs")).path
     found = check_psych_ds(folder)
     assert {(one.error, one.code) for one in found} == {(False, "JSON_KEY_RECOMMENDED")}
     without("README.md")(folder)

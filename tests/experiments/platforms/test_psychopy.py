@@ -20,7 +20,7 @@ from contstim.experiments.platforms.psychopy import (
     import_psychopy,
 )
 from contstim.experiments.responses import Problem
-from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
+from contstim.experiments.responses.table import NO_BREAK_SPACE
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
 
@@ -160,7 +160,7 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
         row["choice.keys"] = row.pop("rating.keys")
         row["participant"] = ""
     rewrite(path, rows)
-    with pytest.raises(InputError, match=r"no column rating.keys .*--component"):
+    with pytest.raises(InputError, match=r"no column rating.keys .* Name the component"):
         import_psychopy([path], TRIALS)
     found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
     assert {r.participant for r in found.responses} == {path.stem}
@@ -170,10 +170,10 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("column", "cell", "message"),
     [
-        ("rating.keys", "left", "'left' under rating.keys is not a rating"),
-        ("rating.keys", "13", "'13' under rating.keys is not a rating"),
-        ("rating.rt", "soon", "'soon' under rating.rt is not a number"),
-        ("left", "3", "shown left is 1 or 2, not '3'"),
+        ("rating.keys", "left", "'left' is not a rating"),
+        ("rating.keys", "13", "'13' is not a rating"),
+        ("rating.rt", "soon", "'soon' under rt_s is not a number"),
+        ("left", "3", "'3' under left is not the sentence shown left"),
     ],
 )
 def test_rows_that_cannot_be_read_are_named(

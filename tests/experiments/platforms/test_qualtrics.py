@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTONS, QUESTION
+from contstim.experiments.platforms.lists import BUTTONS, QUESTION
 from contstim.experiments.platforms.qualtrics import (
     PLATFORM,
     QualtricsReading,

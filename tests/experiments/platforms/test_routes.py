@@ -10,8 +10,7 @@ import pytest
 
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.experiments.platforms.gorilla.export import export_gorilla
-from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.platforms.gorilla import export_gorilla, import_gorilla
 from contstim.experiments.platforms.pcibex import export_pcibex, import_pcibex
 from contstim.experiments.platforms.psychopy import export_psychopy, import_psychopy
 from contstim.experiments.platforms.qualtrics import (

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
-from contstim.experiments.platforms.display import as_html
 from contstim.experiments.platforms.jspsych.texts import keep_texts
+from contstim.experiments.platforms.lists import as_html
 from contstim.experiments.platforms.psychopy import psychopy_cell
-from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
+from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.sentence import Sentence
 from contstim.testing.platform import HOSTILE, read_html
 

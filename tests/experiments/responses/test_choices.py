@@ -42,10 +42,10 @@ def record(path: Path, **facts: object) -> None:
 
 
 def test_only_ones_and_twos_are_refused_where_nothing_names_the_scale(path: Path) -> None:
-    with pytest.raises(InputError, match=r"responses\.csv are 1 or 2.*--scale choice.*confidence"):
+    with pytest.raises(InputError, match=r"responses\.csv are 1 or 2.*`scale`: choice.*confidence"):
         read_responses(path, TRIALS)
     record(path, simulated_participants=0)  # of a table that was imported before scales had names
-    with pytest.raises(InputError, match="--scale choice"):
+    with pytest.raises(InputError, match="`scale`: choice"):
         read_responses(path)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.experiments.responses import Response, read_responses, write_responses
-from contstim.experiments.responses.spreadsheets import (
+from contstim.experiments.responses.table import (
     APOSTROPHE,
     NO_BREAK_SPACE,
     escape_formula,

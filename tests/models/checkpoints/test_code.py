@@ -11,6 +11,7 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from tests.models.checkpoints.conftest import edit
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def test_a_network_of_its_own_is_refused(copy: Copy, marker: Path, kind: str) ->
     folder = copy("gpt2")
     _own_network(folder, marker, kind)
     with pytest.raises(ModelError, match=r"own_network\.OwnModel.*--trust-remote-code") as caught:
-        load_checkpoint(str(folder), device="cpu")
+        load_checkpoint(str(folder), Loading(device="cpu"))
     assert str(folder) in str(caught.value)
     assert not marker.exists()
 
@@ -87,10 +88,10 @@ def test_a_network_of_its_own_is_refused(copy: Copy, marker: Path, kind: str) ->
 def test_a_network_that_the_library_has_by_now_needs_no_code(copy: Copy, marker: Path) -> None:
     """Falcon, Phi and MPT still name code of theirs; MPT writes its class otherwise."""
     folder = copy("gpt2")
-    expected = load_checkpoint(str(folder), device="cpu").kind
+    expected = load_checkpoint(str(folder), Loading(device="cpu")).kind
     _own_network(folder, marker, "gpt2")
     edit(folder / "config.json", architectures=["gpt2lmHeadModel"])
-    assert load_checkpoint(str(folder), device="cpu").kind == expected
+    assert load_checkpoint(str(folder), Loading(device="cpu")).kind == expected
     assert not marker.exists()
 
 
@@ -99,10 +100,10 @@ def test_a_tokenizer_of_its_own_is_refused(copy: Copy, marker: Path) -> None:
     folder = copy("gpt2")
     _own_tokenizer(folder, marker)
     with pytest.raises(ModelError, match=r"own_tokenizer\.OwnTokenizer.*--trust-remote-code"):
-        load_checkpoint(str(folder), device="cpu")
+        load_checkpoint(str(folder), Loading(device="cpu"))
     assert not marker.exists()
     edit(folder / "tokenizer_config.json", tokenizer_class="GPT2Tokenizer")
-    load_checkpoint(str(folder), device="cpu")
+    load_checkpoint(str(folder), Loading(device="cpu"))
     assert not marker.exists()
 
 
@@ -114,7 +115,7 @@ def test_code_runs_with_the_option(
     monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     folder = copy("gpt2")
     _own_network(folder, marker, "own")
-    checkpoint = load_checkpoint(str(folder), device="cpu", trust_remote_code=True)
+    checkpoint = load_checkpoint(str(folder), Loading(device="cpu", trust_remote_code=True))
     assert type(checkpoint.model).__name__ == "OwnModel"
     assert marker.exists()
 

@@ -14,8 +14,9 @@ import transformers
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
-from contstim.models.checkpoints.foreign import foreign_errors
+from contstim.models.checkpoints.source import foreign_errors
 from contstim.models.fingerprints import fingerprint
+from contstim.models.loading import Loading
 from tests.models import tiny
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ CAUSAL = {"gpt2", "pythia", "llama", "spaced"}
 
 @pytest.mark.parametrize("name", sorted(tiny.BUILDERS))
 def test_the_configuration_tells_causal_from_masked(tiny_checkpoint: Folder, name: str) -> None:
-    checkpoint = load_checkpoint(str(tiny_checkpoint(name)), device="cpu")
+    checkpoint = load_checkpoint(str(tiny_checkpoint(name)), Loading(device="cpu"))
     assert checkpoint.kind == ("causal" if name in CAUSAL else "masked")
     assert checkpoint.window == tiny.CONTEXT
     assert checkpoint.tokenizer.is_fast
@@ -39,9 +40,9 @@ def test_the_configuration_tells_causal_from_masked(tiny_checkpoint: Folder, nam
 
 def test_a_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
-    checkpoint = load_checkpoint(location, device="cpu")
-    assert load_checkpoint(location, device="cpu") is checkpoint
-    half = load_checkpoint(location, device="cpu", dtype="bfloat16")
+    checkpoint = load_checkpoint(location, Loading(device="cpu"))
+    assert load_checkpoint(location, Loading(device="cpu")) is checkpoint
+    half = load_checkpoint(location, Loading(device="cpu", dtype="bfloat16"))
     assert half.model.dtype == torch.bfloat16
     assert half.fingerprint != checkpoint.fingerprint
 
@@ -50,19 +51,19 @@ def test_a_new_commit_is_loaded_although_the_old_one_is_in_use(
     hub_model: Callable[[str], str],
 ) -> None:
     name = hub_model("a" * 40)
-    checkpoint = load_checkpoint(name, device="cpu")
-    assert load_checkpoint(name, device="cpu") is checkpoint
+    checkpoint = load_checkpoint(name, Loading(device="cpu"))
+    assert load_checkpoint(name, Loading(device="cpu")) is checkpoint
     hub_model("b" * 40)
-    assert load_checkpoint(name, device="cpu") is not checkpoint
+    assert load_checkpoint(name, Loading(device="cpu")) is not checkpoint
 
 
 def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
     tiny_checkpoint: Folder, tmp_path: Path
 ) -> None:
-    original = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    original = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
     original.tokenizer(["one", "two words"], padding=False, truncation=True, max_length=4)
     copy = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "copy")
-    same = load_checkpoint(str(copy), device="cpu")
+    same = load_checkpoint(str(copy), Loading(device="cpu"))
     assert same is not original
     assert same.fingerprint == original.fingerprint
     with torch.no_grad():
@@ -70,7 +71,7 @@ def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
     changed = Checkpoint(same.model, same.tokenizer, str(copy), "cpu", "causal")
     assert changed.fingerprint != original.fingerprint
     _edit(copy / "tokenizer.json", lambda parts: parts["model"].update(merges=[]))
-    assert load_checkpoint(str(copy), device="cpu").fingerprint != original.fingerprint
+    assert load_checkpoint(str(copy), Loading(device="cpu")).fingerprint != original.fingerprint
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt_without_head"])
@@ -126,13 +127,13 @@ def test_an_unreachable_hub_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_devices_and_precisions_are_checked(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
-    with pytest.raises(ModelError, match="no device 'tpu'; there are auto, cpu, cuda"):
-        load_checkpoint(location, device="tpu")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="no precision 'int8'; there are auto, float32"):
-        load_checkpoint(location, dtype="int8")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="device must be one of auto, cpu, cuda, not 'tpu'"):
+        load_checkpoint(location, Loading(device="tpu"))  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"dtype must be one of auto, float32.*not 'int8'"):
+        load_checkpoint(location, Loading(dtype="int8"))  # type: ignore[arg-type]
     if not torch.cuda.is_available():
-        with pytest.raises(ModelError, match=r"finds no GPU here\. Use --device cpu"):
-            load_checkpoint(location, device="cuda")
+        with pytest.raises(ModelError, match=r"finds no GPU here\. Use the device cpu"):
+            load_checkpoint(location, Loading(device="cuda"))
 
 
 def test_loading_prints_nothing(
@@ -140,7 +141,7 @@ def test_loading_prints_nothing(
 ) -> None:
     folder = shutil.copytree(tiny_checkpoint("roberta"), tmp_path / "quiet")
     capfd.readouterr()
-    load_checkpoint(str(folder), device="cpu")
+    load_checkpoint(str(folder), Loading(device="cpu"))
     assert capfd.readouterr() == ("", "")
 
 
@@ -155,7 +156,7 @@ def test_the_fingerprint_of_a_slow_tokenizer_follows_its_merges_and_options(
 ) -> None:
     """The same vocabulary, other merges, another treatment of capitals: three ways to cut."""
     pytest.importorskip("sacremoses")
-    network = load_checkpoint(str(tiny_checkpoint("xlm")), device="cpu").model
+    network = load_checkpoint(str(tiny_checkpoint("xlm")), Loading(device="cpu")).model
     pieces = ["<s>", "</s>", "<pad>", "<unk>", "t", "h", "e</w>", "th", "the</w>", "T"]
     vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
     vocabulary.write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
@@ -184,3 +185,14 @@ def test_a_tokenizer_of_an_extra_is_refused_with_the_name_of_the_extra(
     slow: Any = transformers.XLMTokenizer
     with pytest.raises(ModelError, match=r"contstim\[xlm\]"), foreign_errors("xlm"):
         slow(str(vocabulary), str(merges))
+
+
+def test_memory_that_runs_out_while_loading_names_the_ways(
+    tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(transformers.AutoModelForMaskedLM, "from_pretrained", fail)
+    with pytest.raises(ModelError, match=r"needs more memory .* quantize int8 or int4, device_map"):
+        load_checkpoint(str(tiny_checkpoint("albert")), Loading(device="cpu", dtype="bfloat16"))

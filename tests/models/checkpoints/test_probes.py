@@ -15,6 +15,7 @@ import transformers
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from tests.models import tiny
 from tests.models.checkpoints.conftest import edit
 
@@ -95,14 +96,14 @@ def test_networks_that_read_from_left_to_right_are_loaded(
     """With weights as they are drawn first, of which the words before change least."""
     torch.manual_seed(0)
     folder = _save(LEFT_TO_RIGHT[kind](400), tiny_checkpoint("gpt2"), tmp_path / kind)
-    assert load_checkpoint(str(folder), device="cpu", dtype=dtype).kind == "causal"
+    assert load_checkpoint(str(folder), Loading(device="cpu", dtype=dtype)).kind == "causal"
 
 
 @pytest.mark.parametrize("kind", sorted(tiny.BUILDERS))
 def test_the_probe_passes_sound_networks_in_half_precision(
     tiny_checkpoint: Callable[[str], Path], kind: str
 ) -> None:
-    load_checkpoint(str(tiny_checkpoint(kind)), device="cpu", dtype="bfloat16")
+    load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu", dtype="bfloat16"))
 
 
 def test_xlnet_is_no_causal_model(tiny_checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ def test_xlnet_is_no_causal_model(tiny_checkpoint: Callable[[str], Path], tmp_pa
     )
     folder = _save(model, tiny_checkpoint("gpt2"), tmp_path / "xlnet")
     with pytest.raises(ModelError, match=r"not a causal language model: a later word changes"):
-        load_checkpoint(str(folder), device="cpu")
+        load_checkpoint(str(folder), Loading(device="cpu"))
 
 
 def test_bert_is_causal_only_as_a_decoder(
@@ -121,14 +122,14 @@ def test_bert_is_causal_only_as_a_decoder(
     torch.manual_seed(0)
     config = hf.BertConfig(vocab_size=220, **SIZES, is_decoder=True)
     folder = _save(hf.BertLMHeadModel(config), tiny_checkpoint("bert"), tmp_path / "bert")
-    assert load_checkpoint(str(folder), device="cpu").kind == "causal"
+    assert load_checkpoint(str(folder), Loading(device="cpu")).kind == "causal"
     edit(folder / "config.json", is_decoder=False)
     with pytest.raises(ModelError, match=r"BERT without is_decoder"):
-        load_checkpoint(str(folder), device="cpu")
+        load_checkpoint(str(folder), Loading(device="cpu"))
 
 
 def test_a_masked_network_that_reads_one_side_is_refused(copy: Copy) -> None:
     folder = copy("bert")
     edit(folder / "config.json", is_decoder=True)
     with pytest.raises(ModelError, match="the same whatever the words that follow may be"):
-        load_checkpoint(str(folder), device="cpu")
+        load_checkpoint(str(folder), Loading(device="cpu"))

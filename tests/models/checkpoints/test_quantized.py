@@ -11,10 +11,11 @@ import torch
 import transformers
 
 from contstim.errors import ModelError
+from contstim.models import loading as loading_module
 from contstim.models.catalog import load_model
-from contstim.models.checkpoints import devices as devices_module
-from contstim.models.checkpoints.devices import Placement
+from contstim.models.loading import Loading
 from contstim.models.scoring import score_sentences
+from contstim.models.spread import spreading
 from contstim.sentence import Sentence
 from contstim.store import Store
 from tests.models import tiny
@@ -74,23 +75,25 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("quantize", ["int8", "int4"])
 def test_the_library_is_told_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, quantize: str, dtype: str
+    monkeypatch: pytest.MonkeyPatch, quantize: Any, dtype: Any
 ) -> None:
-    monkeypatch.setattr(devices_module, "find_spec", lambda _: object())
-    settings = Placement.resolve("cpu", dtype, quantize=quantize).settings("")
+    monkeypatch.setattr(loading_module, "find_spec", lambda _: object())
+    given = Loading(device="cpu", dtype=dtype, quantize=quantize)
+    settings = spreading(given.resolved(), "")
     told = settings["quantization_config"]
     assert (told.load_in_8bit, told.load_in_4bit) == (quantize == "int8", quantize == "int4")
     assert told.bnb_4bit_quant_type == "nf4"
     assert told.bnb_4bit_compute_dtype == getattr(torch, dtype)
     assert settings["device_map"] == {"": "cpu"}
     assert settings["dtype"] == dtype
-    mapped = Placement.resolve("auto", dtype, "auto", quantize).settings("folder")
+    given = Loading(dtype=dtype, device_map="auto", quantize=quantize)
+    mapped = spreading(given.resolved(), "folder")
     assert mapped["device_map"] == "auto"
 
 
 def test_another_quantization_is_refused() -> None:
     with pytest.raises(ModelError, match="int8, int4"):
-        Placement.resolve(quantize="int3")
+        Loading(quantize="int3").resolved()  # type: ignore[arg-type]
 
 
 @needs_library

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from contstim.errors import ModelError
+from contstim.models import loading as loading_module
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.checkpoints import devices as devices_module
 from contstim.models.checkpoints import load_checkpoint
-from contstim.models.checkpoints.devices import Placement
+from contstim.models.loading import Loading
 from contstim.models.spread import has_parts_elsewhere
 from contstim.sentence import Sentence
 from tests.models import tiny
@@ -39,7 +39,7 @@ def accelerate() -> None:
 
 def two_devices(location: str, *, first: str = "cpu", rest: str = "disk") -> dict[str, str]:
     """The embedding of a network, and the output that shares it, apart from all other parts."""
-    network = load_checkpoint(location, device="cpu").model
+    network = load_checkpoint(location, Loading(device="cpu")).model
     body = network.base_model_prefix
     parts = {name: first for name, _ in network.named_children() if name != body}
     parts |= {f"{body}.{name}": rest for name, _ in getattr(network, body).named_children()}
@@ -80,7 +80,7 @@ def test_a_classifier_can_be_spread(folders: Folder) -> None:
 
 
 def test_auto_spreads_over_what_is_there(tiny_checkpoint: Folder) -> None:
-    checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), device_map="auto")
+    checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device_map="auto"))
     assert checkpoint.has_weights
     expected = "cuda:0" if torch.cuda.is_available() else "cpu"
     assert checkpoint.device == expected
@@ -88,9 +88,9 @@ def test_auto_spreads_over_what_is_there(tiny_checkpoint: Folder) -> None:
 
 def test_a_checkpoint_in_use_is_shared_by_equal_maps_only(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
-    spread = load_checkpoint(location, device_map={"": "cpu"})
-    assert load_checkpoint(location, device_map={"": "cpu"}) is spread
-    assert load_checkpoint(location, device="cpu") is not spread
+    spread = load_checkpoint(location, Loading(device_map={"": "cpu"}))
+    assert load_checkpoint(location, Loading(device_map={"": "cpu"})) is spread
+    assert load_checkpoint(location, Loading(device="cpu")) is not spread
 
 
 def test_weights_on_disk_are_checked_too(copy: Folder) -> None:
@@ -102,7 +102,7 @@ def test_weights_on_disk_are_checked_too(copy: Folder) -> None:
 
     edit_weights(folder, spoil)
     with pytest.raises(ModelError, match="not finite numbers"):
-        load_checkpoint(str(folder), device_map=parts)
+        load_checkpoint(str(folder), Loading(device_map=parts))
 
 
 def test_weights_away_from_devices_are_not_cast_to_float32(tiny_checkpoint: Folder) -> None:
@@ -110,7 +110,7 @@ def test_weights_away_from_devices_are_not_cast_to_float32(tiny_checkpoint: Fold
     parts = two_devices(location)
     spread = load_model(f"hf:{location}", dtype="bfloat16", device_map=parts)
     assert spread.convention.precision == "bfloat16"
-    with pytest.raises(ModelError, match="--dtype float32"):
+    with pytest.raises(ModelError, match="dtype float32"):
         spread.float32_log_probs(SENTENCES)
     precise = load_model(f"hf:{location}", device_map=parts)
     assert has_parts_elsewhere(precise._checkpoint.model)  # type: ignore[attr-defined]
@@ -121,29 +121,29 @@ def test_parts_that_share_weights_must_be_together(tiny_checkpoint: Folder) -> N
     location = str(tiny_checkpoint("gpt2"))
     parts = two_devices(location)
     with pytest.raises(ModelError, match=r"wte\.weight and lm_head\.weight .* the same weights"):
-        load_checkpoint(location, device_map={**parts, "lm_head": "disk"})
+        load_checkpoint(location, Loading(device_map={**parts, "lm_head": "disk"}))
     del parts["transformer.wpe"]
-    with pytest.raises(ModelError, match=r"no device for the weight transformer\.wpe"):
-        load_checkpoint(location, device_map=parts)
+    with pytest.raises(ModelError, match=r"not give any device .* transformer\.wpe"):
+        load_checkpoint(location, Loading(device_map=parts))
 
 
 def test_a_map_beside_a_device_is_refused() -> None:
     with pytest.raises(ModelError, match="leave one of them out"):
-        Placement.resolve("cpu", "auto", "auto")
-    with pytest.raises(ModelError, match="not known"):
-        Placement.resolve("auto", "auto", "balanced")  # type: ignore[arg-type]
+        Loading(device="cpu", device_map="auto").resolved()
+    with pytest.raises(ModelError, match=r"must be auto.* not 'balanced'"):
+        Loading(device_map="balanced").resolved()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("options", "packages"),
     [
-        ({"device_map": "auto"}, "--device-map needs accelerate, which is"),
-        ({"quantize": "int8"}, "--quantize needs accelerate and bitsandbytes, which are"),
+        ({"device_map": "auto"}, "device_map needs accelerate, which is"),
+        ({"quantize": "int8"}, "quantize needs accelerate and bitsandbytes, which are"),
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], packages: str
 ) -> None:
-    monkeypatch.setattr(devices_module, "find_spec", lambda _: None)
+    monkeypatch.setattr(loading_module, "find_spec", lambda _: None)
     with pytest.raises(ModelError, match=rf"{packages} not installed: .*contstim\[big\]"):
-        Placement.resolve(**options)
+        Loading(**options).resolved()

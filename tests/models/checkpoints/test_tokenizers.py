@@ -12,6 +12,7 @@ import transformers
 from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.loading import load_tokenizer
+from contstim.models.loading import Loading
 from tests.models.checkpoints.conftest import edit, score
 
 if TYPE_CHECKING:
@@ -158,8 +159,8 @@ def test_files_of_older_tokenizers_are_whole_or_refused(
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_damaged_older_files_do_not_matter_beside_a_whole_tokenizer(copy: Copy, kind: str) -> None:
     folder = copy(kind)
-    checkpoint = load_checkpoint(str(folder), device="cpu")
+    checkpoint = load_checkpoint(str(folder), Loading(device="cpu"))
     expected = checkpoint.fingerprint
     for name in ("vocab.txt", "vocab.json", "merges.txt"):
         (folder / name).write_bytes(b"\xff damaged")
-    assert load_checkpoint(str(folder), device="cpu").fingerprint == expected
+    assert load_checkpoint(str(folder), Loading(device="cpu")).fingerprint == expected

@@ -14,6 +14,7 @@ from contstim.errors import ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.checkpoint import window_of
+from contstim.models.loading import Loading
 from contstim.sentence import Sentence
 from tests.models.checkpoints.conftest import SENTENCES
 
@@ -40,7 +41,7 @@ def test_the_window_of_mpt_is_read(tiny_checkpoint: Callable[[str], Path], tmp_p
     with pytest.raises(RuntimeError):
         network(torch.zeros((1, 17), dtype=torch.long))
     model = load_model(f"hf:{folder}", device="cpu")
-    assert load_checkpoint(str(folder), device="cpu").window == 16
+    assert load_checkpoint(str(folder), Loading(device="cpu")).window == 16
     assert model.log_probs([Sentence.parse("a a a.")])[0] < 0
     with pytest.raises(ModelError, match="reads at most 16"):
         model.log_probs([Sentence.parse("a " * 30 + "a.")])
@@ -51,7 +52,7 @@ def test_the_window_of_mpt_is_read(tiny_checkpoint: Callable[[str], Path], tmp_p
 )
 def test_limits_by_other_names_are_read(copy: Copy, name: str) -> None:
     """A configuration without `max_position_embeddings`, such as Bloom's, may say it otherwise."""
-    model = load_checkpoint(str(copy("gpt2")), device="cpu").model
+    model = load_checkpoint(str(copy("gpt2")), Loading(device="cpu")).model
     model.config = hf.BloomConfig(**{name: 12})
     assert window_of(model) == 12
     model.config = hf.BloomConfig()
@@ -72,7 +73,7 @@ def test_what_the_tokenizer_puts_before_a_text_is_the_context(copy: Copy) -> Non
     tokenizer.save_pretrained(folder)
     model = load_model(f"hf:{folder}", device="cpu")
     assert model.convention.context == f"{first} {second}"
-    network = load_checkpoint(str(folder), device="cpu")
+    network = load_checkpoint(str(folder), Loading(device="cpu"))
     for sentence, score in zip(SENTENCES, model.log_probs(SENTENCES), strict=True):
         ids = torch.tensor([network.tokenizer(sentence.text)["input_ids"]])
         assert ids[0, :2].tolist() == [40, 41]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def masked_checkpoint(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str],
 
     def load(kind: str) -> Checkpoint:
         if kind not in loaded:
-            loaded[kind] = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+            loaded[kind] = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
         return loaded[kind]
 
     return load

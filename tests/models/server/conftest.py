@@ -11,6 +11,7 @@ import torch
 
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.server.address import KEY_VARIABLE
 from tests.models.server.fakes import FakeServer, Row
 
@@ -22,7 +23,7 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def checkpoint(tiny_checkpoint: Callable[[str], Path]) -> Checkpoint:
-    return load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    return load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
-"""Servers in threads that speak the three dialects, healthy or sick in a way that is theirs.
+"""Servers in threads that speak the three dialects, healthy or faulty in a way that is theirs.
 
-A fake reads rows of token ids with a network of this process. Each sickness changes one step of
+A fake reads rows of token ids with a network of this process. Each fault changes one step of
 `FakeServer`: what is read, what is answered, or what HTTP does.
 """
 
@@ -37,7 +37,7 @@ class Reply:
 
 
 class FakeServer:
-    """A healthy server; subclasses are sick.
+    """A healthy server; subclasses are faulty.
 
     Args:
         network: reads token ids.
@@ -49,7 +49,7 @@ class FakeServer:
 
     cap = 20  # alternatives that it is willing to tell
     version = "9.9"
-    is_tired = False  # some fall sick only after the handshake
+    is_tired = False  # some become faulty only after the probes
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class FakeServer:
         self.rng = np.random.default_rng(0)
         self.lock = threading.Lock()
 
-    # What a sick server does otherwise
+    # What a faulty server does otherwise
 
     def reads(self, row: Row) -> Row:
         """The tokens that it reads in place of those that it was sent."""

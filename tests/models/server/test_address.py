@@ -11,6 +11,7 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.catalog import check_model, load_model, load_scorer
 from contstim.models.checkpoints import Checkpoint
+from contstim.models.loading import Loading
 from contstim.models.server.address import (
     KEY_VARIABLE,
     ServerAddress,
@@ -20,7 +21,7 @@ from contstim.models.server.address import (
 )
 from contstim.models.specifications import parse_models, parse_specification
 from contstim.sentence import Sentence
-from contstim.steps.scoring import score
+from contstim.steps.scoring import ScoreSentences
 from tests.models.server.fakes import MODEL, FakeServer, Network
 
 SECRET = "sk-Not.For/Anybody_77"
@@ -77,14 +78,14 @@ def test_a_rule_that_needs_the_whole_distribution_is_refused_by_name() -> None:
         ("http://host/v\N{LATIN SMALL LETTER E WITH ACUTE}1#m", "not the address of a server"),
         ("http://host/v1", "not followed by the name of a model"),
         ("http://host/v1#m?colour=red", "'colour' is not an option"),
-        ("http://host/v1#m?batch=0", "'batch'.* a whole number, at least 1"),
+        ("http://host/v1#m?batch=0", "'batch'.* must be greater than or equal to 1"),
         ("http://host/v1#m?batch=2&batch=3", "'batch'.* given once"),
-        ("http://host/v1#m?batch", "'batch'.* given once"),
-        ("http://host/v1#m?timeout=nan", "'timeout'.* seconds above 0"),
-        ("http://host/v1#m?tolerance=0.5", "'tolerance'.* at most 0.05"),
-        ("http://host/v1#m?dialect=morse", "'dialect'.* one of completions, vllm, sglang"),
-        ("http://host/v1#m?tokenizer=", "'tokenizer'"),
-        ("http://host/v1#m?max_tokens=2", "'max_tokens'.* 0 or 1"),
+        ("http://host/v1#m?batch", "'batch'.* must be a valid integer"),
+        ("http://host/v1#m?timeout=nan", "'timeout'.* must be less than inf"),
+        ("http://host/v1#m?tolerance=0.5", "'tolerance'.* must be less than or equal to 0.05"),
+        ("http://host/v1#m?dialect=morse", "'dialect'.* must be 'completions', 'vllm' or 'sglang'"),
+        ("http://host/v1#m?tokenizer=", "'tokenizer'.* must have at least 1 character"),
+        ("http://host/v1#m?max_tokens=2", "'max_tokens'.* must be less than or equal to 1"),
     ],
 )
 def test_what_is_not_an_address_is_refused(location: str, message: str) -> None:
@@ -138,7 +139,8 @@ def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
                 load_model(specification)
             assert SECRET not in repr(caught.getrepr(showlocals=False))
         monkeypatch.setenv(KEY_VARIABLE, SECRET)
-        score([specification], sentences, tmp_path / "scores.csv")
+        out = tmp_path / "scores.csv"
+        ScoreSentences(models=(specification,), sentences=sentences, out=out).run()
         assert SECRET not in repr(vars(load_model(specification)))
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.name for path in written} > {"scores.csv", "contstim.sqlite"}
@@ -161,8 +163,8 @@ def test_means_are_exact_and_words_are_told_without_a_server(
         count = whole.token_counts([sentence])[0]
         assert mean == pytest.approx(whole.log_probs([sentence])[0] / count, abs=1e-5)
     # With the server gone, it still says how words are read, and scores nothing
-    reader = load_scorer(specification, weights=False)
+    reader = load_scorer(specification, Loading().without_weights)
     assert reader.convention.fingerprint.startswith("tokenizer-")
     assert reader.knows(["dog", "<|endoftext|>"]).tolist() == [True, False]
-    with pytest.raises(ModelError, match="weights=True"):
+    with pytest.raises(ModelError, match="cannot score"):
         reader.scores([sentence])

@@ -18,8 +18,8 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.server import client
-from contstim.models.server.client import Client
-from contstim.models.server.faults import ServerFault, ServerFaultError
+from contstim.models.server.address import parse_address
+from contstim.models.server.client import Client, ServerFault, ServerFaultError
 
 Answer = tuple[int, dict[str, str]]
 """Status and headers."""
@@ -82,14 +82,8 @@ def running(server: Server) -> Iterator[Server]:
 
 
 def ask(server: Server, n: int = 1, *, patience: float = 1_000.0, concurrency: int = 1) -> Any:
-    asking = Client(
-        server.url,
-        key=None,
-        timeout=20.0,
-        patience=patience,
-        concurrency=concurrency,
-        key_hint="",
-    )
+    options = f"timeout=20&patience={patience}&concurrency={concurrency}"
+    asking = Client(parse_address(f"{server.url}#m?{options}"))
     try:
         return asking.ask_all(server.url, [{}] * n, lambda _number, answer: answer)
     finally:
@@ -193,7 +187,7 @@ def dripping(pieces: Iterable[bytes], seconds: float) -> Iterator[str]:
 
 
 def ask_dripping(url: str) -> None:
-    asking = Client(url, key=None, timeout=0.4, patience=0.1, concurrency=1, key_hint="")
+    asking = Client(parse_address(f"{url}#m?timeout=0.4&patience=0.1&concurrency=1"))
     asking.ask_all(url, [{}], lambda _number, answer: answer)
 
 

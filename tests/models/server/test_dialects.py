@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.models.server.address import parse_address
 from contstim.models.server.client import PassingError
-from contstim.models.server.dialects import dialect_of
+from contstim.models.server.dialects import DIALECTS
 
 LEAVES: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, 0, -0.5, "x", -(10**400), "9" * 5_000, "token_id:3", [], {}]
@@ -52,13 +51,13 @@ ANSWERS = {
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_any_answer_is_read_or_refused(name: str) -> None:
-    dialect = dialect_of(parse_address(f"http://h/v1#m?dialect={name}"))
+    dialect = DIALECTS[name]
 
     @given(ANSWERS[name])
     def read(answer: Any) -> None:
         for attempt in (
-            lambda: dialect.read_echo(answer, [(5, 7)]).rows[0].values,
-            lambda: dialect.read_alternatives(answer).values(),
+            lambda: dialect.reads_echo(answer, [(5, 7)])[0][0].values,
+            lambda: dialect.reads_alternatives(answer).values(),
         ):
             with suppress(PassingError):
                 assert all(v is None or isinstance(v, float) for v in attempt())

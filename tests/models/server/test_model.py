@@ -29,13 +29,10 @@ PARSED = [Sentence.parse(text) for text in TEXTS]
 WAYS = ("completions", "completions&max_tokens=0", "vllm", "sglang")
 
 
-@pytest.fixture(scope="module", params=["completions", "vllm", "sglang"])
-def served(
-    healthy: FakeServer, checkpoint: Checkpoint, request: pytest.FixtureRequest
-) -> Iterator[LanguageModel]:
+@pytest.fixture(scope="module")
+def served(healthy: FakeServer, checkpoint: Checkpoint) -> Iterator[LanguageModel]:
     with healthy.running() as url:
-        options = f"tokenizer={checkpoint.location}&dialect={request.param}"
-        yield load_model(f"server:{url}#{MODEL}?{options}")
+        yield load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
 
 
 class TestContract(LanguageModelContract):

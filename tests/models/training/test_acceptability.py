@@ -15,6 +15,7 @@ from contstim.errors import InputError, ModelError
 from contstim.models.checkpoints import load_checkpoint, new_classifier
 from contstim.models.classifier.adapter import load_classifier
 from contstim.models.classifier.labels import LABELS
+from contstim.models.loading import Loading
 from contstim.models.training.acceptability import Restarts, classifier_task, train_acceptability
 from contstim.models.training.checkpoint import CHECKPOINT
 from contstim.models.training.cola import LabelledSentence
@@ -77,7 +78,7 @@ def test_the_record_is_like_that_of_other_trainings(done: Restarts) -> None:
 def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: Restarts) -> None:
     """Witness: the validation loss, recomputed from the probabilities of the loaded model."""
     for training in done.trainings:
-        model = load_classifier(str(training.out), name="m", device="cpu")
+        model = load_classifier(str(training.out), name="m", loading=Loading(device="cpu"))
         acceptable = torch.from_numpy(model.probabilities([one.plain for one in done.validation]))
         labels = torch.tensor([float(one.acceptable) for one in done.validation]).double()
         loss = torch.nn.functional.binary_cross_entropy(acceptable, labels)
@@ -108,7 +109,7 @@ def test_it_learns_which_sentences_are_acceptable(base: str, tmp_path: Path) -> 
     (done,) = train_acceptability(
         [good, bad] * 40, tmp_path, 1, network, TRAINING, device="cpu"
     ).trainings
-    model = load_classifier(str(done.out), name="m", device="cpu")
+    model = load_classifier(str(done.out), name="m", loading=Loading(device="cpu"))
     assert (model.scores([good.plain, bad.plain]) * [1, -1] > 0).all()
 
 
@@ -149,7 +150,7 @@ def test_other_labels_are_another_text(base: str, done: Restarts) -> None:
 
 
 def test_a_new_head_leaves_loaded_networks_alone(base: str) -> None:
-    loaded = load_checkpoint(base, device="cpu")
+    loaded = load_checkpoint(base, Loading(device="cpu"))
     torch.manual_seed(0)
     first, second = (new_classifier(base, LABELS) for _ in range(2))
     assert first.model is not second.model
@@ -184,10 +185,10 @@ def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
     task = classifier_task([long, SENTENCES[0]], ClassifierSettings(base=folder))
     assert task.facts["sentences_cut"] == 1
     row = task.encode([long])[0]
-    tokenizer = load_checkpoint(folder, device="cpu").tokenizer
+    tokenizer = load_checkpoint(folder, Loading(device="cpu")).tokenizer
     assert row[1:].tolist() == tokenizer(long.text, truncation=True, max_length=64)["input_ids"]
     task.save(tmp_path)
-    model = load_classifier(str(tmp_path), name="m", device="cpu")
+    model = load_classifier(str(tmp_path), name="m", loading=Loading(device="cpu"))
     assert [reason is None for reason in model.unscorable([long.plain, SENTENCES[0].plain])] == [
         False,
         True,

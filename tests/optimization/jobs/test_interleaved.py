@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from contstim.jobs.executors import InterleavedExecutor, LocalExecutor
+from contstim.jobs import InterleavedExecutor, LocalExecutor
 from contstim.models.batching import Budget
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
@@ -24,7 +25,7 @@ from contstim.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from contstim.jobs.executors import Executor
+    from contstim.jobs import Executor
     from contstim.optimization.jobs.results import TripletResults
 
 NATURALS = tuple(map(Sentence.parse, ("She sleeps well.", "The dogs rest.", "They like books.")))
@@ -55,7 +56,7 @@ class Run:
         self.calls: Counter[str] = Counter()
         # Held, so that the job uses these networks
         checkpoints = [
-            load_checkpoint(model.removeprefix("hf:").partition("@")[0], device="cpu")
+            load_checkpoint(model.removeprefix("hf:").partition("@")[0], Loading(device="cpu"))
             for model in study.models
         ]
 
@@ -64,7 +65,7 @@ class Run:
 
         hooks = [each.model.register_forward_hook(count) for each in checkpoints]
         with Store(path) as store:
-            context = SearchContext("cpu", vocabulary=study.vocabulary)
+            context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary)
             self.results: TripletResults = find_triplets(study, store, executor, context)
             self.steps = TripletStore(store).trajectories()
             self.evaluations = TripletStore(store).evaluations()

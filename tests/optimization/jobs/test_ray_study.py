@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from contstim.jobs.executors import LocalExecutor, RayExecutor, Ready
-from contstim.jobs.executors.base import Event
+from contstim.jobs import LocalExecutor, RayExecutor
+from contstim.jobs.pool import Event, Ready
+from contstim.models.loading import Loading
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
@@ -26,16 +27,16 @@ class Watched(RayExecutor):
         super().__init__(2)
         self.processes: dict[int, int] = {}
 
-    def receive(self, timeout: float | None = None) -> Event | None:
-        event = super().receive(timeout)
-        if isinstance(event, Ready):
-            self.processes[event.worker] = process_of(event)
+    def wait(self, timeout: float) -> Event | None:
+        event = super().wait(timeout)
+        if event is not None and isinstance(event[1], Ready):
+            self.processes[event[0]] = process_of(event[1])
         return event
 
 
 def test_an_actor_killed_in_the_midst_changes_nothing(study: SynthesisPlan, tmp_path: Path) -> None:
     """Witness: the same study in this process."""
-    context = SearchContext("cpu", vocabulary=study.vocabulary)
+    context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary)
     with Store(tmp_path / "local.sqlite") as store:
         expected = find_triplets(study, store, LocalExecutor(), context)
     executor, remarks = Watched(), list[str]()

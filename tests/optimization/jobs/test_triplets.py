@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError, ModelError, StoreError, VocabularyError, WorkerError
-from contstim.jobs.executors import LocalExecutor, ProcessExecutor
-from contstim.jobs.executors.base import Executor
+from contstim.jobs import LocalExecutor, ProcessExecutor
+from contstim.jobs.pool import Executor
 from contstim.models.base import Convention
+from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
 from contstim.optimization.jobs.results import TripletResults
@@ -33,7 +34,9 @@ Changed = Callable[..., SynthesisPlan]
 def find(
     study: SynthesisPlan, path: Path, executor: Executor | None = None, **options: Any
 ) -> TripletResults:
-    context = SearchContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
+    context = SearchContext(
+        Loading(device="cpu"), vocabulary=study.vocabulary, allow_unknown=study.allow_unknown
+    )
     with Store(path) as store:
         return find_triplets(study, store, executor or LocalExecutor(), context, **options)
 
@@ -310,11 +313,11 @@ def test_workers_that_are_killed_change_nothing(
 
 def test_workers_that_never_start_end_the_job(study: SynthesisPlan, tmp_path: Path) -> None:
     class Unborn(LocalExecutor):
-        def receive(self, timeout: float | None = None) -> Any:
+        def wait(self, timeout: float) -> Any:
             del timeout
-            from contstim.jobs.executors import Died
+            from contstim.jobs.pool import Died
 
-            return Died(0, "exit status 1")
+            return 0, Died("exit status 1")
 
     with pytest.raises(WorkerError, match=r"die before they are ready \(exit status 1\)"):
         find(study, tmp_path / "x.sqlite", Unborn())

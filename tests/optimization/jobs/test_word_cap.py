@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, StoreError
-from contstim.jobs.executors import LocalExecutor, ProcessExecutor
-from contstim.jobs.executors.base import Executor
+from contstim.jobs import LocalExecutor, ProcessExecutor
+from contstim.jobs.pool import Executor
+from contstim.models.loading import Loading
 from contstim.optimization.jobs import word_cap
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.results import TripletResults
@@ -34,7 +35,7 @@ def find(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
 ) -> TripletResults:
-    context = SearchContext("cpu", vocabulary=study.vocabulary)
+    context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary)
     with Store(path) as store:
         return find_triplets(study, store, executor or LocalExecutor(), context, progress=progress)
 

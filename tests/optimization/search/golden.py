@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
@@ -76,7 +77,7 @@ def models(folder: Path) -> dict[str, LanguageModel]:
     """A small model of each family, written into a folder and loaded from there."""
 
     def load(name: str) -> Any:
-        return load_checkpoint(str(build(name, folder)), device="cpu")
+        return load_checkpoint(str(build(name, folder)), Loading(device="cpu"))
 
     return {
         "bigram": NgramModel(train_ngrams(2, folder / "2.arpa"), "bigram"),

@@ -11,6 +11,7 @@ from contstim.arrays import FloatArray
 from contstim.models.base import LanguageModel, Replacements
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
@@ -53,7 +54,8 @@ def test_every_pass_is_counted_once(recipe: str, says: str) -> None:
 def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LanguageModel]:
     folder = tmp_path_factory.mktemp("networks")
     gpt2, roberta = (
-        load_checkpoint(str(build(name, folder)), device="cpu") for name in ("gpt2", "roberta")
+        load_checkpoint(str(build(name, folder)), Loading(device="cpu"))
+        for name in ("gpt2", "roberta")
     )
     return {"gpt2": CausalModel(gpt2), "roberta": MaskedModel(roberta, pass_budget=128)}
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.restarts import SINGLE
@@ -26,7 +27,7 @@ def test_a_search_lowers_the_mixture_as_its_own_scores_say(
     tmp_path: Path, pass_budget: int
 ) -> None:
     """Witness: the sentences scored afresh, in which all orders are walked, or some of them."""
-    checkpoint = load_checkpoint(str(build("bert", tmp_path)), device="cpu")
+    checkpoint = load_checkpoint(str(build("bert", tmp_path)), Loading(device="cpu"))
     mixture = MaskedModel(checkpoint, rule="chain-mixture", name="m", pass_budget=pass_budget)
     bigram = NgramModel(train_ngrams(2, tmp_path / "bigram.arpa"))
     words = Vocabulary.from_sentences(ENGLISH, min_count=1)

@@ -16,6 +16,7 @@ from contstim.models.base import Convention
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.fingerprints import fingerprint_of_network
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
@@ -44,7 +45,7 @@ NATURALS = [
 @pytest.fixture(scope="module")
 def make(tiny_checkpoint: Callable[[str], Path]) -> Make:
     def make(kind: str, dtype: Any = "bfloat16", *, doubled: bool = False) -> LanguageModel:
-        checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu", dtype=dtype)
+        checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu", dtype=dtype))
         if doubled:  # the same weights as float32 numbers, by PyTorch's own means
             network = copy.deepcopy(checkpoint.model).float()
             checkpoint = Checkpoint(network, checkpoint.tokenizer, "x", "cpu", checkpoint.kind)

@@ -20,6 +20,7 @@ from contstim.errors import (
 from contstim.models.base import Convention, LanguageModel, Replacements
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
@@ -249,7 +250,8 @@ def test_any_language_and_any_length(tmp_path: Path, n_words: int) -> None:
 def test_masked_against_causal_in_another_language(tmp_path: Path, n_words: int) -> None:
     """Witness: both models asked afresh; beyond the exact limit the masked one is sampled."""
     roberta, gpt2 = (
-        load_checkpoint(str(build(name, tmp_path)), device="cpu") for name in ("roberta", "gpt2")
+        load_checkpoint(str(build(name, tmp_path)), Loading(device="cpu"))
+        for name in ("roberta", "gpt2")
     )
     masked, causal = MaskedModel(roberta, pass_budget=128), CausalModel(gpt2)
     words = tuple("şu ev su kuş üç göl ay bu at iş öç yol".split())

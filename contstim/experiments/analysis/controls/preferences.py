@@ -13,7 +13,7 @@ from contstim.experiments.analysis.controls.judged import (
     judged,
     require_values,
 )
-from contstim.experiments.analysis.inference import false_discovery
+from contstim.experiments.analysis.families import false_discovery
 from contstim.stimuli import Condition
 from contstim.wording import counted
 

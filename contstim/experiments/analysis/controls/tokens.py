@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.controls.judged import judged
-from contstim.experiments.analysis.inference import false_discovery
+from contstim.experiments.analysis.families import false_discovery
 from contstim.stimuli import CONTROVERSIAL
 from contstim.wording import counted
 

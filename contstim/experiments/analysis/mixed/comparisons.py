@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.inference import false_discovery
+from contstim.experiments.analysis.families import false_discovery
 from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings, fit_mixed, fit_name
 from contstim.tables import columns_of, frame_of
 from contstim.wording import counted

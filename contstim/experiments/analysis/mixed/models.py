@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.inference import SINGLE_TESTS
+from contstim.experiments.analysis.families import SINGLE_TESTS
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.mixed.fitting import (
     ThresholdKind,

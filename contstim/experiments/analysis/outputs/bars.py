@@ -40,7 +40,7 @@ def consistency_figure(
     models = sorted(result.models, key=lambda model: model.value)
     labels = [(names or {}).get(model.model, model.model) for model in models]
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
-    cannot = result.reach.cannot(str(units))
+    cannot = result.detectability.cannot(str(units))
     label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
     widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
     figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.experiments.analysis.run import Analysis
-    from contstim.models.contamination import Contamination
+    from contstim.models.training_text import Contamination
 
 
 def write_analysis(

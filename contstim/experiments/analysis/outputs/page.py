@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.inference import CEILING
+from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures, shown
 from contstim.experiments.analysis.outputs.sureness import (
@@ -18,7 +18,7 @@ from contstim.experiments.analysis.outputs.sureness import (
 )
 from contstim.experiments.analysis.scopes import DESCRIPTIONS
 from contstim.experiments.responses import Problem
-from contstim.models.contamination import contamination_warnings
+from contstim.models.training_text import contamination_warnings
 from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
 from contstim.scale import Scale
 from contstim.wording import counted, p_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.intervals import Interval
     from contstim.experiments.analysis.run import Analysis
-    from contstim.models.contamination import Contamination
+    from contstim.models.training_text import Contamination
     from contstim.reporting.report import Part
 
 _FEW = 3  # comparisons that are shown unfolded
@@ -183,7 +183,7 @@ def _level_of_decisions(result: Result, analysis: Analysis) -> str:
 
 
 def _verdict(result: Result, units: str) -> str:
-    cannot = result.reach.cannot(units)
+    cannot = result.detectability.cannot(units)
     ordered = [row.model for row in sorted(result.models, key=lambda row: -row.value)]
     margin = result.comparisons[0].smallest_effect if result.comparisons else 0.0
     alike = [
@@ -207,7 +207,7 @@ def _verdict(result: Result, units: str) -> str:
         if (worse := result.beaten_by(model))
     ]
     # "None" means little where several tests had to come out as clearly as they can: say so.
-    limit = result.reach.unless()
+    limit = result.detectability.unless()
     none = f"none (none can be {limit})" if limit and not below and not beats else "none"
     return (
         f"Significantly below the noise ceiling: {', '.join(below) or none}. "

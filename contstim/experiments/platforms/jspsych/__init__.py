@@ -1,7 +1,6 @@
 """A jsPsych page in a folder that any web server, `contstim collect` or a disk can serve.
 
-settings    what the researcher decides
-study       study.json: trials by group, where answers go, texts
+study       what the researcher decides, and study.json: trials by group, where answers go, texts
 texts       texts and tables of the folder, which the researcher edits, and what is to be filled in
 library     jsPsych itself: pinned versions, from a CDN or copied into the folder
 folder      the export
@@ -15,7 +14,7 @@ readme/     what to do with the folder, for each place where answers may go
 from contstim.experiments.platforms.jspsych.folder import export_jspsych
 from contstim.experiments.platforms.jspsych.library import fetch_library
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
-from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
+from contstim.experiments.platforms.jspsych.study import PageSettings, SaveTo
 from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, unfilled_warning
 from contstim.experiments.platforms.platform import Exporter, NoSettings, Platform, Reader
 

@@ -9,17 +9,16 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from contstim.errors import InputError
-from contstim.experiments.platforms.folder import staged
-from contstim.experiments.platforms.jspsych.library import (
-    bring_library,
-    fetch_library,
-    library_tags,
+from contstim.experiments.platforms.folder import refuse_others, staged
+from contstim.experiments.platforms.jspsych.library import fetch_library, library_tags
+from contstim.experiments.platforms.jspsych.study import (
+    PageSettings,
+    PageStudy,
+    SaveTo,
+    build_study,
 )
-from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
-from contstim.experiments.platforms.jspsych.study import build_study, study_script
 from contstim.experiments.platforms.jspsych.texts import (
     PRACTICE,
     TEXTS,
@@ -79,26 +78,27 @@ def export_jspsych(
     """
     settings = settings or PageSettings()
     folder = Path(folder)
-    check_folder(folder)
+    if not is_page(folder):
+        refuse_others(folder, ours=(*TEXTS, PRACTICE))
     build_study(trials, settings, {})  # what is wrong with the trials is said before all else
     with staged(folder) as work:
         study = write_page(trials, work, settings, earlier=folder)
         stale = stale_scripts(folder, work)
     remove_scripts(folder, stale)
-    groups = study["groups"].values()
+    groups = study.groups.values()
     return Exported(
         folder,
         f"{folder}: {counted(sum(map(len, groups)), 'pair')} in {counted(len(groups), 'group')}. "
         f"Edit the texts there; {folder / 'README.md'} says how to go on.",
         warning=unfilled_warning(folder),
-        facts={"study": study["id"]},
+        facts={"study": study.id},
         private=settings.has_secret,
     )
 
 
 def write_page(
     trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
-) -> dict[str, Any]:
+) -> PageStudy:
     """Write a page into a folder; the content of study.json.
 
     Args:
@@ -110,16 +110,12 @@ def write_page(
     Raises:
         InputError: a text or table is not usable, or jsPsych cannot be had.
     """
-    texts = keep_texts(earlier, settings.practice, into=work)
-    study = build_study(trials, settings, texts)
-    # Files of jsPsych that an earlier export fetched are copied first and not fetched again.
+    study = build_study(trials, settings, keep_texts(earlier, settings.practice, into=work))
     vendored = settings.vendor or settings.library is not None
     if vendored:
-        bring_library(earlier / "vendor", work / "vendor")
-        fetch_library(work / "vendor", settings.library)
+        fetch_library(work / "vendor", settings.library, earlier=earlier / "vendor")
     _copy_page(work, settings, vendored=vendored)
-    write_text(work / "study.js", study_script(study))
-    groups = study["groups"]
+    write_text(work / "study.js", study.script)
     parts = [
         resources.files(_ROOM) / "readme" / name for name in (f"{settings.save}.md", "texts.md")
     ]
@@ -127,40 +123,23 @@ def write_page(
     facts = {
         "folder": earlier.resolve().name,
         "heading": Report(settings.title, ()).markdown().strip(),
-        "groups": len(groups),
-        "pairs": max(map(len, groups.values())),
-        "first": next(iter(groups)),
+        "groups": len(study.groups),
+        "pairs": max(map(len, study.groups.values())),
+        "first": next(iter(study.groups)),
     }
     write_text(work / "README.md", readme.substitute(facts))
-    write_text(work / "study.json", json.dumps(study, indent=1, ensure_ascii=False) + "\n")
+    content = json.dumps(study.content, indent=1, ensure_ascii=False)
+    write_text(work / "study.json", content + "\n")
     return study
-
-
-def check_folder(folder: Path) -> None:
-    """Make sure that nothing in a folder is lost when a page is written there.
-
-    Raises:
-        InputError: it is a file, or a folder of files that is not an earlier export. Texts for
-            the page may be there: they are kept.
-    """
-    if folder.is_file():
-        raise InputError(f"{folder} is a file; name a folder for the page.")
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if not names <= {*TEXTS, PRACTICE} and not is_page(folder):
-        raise InputError(
-            f"{folder} holds other files, of which some might be replaced; name a new folder, or "
-            "one of an earlier export."
-        )
 
 
 def is_page(folder: Path) -> bool:
     """True if a folder holds an earlier export, as its study.json says."""
     try:
-        study = json.loads((folder / "study.json").read_text(encoding="utf-8"))
-        saves = study["save"]["to"] in list(SaveTo) and isinstance(study["groups"], dict)
-        return saves and isinstance(study["version"], int) and isinstance(study["id"], str)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        PageStudy.model_validate_json((folder / "study.json").read_bytes())
+    except (OSError, ValueError):
         return False
+    return True
 
 
 def stale_scripts(earlier: Path, page: Path) -> set[str]:

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import staged
-from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, unfilled_warning
+from contstim.experiments.platforms.folder import refuse_others, staged
 from contstim.experiments.platforms.jspsych.folder import (
-    check_folder,
     is_page,
     remove_scripts,
     stale_scripts,
     write_page,
 )
-from contstim.experiments.platforms.jspsych.study import build_study
-from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS
+from contstim.experiments.platforms.jspsych.study import PageSettings, SaveTo, build_study
+from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, unfilled_warning
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.files import path_inside
 
@@ -70,11 +68,13 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     page = folder / "page"
     # JATOS forbids spaces and most signs in names of folders, and a few words, hence `contstim_`.
     name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.title))[:80].lower()
-    _check_folder(folder)
+    if not is_page(page):
+        refuse_others(page, ours=(*TEXTS, PRACTICE))
+        refuse_others(folder, ours=("page",))
     build_study(trials, settings, {})  # what is wrong with the trials is said before all else
     with staged(folder) as work:
         study = write_page(trials, work / "page", settings, earlier=page)
-        about = {"version": _VERSION, "data": _properties(settings, study["id"], name)}
+        about = {"version": _VERSION, "data": _properties(settings, study.id, name)}
         # Texts that are kept lie in the earlier page still, everything else in the new one.
         # Scripts of the page that only an earlier version of contstim loads stay out of both.
         stale = stale_scripts(page, work / "page")
@@ -93,18 +93,6 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         facts={},
         private=settings.has_secret,
     )
-
-
-def _check_folder(folder: Path) -> None:
-    """Make sure that the folder is new or of an earlier export."""
-    check_folder(folder / "page")
-    if folder.is_file():
-        raise InputError(f"{folder} is a file; name a folder for the study.")
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if not names <= {"page"} and not is_page(folder / "page"):
-        raise InputError(
-            f"{folder} holds other files; name a new folder, or one of an earlier export."
-        )
 
 
 def _pack(archive: Path, contents: Mapping[str, bytes]) -> None:

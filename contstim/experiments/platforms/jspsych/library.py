@@ -10,15 +10,16 @@ import base64
 import hashlib
 import io
 import os
-import shutil
 import tarfile
 import urllib.request
 from dataclasses import dataclass
 from html import escape
+from importlib import resources
 from pathlib import Path
+from string import Template
 
 from contstim.errors import InputError
-from contstim.files import writing
+from contstim.files import write_text, writing
 
 _CDN = "https://unpkg.com"
 _NPM = os.environ.get("NPM_CONFIG_REGISTRY", "https://registry.npmjs.org").rstrip("/")
@@ -72,32 +73,6 @@ LIBRARY = (
     ),
 )
 
-_NOTICE = "jsPsych, https://www.jspsych.org, by Joshua R. de Leeuw and contributors; MIT License.\n"
-# The npm packages do not hold it; from license.txt of the project's repository.
-_LICENCE = """
-The MIT License (MIT)
-
-Copyright (c) 2014-2022 Joshua R. de Leeuw
-
-Permission is hereby granted, free of charge, to any person obtaining a copy
-of this software and associated documentation files (the "Software"), to deal
-in the Software without restriction, including without limitation the rights
-to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
-copies of the Software, and to permit persons to whom the Software is
-furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all
-copies or substantial portions of the Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
-FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
-AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
-LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
-OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
-SOFTWARE.
-"""
-
 
 def library_tags(*, vendored: bool) -> str:
     """Script elements that load jsPsych, from the folder or from the CDN."""
@@ -110,16 +85,9 @@ def library_tags(*, vendored: bool) -> str:
     )
 
 
-def bring_library(earlier: Path, folder: Path) -> None:
-    """Copy the files that an earlier export fetched, so that they need not be fetched again."""
-    for file in LIBRARY:
-        # Whether they are whole is not asked here: `fetch_library` replaces what is not.
-        if (earlier / file.name).is_file():
-            with writing(folder / file.name) as partial:
-                shutil.copyfile(earlier / file.name, partial)
-
-
-def fetch_library(folder: Path | str, source: Path | None = None) -> None:
+def fetch_library(
+    folder: Path | str, source: Path | None = None, *, earlier: Path | None = None
+) -> None:
     """Put jsPsych's files into a folder, each checked against the content known here.
 
     Args:
@@ -127,34 +95,45 @@ def fetch_library(folder: Path | str, source: Path | None = None) -> None:
         source: a folder that has them: as `folder` would, or as npm installs packages
             (`node_modules`). None: the packages are fetched from npm over HTTPS; files that are
             already in `folder` are not fetched again.
+        earlier: a folder that may have them from an earlier export.
 
     Raises:
         InputError: no connection, a file is missing, or its content is not what it should be.
     """
+    folder = Path(folder)
     for file in LIBRARY:
-        target = Path(folder) / file.name
-        # What an earlier export fetched counts only if it is still the pinned file.
-        if source is None and target.is_file() and _is(target.read_bytes(), file.integrity):
-            continue
-        if source is None:
-            content = _fetch(file)
-        else:
-            # As an earlier export has it, or as npm installs it.
-            places = (source / file.name, source / file.package / _BUILD)
-            place = next((place for place in places if place.is_file()), None)
-            if place is None:
-                raise InputError(
-                    f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder "
-                    "`vendor` of an earlier export, or `node_modules` after npm install "
-                    f"{file.package}@{file.version}."
-                )
-            content = place.read_bytes()
+        content = _given(file, source) if source else _kept(file, folder, earlier) or _fetch(file)
         _check(content, file.integrity, f"{file.package} {file.version}")
-        with writing(target) as partial:
+        with writing(folder / file.name) as partial:
             partial.write_bytes(content)
-    with writing(Path(folder) / "LICENSE.txt") as partial:
-        versions = "".join(f"{file.package} {file.version}\n" for file in LIBRARY)
-        partial.write_text(_NOTICE + versions + _LICENCE, encoding="utf-8")
+    # The npm packages do not hold it: from license.txt of the project's repository
+    licence = resources.files("contstim.experiments.platforms.jspsych") / "vendor" / "LICENSE.txt"
+    files = "\n".join(f"{file.package} {file.version}" for file in LIBRARY)
+    text = Template(licence.read_text(encoding="utf-8")).substitute(files=files)
+    write_text(folder / "LICENSE.txt", text)
+
+
+def _given(file: LibraryFile, source: Path) -> bytes:
+    """A file as an earlier export has it, or as npm installs it."""
+    places = (source / file.name, source / file.package / _BUILD)
+    place = next((place for place in places if place.is_file()), None)
+    if place is None:
+        raise InputError(
+            f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder "
+            "`vendor` of an earlier export, or `node_modules` after npm install "
+            f"{file.package}@{file.version}."
+        )
+    return place.read_bytes()
+
+
+def _kept(file: LibraryFile, *folders: Path | None) -> bytes | None:
+    """A file that was fetched before, if it is still the pinned one."""
+    for folder in filter(None, folders):
+        if (folder / file.name).is_file():
+            content = (folder / file.name).read_bytes()
+            if _is(content, file.integrity):
+                return content
+    return None
 
 
 def _fetch(file: LibraryFile) -> bytes:
@@ -165,7 +144,7 @@ def _fetch(file: LibraryFile) -> bytes:
     except OSError as error:
         raise InputError(
             f"Cannot fetch {address}: {error}. Where npm cannot be reached, give a folder with the "
-            "files (--vendor-from), or leave --vendor out: then browsers load them from a CDN."
+            "files (library), or leave vendor out: then browsers load them from a CDN."
         ) from error
     # The archive is checked before anything unpacks it; the file inside is checked by the caller.
     _check(archive, file.archive, address)

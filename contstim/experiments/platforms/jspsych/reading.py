@@ -6,29 +6,26 @@ What our own page saves is among them; there the reaction time is called rt_ms.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import parse_json, read_text, shortened
+from contstim.documents import parse_json, read_text
 from contstim.errors import InputError
-from contstim.experiments.responses.alignment import Imported, align
-from contstim.experiments.responses.recorded import RecordedAnswer, texts_of
-from contstim.experiments.responses.table import SIMULATED, UNKNOWN, simulated_cell
+from contstim.experiments.responses.alignment import Imported, align, recorded
+from contstim.experiments.responses.table import SIMULATED, UNKNOWN
 from contstim.scale import Scale
-from contstim.tables import number, read_csv
+from contstim.tables import read_csv
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contstim.experiments.platforms.platform import NoSettings
+    from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.stimuli import Trial
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
-
-_READ = (*PARTICIPANT, "trial_id", "left", "rating", "response", "position", "rt", "rt_ms")
 
 
 def import_jspsych(
@@ -70,9 +67,9 @@ def import_jspsych(
         for index, row in enumerate(rows):
             if _cell(row, "trial_id"):
                 participant = path.stem if column is None else _cell(row, column)
-                shown[participant] += 1
+                shown[str(participant)] += 1
                 where = f"{path}, row {index}"
-                answers.append(_answer(where, row, participant, shown[participant], by_id))
+                answers.append(_answer(where, row, participant, shown[str(participant)], by_id))
     distinct = _distinct(answers)
     if len(distinct) < len(answers):
         repeats = len(answers) - len(distinct)
@@ -84,77 +81,53 @@ def _distinct(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
     """The answers without those that an earlier one equals in all but its place in the files."""
     kept: dict[tuple[object, ...], RecordedAnswer] = {}
     for answer in answers:
+        about = answer.model_dump(exclude={"where"})
         # nan differs from itself, and two unknown times would make two answers of one.
-        rt_ms = None if math.isnan(answer.rt_ms) else answer.rt_ms
-        key = (answer.participant, answer.trial_id, answer.shown, answer.rating)
-        kept.setdefault((*key, answer.position, rt_ms, answer.simulated), answer)
+        key = tuple(None if value != value else value for value in about.values())
+        kept.setdefault(key, answer)
     return list(kept.values())
 
 
 def _answer(
-    where: str, row: Mapping[str, Any], participant: str, position: int, by_id: Mapping[str, Trial]
+    where: str,
+    row: Mapping[str, Any],
+    participant: object,
+    position: int,
+    by_id: Mapping[str, Trial],
 ) -> RecordedAnswer:
-    for name in _READ:
-        value = row.get(name)
-        if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-            raise InputError(f"{where}: {shortened(value)} under {name} is not a text or a number.")
-    if not participant:
-        raise InputError(f"{where} is a trial of no participant.")
-    trial_id = _cell(row, "trial_id")
-    left = _whole(where, row, "left")
-    if left not in (1, 2):
-        raise InputError(
-            f"{where}: `left` is {_cell(row, 'left')!r}; give the sentence shown left, 1 or 2."
-        )
-    # The button counts from the left, the stated rating from sentence_1.
-    stated = _whole(where, row, "rating") or UNKNOWN
-    trial = by_id.get(trial_id)
+    cells = {
+        "participant": participant,
+        "trial_id": _cell(row, "trial_id"),
+        "left": _cell(row, "left"),
+        "position": _cell(row, "position") or position,
+        # jsPsych itself calls the time rt; our own page saves it as rt_ms.
+        "rt_ms": _cell(row, "rt") or _cell(row, "rt_ms"),
+        "simulated": _cell(row, SIMULATED),
+    }
+    answer = recorded(where, **cells, rating=_cell(row, "rating"))
+    trial = by_id.get(answer.trial_id)
     # An unknown trial is named later, with others
     scale = trial.scale if trial else Scale.CONFIDENCE
-    rating = stated if left == 1 else scale.mirrored(stated)
-    button = _whole(where, row, "response")
-    if button is not None:
-        if stated != UNKNOWN and rating != button + 1:
+    # The button counts from the left, the stated rating from sentence_1.
+    rating = answer.rating if answer.left == 1 else scale.mirrored(answer.rating)
+    response = _cell(row, "response")
+    if response != "":
+        button = recorded(f"{where}, response", **cells, rating=response).rating
+        if answer.rating != UNKNOWN and rating != button + 1:
             raise InputError(
-                f"{where}: the rating {stated} with sentence {left} left does not fit the button "
-                f"{button} (from 0, from the left). `rating` must be for sentence_1 … sentence_2, "
-                "whatever side each was on."
+                f"{where}: the rating {answer.rating} with sentence {answer.left} left does not "
+                f"fit the button {button} (from 0, from the left). `rating` must be for "
+                "sentence_1 … sentence_2, whatever side each was on."
             )
         rating = button + 1
-    # jsPsych itself calls the time rt; our own page saves it as rt_ms.
-    time_name = "rt" if _cell(row, "rt") else "rt_ms"
-    time = _cell(row, time_name)
-    try:
-        rt_ms = float(number(time)) if time else math.nan
-    except ValueError:
-        raise InputError(f"{where}: {shortened(time)} under {time_name} is not a number.") from None
-    texts = texts_of(trial) if trial else ("", "")
-    return RecordedAnswer(
-        where,
-        participant,
-        "",
-        trial_id,
-        texts if left == 1 else (texts[1], texts[0]),
-        rating,
-        _whole(where, row, "position") or position,
-        rt_ms,
-        simulated=simulated_cell(where, _cell(row, SIMULATED)),
-    )
+    return answer.model_copy(update={"rating": rating})
 
 
-def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
-    cell = _cell(row, name)
-    try:
-        return int(number(cell, whole=True)) if cell else None
-    except ValueError:
-        raise InputError(
-            f"{where}: {shortened(cell)} under {name} is not a whole number."
-        ) from None
-
-
-def _cell(row: Mapping[str, Any], name: str) -> str:
-    """A value as text; jsPsych writes what does not apply as null, empty, or not at all."""
+def _cell(row: Mapping[str, Any], name: str) -> Any:
+    """A value, as text; jsPsych writes what does not apply as null, empty, or not at all."""
     value = row.get(name)
+    if isinstance(value, bool | list | dict):
+        return value  # which readers refuse
     text = "" if value is None else str(value).strip()
     return "" if text == "null" else text
 

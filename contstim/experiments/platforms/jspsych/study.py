@@ -1,91 +1,246 @@
-"""study.json: what the page and the collecting server know of an experiment."""
+"""A page's settings, which the researcher decides, and study.json, which page and server read."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
-from contstim.experiments.platforms.jspsych.settings import SaveTo
-from contstim.experiments.platforms.lists import require_scale
+from contstim.experiments.platforms.lists import check_trials, require_scale
+from contstim.options import Help
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.experiments.platforms.jspsych.settings import PageSettings
     from contstim.stimuli import Trial
 
-VERSION = 1
-_MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
 
+def check_web_address(address: str) -> None:
+    """Refuse what is not an address of the web, such as `javascript:…` or a bare host.
+
+    Raises:
+        InputError: it begins with neither https:// nor http://, or names no host.
+    """
+    try:
+        parts = urlsplit(address)
+        proper = parts.scheme in ("http", "https") and bool(parts.netloc)
+    except ValueError:
+        proper = False  # brackets that do not close, as of an IPv6 host
+    if not proper:
+        raise InputError(f"{address!r} is not a web address; it must begin with https://.")
+
+
+class SaveTo(StrEnum):
+    """Destination of answers."""
+
+    SERVER = "server"
+    DATAPIPE = "datapipe"
+    JATOS = "jatos"
+    DOWNLOAD = "download"
+
+
+DATAPIPE = "https://pipe.jspsych.org/api/"
+
+
+@dataclass(frozen=True)
+class PageSettings:
+    """Settings of what a page shows and does beside its trials.
+
+    Attributes:
+        save: where answers go: `contstim collect`, DataPipe (which writes to the OSF), JATOS, or a
+            file that the participant downloads.
+        datapipe_id: DataPipe's name of the experiment; needed there, empty elsewhere.
+        datapipe_address: DataPipe's API, with a slash at the end.
+        completion_code: what participants see when all is saved; empty: none, or from the server
+            a code for each participant unless there is a redirect.
+        redirect: where they go then, such as Prolific's completion link; empty: nowhere.
+        title: of the browser's window.
+        language: of the sentences and texts, as HTML names it.
+        practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
+            of an earlier export into the same folder.
+        vendor: copy jsPsych into the folder, so that the page needs no other server.
+        library: a folder with jsPsych's files to copy; None: they are fetched from npm.
+
+    Raises:
+        InputError: settings that do not fit together, or an address that cannot be one.
+    """
+
+    save: Annotated[
+        SaveTo, Help("Where answers go: contstim collect, the OSF, JATOS, or a download.")
+    ] = SaveTo.SERVER
+    datapipe_id: Annotated[str, Help("With --save datapipe: the experiment's ID there.")] = ""
+    datapipe_address: str = DATAPIPE
+    completion_code: Annotated[
+        str, Help("What participants see when all their answers are saved.")
+    ] = ""
+    redirect: Annotated[str, Help("Where they go then, such as Prolific's completion link.")] = ""
+    title: Annotated[str, Help("Of the browser's window.")] = "Comparing sentences"
+    language: Annotated[str, Help("Of sentences and texts: en, de, pt-BR, …")] = "en"
+    practice: Annotated[
+        Path | None, Help("Pairs to practise on: a table with sentence_1 and sentence_2.")
+    ] = None
+    vendor: Annotated[
+        bool,
+        Help("Copy jsPsych into the folder, from npm: works offline.", flag="--vendor"),
+    ] = False
+    library: Annotated[
+        Path | None,
+        Help(
+            "Copy jsPsych from this folder (an earlier `vendor`, or node_modules).",
+            flag="--vendor-from",
+        ),
+    ] = None
+
+    @property
+    def has_secret(self) -> bool:
+        """True if the settings hold what participants get for taking part."""
+        return bool(self.completion_code or self.redirect)
+
+    def __post_init__(self) -> None:
+        if not self.title.strip():
+            raise InputError("The page needs a title.")
+        if (self.save is SaveTo.DATAPIPE) != bool(self.datapipe_id):
+            raise InputError(
+                "Saving to DataPipe needs the experiment's ID there (--datapipe-id, from its "
+                "dashboard on pipe.jspsych.org), and nothing else does."
+            )
+        # It becomes part of a script and of an address, where nothing needs to be escaped then.
+        if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
+            raise InputError(f"{self.datapipe_id!r} is not a DataPipe ID: letters and digits only.")
+        if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
+            raise InputError(
+                f"{self.language!r} is not the name of a language; give en, de, pt-BR or the like."
+            )
+        for address in filter(None, (self.redirect, self.datapipe_address)):
+            check_web_address(address)
+
+
+_VERSION = 1
+_MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
 # Numbers, because participants can read the source of a page.
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class PageTrial(BaseModel):
+    """A trial as the page shows it: sentences without end marks, a number for the condition.
+
+    Where it stands for another trial since a review, it has that one's turn and side.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    trial_id: Text
+    sentence_1: Text
+    sentence_2: Text
+    stratum: int
+    instead_of: str = ""
+
+
+class PageStudy(BaseModel):
+    """The content of study.json.
+
+    Attributes:
+        version: of this form.
+        id: changes with the trials: a browser does not go on with another version of them.
+        title: of the page.
+        minutes: that the longest group takes, with reading.
+        save: where answers go, under `to`; for DataPipe also `experiment` and `address`.
+        completion: `code` and `redirect`; None where the server alone knows them.
+        texts: by the names of their files.
+        groups: the trials of each group, under its number.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    version: int
+    id: Text
+    title: Text
+    minutes: int
+    save: dict[str, str]
+    completion: dict[str, str | None] | None
+    texts: dict[str, str]
+    groups: Annotated[
+        dict[
+            Annotated[str, Field(pattern="^[1-9][0-9]*$")],
+            Annotated[list[PageTrial], Field(min_length=1)],
+        ],
+        Field(min_length=1),
+    ]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The study as JSON has it, without what few trials say of themselves."""
+        return self.model_dump(exclude_defaults=True)
+
+    @property
+    def script(self) -> str:
+        """study.js: the same for a page opened from disk, which may not read files.
+
+        The collecting server hands out codes and redirects itself, so there the page does not hold
+        them.
+        """
+        server = self.save["to"] == SaveTo.SERVER
+        shown = self.model_copy(update={"completion": None}) if server else self
+        content = json.dumps(shown.content, indent=1)
+        return f'"use strict";\n\ncontstim.study = {content};\n'
 
 
 def build_study(
     trials: Sequence[Trial], settings: PageSettings, texts: Mapping[str, str]
-) -> dict[str, Any]:
+) -> PageStudy:
     """The content of study.json.
 
-    Sentences are as people see them, without end marks. `stratum` numbers a trial's condition, so
-    that the page can balance sides within each without naming any. `id` changes with the trials: a
-    browser does not go on with another version of the experiment.
-
     Raises:
-        InputError: there are no trials, two with one identifier, or they ask for choices.
+        InputError: the trials cannot be traced back, or ask for choices.
         SentenceError: a text has no words.
     """
-    names = [trial.trial_id for trial in trials]
-    if not trials or len(set(names)) < len(names):
-        raise InputError(
-            "A page needs trials with an identifier each; these are none, or some share one."
-        )
+    check_trials(trials)
     require_scale(trials)
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[PageTrial]] = {}
     # Sorted, so that the same trials in another order are the same version.
     for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):
         groups.setdefault(str(trial.group), []).append(
-            {
-                "trial_id": trial.trial_id,
-                "sentence_1": trial.sentence_1.bare,
-                "sentence_2": trial.sentence_2.bare,
-                "stratum": _STRATA[trial.condition],
-                **({"instead_of": trial.instead_of} if trial.instead_of else {}),
-            }
+            PageTrial(
+                trial_id=trial.trial_id,
+                sentence_1=trial.sentence_1.bare,
+                sentence_2=trial.sentence_2.bare,
+                stratum=_STRATA[trial.condition],
+                instead_of=trial.instead_of,
+            )
         )
     # Only what people see decides the identifier: a text may be edited during an experiment.
-    content = json.dumps(groups, sort_keys=True)
+    content = {
+        group: [trial.model_dump(exclude_defaults=True) for trial in own]
+        for group, own in groups.items()
+    }
     # `{minutes}` of the consent text: the longest group at the pace of 2023, and reading.
     pairs = max(map(len, groups.values()))
     save = {"to": str(settings.save)}
     if settings.save is SaveTo.DATAPIPE:
         save |= {"experiment": settings.datapipe_id, "address": settings.datapipe_address}
-    return {
-        "version": VERSION,
-        "id": hashlib.sha256(content.encode()).hexdigest()[:16],
-        "title": settings.title,
-        "minutes": math.ceil(pairs * SECONDS_PER_TRIAL / 60) + _MINUTES_OF_READING,
-        "save": save,
-        "completion": {
+    return PageStudy(
+        version=_VERSION,
+        id=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
+        title=settings.title,
+        minutes=math.ceil(pairs * SECONDS_PER_TRIAL / 60) + _MINUTES_OF_READING,
+        save=save,
+        completion={
             "code": settings.completion_code or None,
             "redirect": settings.redirect or None,
         },
-        "texts": dict(texts),
-        "groups": groups,
-    }
-
-
-def study_script(study: Mapping[str, Any]) -> str:
-    """study.js: the same for a page opened from disk, which may not read files.
-
-    The collecting server hands out codes and redirects itself, so there the page does not hold
-    them.
-    """
-    shown = dict(study)
-    if study["save"]["to"] == SaveTo.SERVER:
-        shown["completion"] = None
-    return f'"use strict";\n\ncontstim.study = {json.dumps(shown, indent=1)};\n'
+        texts=dict(texts),
+        groups=groups,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.scale import Scale
 from contstim.sentence import Sentence
-from contstim.tables import number, parsed, read_csv
+from contstim.tables import parsed, read_csv, whole_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,16 +77,7 @@ def _check_table(path: Path, name: str) -> None:
     for sentence in ("sentence_1", "sentence_2"):
         parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
     if name == "examples.csv":
-        for row, cell in enumerate(table["rating"], start=1):
-            try:
-                is_rating = number(cell, whole=True) in Scale.CONFIDENCE.answers
-            except ValueError:
-                is_rating = False
-            if not is_rating:
-                raise InputError(
-                    f"{path}, row {row}: {shortened(cell)} under rating is not an answer; "
-                    f"give {Scale.CONFIDENCE.meaning}."
-                )
+        parsed(path, "rating", table["rating"], _answer, f"answer; give {Scale.CONFIDENCE.meaning}")
     if name == "labels.csv":
         with resources.as_file(_DEFAULTS / name) as file:
             labels = dict(zip(*read_csv(file).values(), strict=True))
@@ -100,36 +92,28 @@ def _check_table(path: Path, name: str) -> None:
             raise InputError(f"{path} has the label {shortened(twice[0])} twice; leave one out.")
 
 
+def _answer(cell: str) -> int:
+    return Scale.CONFIDENCE.answers.index(whole_number(cell))  # a ValueError where it is none
+
+
 # Square brackets, but not those of a link, which an address in round brackets follows.
 _BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
-_EARLIER = ("[minutes]",)  # of texts that earlier versions wrote
-
-
-def unfilled(folder: Path) -> dict[str, tuple[str, ...]]:
-    """For each text of a page, the placeholders of our defaults that it still holds.
-
-    Texts without any are left out, as are files that cannot be read.
-    """
-    # Brackets that the researcher writes are the researcher's own; only those of our texts count.
-    defaults = "".join((_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS)
-    placeholders = dict.fromkeys((*_BRACKETS.findall(defaults), *_EARLIER))
-    left = {}
-    for name in TEXTS:
-        try:
-            text = (folder / name).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError):
-            continue
-        left[name] = tuple(each for each in placeholders if each in text)
-    return {name: places for name, places in left.items() if places}
 
 
 def unfilled_warning(folder: Path) -> str:
-    """Warning, before people come, of placeholders left in texts; empty where all is filled in."""
-    left = unfilled(folder)
+    """Warning, before people come, of placeholders of our texts; empty where all are filled in."""
+    # Brackets that the researcher writes are the researcher's own; only those of our texts count.
+    defaults = "".join((_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS)
+    placeholders = dict.fromkeys(_BRACKETS.findall(defaults))
+    left = []
+    for name in TEXTS:
+        with suppress(OSError, UnicodeDecodeError):
+            text = (folder / name).read_text(encoding="utf-8-sig")
+            if found := [each for each in placeholders if each in text]:
+                left.append(f"{name}: {', '.join(found)}")
     if not left:
         return ""
-    listed = "; ".join(f"{name}: {', '.join(places)}" for name, places in left.items())
     return (
         f"the texts of {folder} still hold placeholders, which participants would read. Edit them "
-        f"before anybody takes part. {listed}"
+        f"before anybody takes part. {'; '.join(left)}"
     )

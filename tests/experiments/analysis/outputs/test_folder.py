@@ -15,7 +15,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.inference import CEILING, ModelContrast
+from contstim.experiments.analysis.families import CEILING, ModelContrast
 from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import drawings
 from contstim.experiments.analysis.outputs.folder import write_analysis

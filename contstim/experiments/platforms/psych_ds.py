@@ -1,0 +1,334 @@
+"""Psych-DS 1.5: a data set of stimuli and, where there are any, responses and scores.
+
+Every column is described in words, as a PropertyValue of schema.org.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from contstim.errors import InputError, VerificationError
+from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.lists import check_trials
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform
+from contstim.experiments.platforms.psych_ds_rules import PsychDsFinding, check_psych_ds
+from contstim.experiments.responses.table import (
+    NO_BREAK_SPACE,
+    SCALE,
+    SIMULATED,
+    UNKNOWN,
+    Response,
+    escape_formula,
+    numbered,
+    origin_of,
+    read_responses,
+)
+from contstim.options import AnswerScale, Help
+from contstim.reporting.report import Paragraph, Report
+from contstim.scale import Scale
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.experiments.responses.table import ResponseOrigin
+    from contstim.stimuli import Trial
+
+__all__ = [
+    "PLATFORM",
+    "PsychDsFinding",
+    "PsychDsSettings",
+    "check_psych_ds",
+    "export_psych_ds",
+    "write_psych_ds",
+]
+
+_DESCRIPTIONS = {
+    "trial_id": "The trial: two sentences that the participants of a group compared.",
+    "group": "The group of participants who saw the trial, from 1.",
+    "condition": "What the trial compares.",
+    "model_1": "One of the two language models that the trial sets against each other.",
+    "model_2": "The other one.",
+    "sentence_1": "The sentence that the lower half of ratings prefers.",
+    "sentence_2": "The sentence that the upper half of ratings prefers.",
+    "kind_1": "Where sentence_1 comes from.",
+    "kind_2": "Where sentence_2 comes from.",
+    "source_id": "The pair or triplet that the trial was made of.",
+    "instead_of": "The trial whose turn and side it has, after a review of the stimuli.",
+    "participant": "A pseudonym of the participant.",
+    "rating": "{}, whatever side each was on. Empty where none was given.",
+    "left": "The sentence that was shown left, 1 or 2. Empty where not recorded.",
+    "position": "Order of presentation, from 1. Empty where not recorded.",
+    "rt_ms": "Reaction time. Empty where not recorded.",
+    "simulated": "Whether an artificial participant answered, and no person: true or false.",
+    "sentence": "A sentence, to which the scores of a row belong.",
+}
+_VALUES: dict[str, dict[str, Any]] = {
+    "condition": {"valueReference": list(map(str, Condition))},
+    "kind_1": {"valueReference": list(map(str, Kind))},
+    "kind_2": {"valueReference": list(map(str, Kind))},
+    "left": {"minValue": 1, "maxValue": 2},
+    "position": {"minValue": 1},
+    "rt_ms": {"unitText": "ms"},
+    "simulated": {"valueReference": ["true", "false"]},
+}
+_RATINGS = {
+    Scale.CHOICE: "1: sentence_1 was chosen, 2: sentence_2 was",
+    Scale.CONFIDENCE: "1: very confident that sentence_1 is likelier, to 6: very confident that "
+    "sentence_2 is",
+}
+
+
+def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE) -> dict[str, Any]:
+    """The PropertyValue of a column.
+
+    Args:
+        name: of the column.
+        model: whether it holds a model's scores.
+        scale: of ratings.
+    """
+    about, values = _DESCRIPTIONS.get(name, ""), _VALUES.get(name, {})
+    if model:
+        about = f"Log-probability of the sentence under the model {name}."
+        values = {"unitText": "nats"}
+    elif name == "rating":
+        about = about.format(_RATINGS[scale])
+        values = {"minValue": scale.answers[0], "maxValue": scale.answers[-1]}
+    return {"@type": "PropertyValue", "name": name, "description": about, **values}
+
+
+@dataclass(frozen=True)
+class PsychDsSettings:
+    """The tables of a data set beside the stimuli, and what is said of the whole."""
+
+    responses: Annotated[Path | None, Help("What people answered.")] = None
+    scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
+    scale: AnswerScale = None
+    name: Annotated[str, Help("The name of the data set.")] = "contstim"
+    description: Annotated[str, Help("What it holds, in a sentence.")] = ""
+    authors: Annotated[tuple[str, ...], Help("Who made it; repeatable.", flag="--author")] = ()
+    licence: Annotated[str, Help("A licence's name or address.")] = ""
+    keep_names: Annotated[
+        bool, Help("Keep the names of participants instead of numbering them.")
+    ] = False
+    simulated: Annotated[
+        bool,
+        Help(
+            "Allow answers of artificial participants; the data set is named after them.",
+            flag="--simulated",
+        ),
+    ] = False
+
+
+def export_psych_ds(
+    trials: Sequence[Trial], out: Path | str, settings: PsychDsSettings
+) -> Exported:
+    """Write a Psych-DS 1.5 data set, or check one.
+
+    Stimuli, and responses and scores where given, with every column described. Participants are
+    numbered, unless you keep their names. `contstim check psych-ds` prints what is wrong with a data set and exits
+    with status 1 if it breaks a rule.
+
+    Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
+    "Controversial pairs" --author "Ada Lovelace" --out dataset`
+
+    Raises:
+        InputError: a table cannot be read, and see `write_psych_ds`.
+        VerificationError: the data set does not obey the rules.
+    """
+    responses, scores = settings.responses, settings.scores
+    return write_psych_ds(
+        trials,
+        out,
+        settings,
+        () if responses is None else read_responses(responses, trials, scale=settings.scale),
+        None if scores is None else ScoreTable.read(scores),
+    )
+
+
+def write_psych_ds(
+    trials: Sequence[Trial],
+    out: Path | str,
+    settings: PsychDsSettings,
+    responses: Sequence[Response] = (),
+    scores: ScoreTable | None = None,
+) -> Exported:
+    """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
+
+    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. The result is held
+    against the rules of Psych-DS (`check_psych_ds`).
+
+    Args:
+        trials: a design's.
+        out: the folder, new or of an earlier export.
+        settings: what is said of the whole. Participants are numbered in order of first responses
+            unless their names are to be kept, because a recruiting platform may know people by
+            them. Where answers are simulated, name, description and README say so, and a column
+            of the responses marks them.
+        responses: of these trials, in place of the settings' table.
+        scores: of their sentences, in place of the settings' table.
+
+    Raises:
+        InputError: responses are simulated and the settings do not say so, or the other way round;
+            the name has no letter or digit, a response is of no trial, the trials cannot be
+            traced back, or the folder holds other files.
+        VerificationError: the data set does not obey the rules.
+    """
+    # In names of files, the rules allow letters and digits only as values.
+    study = re.sub(r"[^A-Za-z0-9]", "", settings.name)
+    if not study:
+        raise InputError(
+            f"The name {settings.name!r} has no letter or digit, which file names need."
+        )
+    check_trials(trials)
+    _check_responses(trials, responses, simulated=settings.simulated)
+    folder = ExportFolder(out, "psych-ds")
+    tables = {
+        "stimuli": [cells(trial) for trial in trials],
+        "responses": [
+            cells(response)
+            for response in (responses if settings.keep_names else numbered(responses))
+        ],
+        "scores": _score_rows(scores),
+    }
+    # The first row names the columns, so that a table without rows cannot be written.
+    columns = {what: list(rows[0]) for what, rows in tables.items() if rows}
+    if responses and not settings.simulated:
+        columns["responses"].remove(SIMULATED)
+    for what, names in columns.items():
+        folder.rows(f"data/study-{study}_description-{what}_data.csv", tables[what], names)
+    # Every column of any table is described once, whichever tables have it.
+    models = scores.models if scores else ()
+    scale = responses[0].scale if responses else Scale.CONFIDENCE
+    variables = [
+        variable(name, model=name in models, scale=scale)
+        for name in dict.fromkeys(name for names in columns.values() for name in names)
+    ]
+    origin = origin_of(responses)
+    metadata = {**_metadata(settings, origin), "variableMeasured": variables}
+    folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
+    folder.readme(
+        template("psych_ds.md"),
+        head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
+        tables="\n".join(f"* {what}: {counted(len(tables[what]), 'row')}" for what in columns),
+    )
+    folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
+    # Our record of the export lies in the folder and is not part of the data set.
+    folder.text(".psychds-ignore", "export.meta.json\n")
+    exported = folder.finish(
+        check=_verify, keep_names=settings.keep_names, simulated_participants=origin.simulated
+    )
+    _verify(exported.path)  # with what else lies in the folder
+    return replace(exported, message=f"{exported.path} obeys the rules of Psych-DS 1.5.")
+
+
+def cells(row: Trial | Response) -> dict[str, Any]:
+    """The fields of a row for readers of a table; texts escaped, unknown numbers empty."""
+    cells: dict[str, Any] = {}
+    # The scale is told with the description of the ratings
+    for name in (field.name for field in fields(row) if field.name != SCALE):
+        value = cells[name] = getattr(row, name)
+        if isinstance(value, str | Sentence):
+            cells[name] = escape_formula(str(value), NO_BREAK_SPACE)
+        elif isinstance(value, bool):
+            cells[name] = str(value).lower()
+        elif (isinstance(value, float) and math.isnan(value)) or (
+            # Elsewhere 0 is a number as any other; here it stands for what nobody recorded.
+            value == UNKNOWN and name in ("rating", "left", "position")
+        ):
+            cells[name] = None
+    return cells
+
+
+def _verify(folder: Path) -> None:
+    errors = [str(finding) for finding in check_psych_ds(folder) if finding.error]
+    if errors:
+        raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
+
+
+def _check_responses(
+    trials: Sequence[Trial], responses: Sequence[Response], *, simulated: bool
+) -> None:
+    """Refuse responses to other trials, and artificial ones that nobody has announced."""
+    trial_ids = {trial.trial_id for trial in trials}
+    stray = sorted({r.trial_id for r in responses if r.trial_id not in trial_ids})
+    if stray:
+        raise InputError(
+            f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
+            f"{', '.join(stray[:5])}. Export them with the trials that were shown."
+        )
+    warning = origin_of(responses).warning
+    if warning and not simulated:
+        raise InputError(
+            f"{warning} A public data set must say so: export with `simulated`, which names it in "
+            "the title and marks every answer, or export the answers of people alone."
+        )
+    if simulated and not warning:
+        raise InputError(
+            "`simulated` is for answers of artificial participants, and none of these is marked as "
+            "one; leave it out."
+        )
+
+
+def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
+    if scores is None:
+        return []
+    if not scores.sentences:
+        raise InputError("These scores say nothing of their sentences; give a table that does.")
+    clash = sorted(_DESCRIPTIONS.keys() & {*scores.models})
+    if clash:
+        raise InputError(
+            f"{', '.join(clash)} cannot be the name of a model here, because a column of the "
+            "stimuli or responses is called so; score under another name."
+        )
+    return [
+        {
+            "sentence": escape_formula(sentence.text, NO_BREAK_SPACE),
+            **dict(zip(scores.models, map(float, row), strict=True)),
+        }
+        for sentence, row in zip(scores.sentences, scores.log_probs, strict=True)
+    ]
+
+
+def _metadata(settings: PsychDsSettings, origin: ResponseOrigin) -> dict[str, Any]:
+    """The content of dataset_description.json, without the variables."""
+    name = settings.name
+    description = settings.description or (
+        "Pairs of sentences on which language models disagree, rated."
+        if origin.simulated
+        else "Pairs of sentences on which language models disagree, and what people said of them."
+    )
+    # Artificial participants stand in the name itself, which every catalogue of data sets shows.
+    if origin.simulated:
+        who = "artificial" if not origin.people else "people and artificial"
+        name += f" ({who} participants)"
+        description = f"{origin.warning} {description}"
+    metadata: dict[str, Any] = {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": name,
+        "description": description,
+        "schemaVersion": "Psych-DS 1.5.1",
+    }
+    if settings.authors:
+        metadata["author"] = [{"@type": "Person", "name": name} for name in settings.authors]
+    if settings.licence:
+        metadata["license"] = settings.licence
+    return metadata
+
+
+PLATFORM = Platform(
+    "psych-ds",
+    Exporter(
+        export_psych_ds, PsychDsSettings, check=check_psych_ds, format="the rules of Psych-DS 1.5"
+    ),
+)
+"""A public data set: exported, and not read back."""

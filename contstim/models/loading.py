@@ -1,0 +1,131 @@
+"""Loading of models: one value carries what a user chose from the surface to the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+
+from contstim.errors import ModelError
+from contstim.options import Help
+
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+"""Device of a network; `auto` is a GPU where there is one."""
+Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
+"""The numbers that a network computes in; `auto` is float32."""
+Quantization: TypeAlias = Literal["int8", "int4"]
+"""Bits that a weight is rounded to, for networks that do not fit otherwise."""
+
+if TYPE_CHECKING:
+    DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
+else:
+    DeviceMap = Literal["auto"]  # all that commands and study files can say
+"""`auto` fills the GPUs, then the memory, then the disk; in Python also a device for the name of
+each part, such as `{"transformer": 0, "lm_head": "cpu"}`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loading:
+    """Options of loading models."""
+
+    PANEL: ClassVar[str] = "Loading of models"
+
+    prompt: Annotated[
+        str | None, Help("What causal transformers read before a sentence; it never counts.")
+    ] = None
+    device: Annotated[Device, Help("Where networks run; auto: a GPU where there is one.")] = "auto"
+    dtype: Annotated[
+        Precision, Help("What transformers compute in; auto: float32. Half precision makes ties.")
+    ] = "auto"
+    device_map: Annotated[
+        DeviceMap | None,
+        Help("Spread transformers over all GPUs, memory and disk, in place of one device."),
+    ] = None
+    quantize: Annotated[
+        Quantization | None,
+        Help("Keep the weights of transformers in 8 or 4 bits; scores differ from the full ones."),
+    ] = None
+    trust_remote_code: Annotated[
+        bool,
+        Help(
+            "Let transformers run Python code that comes with a checkpoint. Read it first.",
+            flag="--trust-remote-code",
+        ),
+    ] = False
+
+    @property
+    def weights(self) -> bool:
+        """True if transformers are loaded with their weights, and can score."""
+        return True
+
+    @property
+    def without_weights(self) -> Loading:
+        """The same for tokenizers and lists of words alone, which tell how models read words."""
+        return _WithoutWeights(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+    def resolved(self) -> Loading:
+        """The same with the names of the device and of the precision in place of `auto`.
+
+        Raises:
+            ModelError: there is no such device, precision or quantization; a device is given
+                beside a map; or a package is missing.
+        """
+        _check_choice("dtype", self.dtype, Precision)
+        if self.quantize is not None:
+            _check_choice("quantize", self.quantize, Quantization)
+            _require("quantize", "accelerate", "bitsandbytes")
+        if self.device_map is not None:
+            if self.device_map != "auto" and not isinstance(self.device_map, Mapping):
+                raise ModelError(
+                    f"device_map must be auto, or in Python a device for the name of each part, "
+                    f"not {self.device_map!r}."
+                )
+            if self.device != "auto":
+                raise ModelError(
+                    f"device_map says where each part of a network goes, and device "
+                    f"({self.device}) that all go to one device: leave one of them out."
+                )
+            _require("device_map", "accelerate")
+        dtype: Precision = "float32" if self.dtype == "auto" else self.dtype
+        return replace(self, device=resolve_device(self.device), dtype=dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WithoutWeights(Loading):
+    @property
+    def weights(self) -> bool:
+        return False
+
+
+DEFAULT_LOADING = Loading()
+
+
+def resolve_device(name: str) -> Device:
+    """The device that a name stands for, `cpu` or `cuda`.
+
+    Raises:
+        ModelError: there is no such device.
+    """
+    import torch
+
+    _check_choice("device", name, Device)
+    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+        return "cpu"
+    if not torch.cuda.is_available():
+        raise ModelError("PyTorch finds no GPU here. Use the device cpu, or auto.")
+    return "cuda"
+
+
+def _check_choice(field: str, value: str, choices: Any) -> None:
+    if value not in get_args(choices):
+        raise ModelError(f"{field} must be one of {', '.join(get_args(choices))}, not {value!r}.")
+
+
+def _require(field: str, *packages: str) -> None:
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        raise ModelError(
+            f"{field} needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} "
+            f"not installed: pip install 'contstim[big]'."
+        )

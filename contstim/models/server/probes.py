@@ -1,0 +1,370 @@
+"""Probes before the first score, and the fingerprint that tells one model from another.
+
+Silent faults of servers are many: values shifted by a token, values of generated tokens in place of
+those that were sent, values that depend on what else the server is doing, a beginning that is read
+twice or not at all. Each would give a score to every sentence, and no error. So a few probes are
+sent first, and compared with what the server says when it generates:
+
+    tokens sent                    BOS     The     garden    er
+    value echoed                   none    -2.1    -7.3     -0.4
+    asked: what follows BOS?               -2.1
+    asked: what follows BOS The?                   not among the 20 told, of which the last has -6.8
+    asked: what follows BOS The garden?                      -0.4
+
+A value that is told must be the one echoed; one that is not told must be below all that are. Other
+probes are built of tokens that the server itself tells, so that there is a value for all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from contstim.models.server.client import ServerFault, ServerFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.models.server.service import ScoringService
+
+    Tokens: TypeAlias = tuple[int, ...]
+
+LEAST_TOLERANCE = 1e-4
+"""Nats by which two values may always differ."""
+
+_TEXTS = (
+    "We go.",
+    "She reads a book.",
+    "The dog never sleeps here.",
+    "Nobody remembered the names of the children after the long winter.",
+)
+_LONG = 80  # tokens: more than the 16 to 64 of a block in which servers keep what they have read
+_STEPS = 8  # tokens of a path that the server itself tells
+_UNLIKELY = 8  # tokens that are not among those told
+_MOST = 1.01  # the sum of probabilities, rounding included
+_SAME = 1e-6  # nats between two values that cannot be told apart
+_FEW = 8  # values: fewer have a common step by chance
+_ROUNDING, _COARSE = 1e-5, 1e-4  # nats that float32 leaves of a step, and a step that is one
+
+
+@dataclass(frozen=True)
+class ServerProbe:
+    """Values that a server gave for the probes, and facts that it tells of itself.
+
+    Attributes:
+        rows: the probes, context included; the shortest first.
+        values: their tokens' log-probabilities, nats.
+        version: of the server's program, or empty.
+        window: how many tokens the model reads; None if the server does not tell.
+    """
+
+    rows: tuple[Tokens, ...]
+    values: tuple[FloatArray, ...]
+    version: str
+    window: int | None
+
+    def fingerprint(self, model: str, tolerance: float, *facts: object) -> str:
+        """A hash of the model's name, version and behaviour.
+
+        Scores are rounded so coarsely that the tolerance seldom leads across a border. Where it
+        does, a model has a second fingerprint and is scored anew; two models never share theirs
+        by it.
+
+        Args:
+            model: its name on the server.
+            tolerance: the share of a score by which it may differ.
+            facts: whatever else makes scores what they are.
+        """
+        # Equal shares of a score are equal steps of its logarithm
+        sizes = np.clip([-score_of(row) for row in self.values], 1e-3, 1e6)
+        steps = [round(math.log(size) / (4 * tolerance)) for size in sizes.tolist()]
+        parts = json.dumps([model, self.version, steps, *facts])
+        return hashlib.sha256(parts.encode()).hexdigest()[:24]
+
+    def check_unchanged(self, service: ScoringService) -> None:
+        """Refuse a server whose model, or form of values, has changed since the probe.
+
+        Raises:
+            ServerFaultError: the first probes have other values.
+            ModelError: the server cannot be reached.
+        """
+        for values, before in zip(service.echo(self.rows[:2]), self.values, strict=False):
+            allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
+            difference = _difference(values, before)
+            if difference > allowed:
+                service.refuse(
+                    ServerFault.CHANGED,
+                    f"A probe differs by {difference:.4f} nats from what it had at first, where "
+                    f"{allowed:.4f} is allowed. Scores of the two must not be mixed: serve one "
+                    f"model, and start the work again.",
+                )
+
+
+def tolerance_in_nats(score: float, tolerance: float) -> float:
+    """The difference that a score may have, nats."""
+    return max(LEAST_TOLERANCE, tolerance * abs(score))
+
+
+def score_of(values: FloatArray) -> float:
+    """The sum of a row's values, nats, the first token's aside."""
+    return float(np.nansum(values))
+
+
+def probe_server(service: ScoringService, tokenizer: Any, context: Tokens) -> ServerProbe:
+    """Try a server out, and keep what it gave.
+
+    Args:
+        service: the server.
+        tokenizer: a `transformers` tokenizer, by which sentences are cut.
+        context: what is read before every sentence.
+
+    Raises:
+        ServerFaultError: the server has a fault; says which.
+        ModelError: it cannot be reached, or refuses a request.
+    """
+    version, window = _facts(service)
+    texts = [tuple(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in _TEXTS]
+    service.settle_fields(context + texts[0])
+    rows = [context + ids for ids in texts]
+    _check_texts(service, rows)
+    # Probes that begin alike, longer than a block of what servers keep
+    length = min(_LONG, (window or _LONG + 2) - 2 - len(context))
+    many = (sum(texts, ()) * _LONG)[: length - 1]
+    rows += [(*context, *many, ids[0]) for ids in texts[:2]]
+    rows += [context + row for row in _uncommon_rows(tokenizer)]
+    values = _check_stability(service, rows)
+    _check_steps(service, values)
+    special = frozenset(tokenizer.all_special_ids)
+    sentence, of_sentence, begin = rows[len(texts) - 1], values[len(texts) - 1], len(context)
+    _check_paths(service, [context, sentence[: begin + 3]], special)
+    told = service.alternatives([sentence[:place] for place in range(begin, len(sentence))])
+    _check_told(service, sentence, of_sentence, told)
+    _check_unlikely(service, sentence[: begin + 1], told[1], special)
+    _check_beginning(service, sentence, of_sentence)
+    return ServerProbe(tuple(rows), tuple(values), version, window)
+
+
+def _facts(service: ScoringService) -> tuple[str, int | None]:
+    """The version of the server and the model's window, where it tells them."""
+    address, client = service.address, service.client
+    listed = client.get(f"{address.url}/models")
+    entries = listed.get("data") if isinstance(listed, dict) else None
+    entries = entries if isinstance(entries, list) else []
+    models = {str(entry.get("id")): entry for entry in entries if isinstance(entry, dict)}
+    if models and address.model not in models:
+        service.refuse(
+            ServerFault.UNKNOWN_MODEL,
+            f"It has {', '.join(sorted(models)[:10])}. Write the name after the '#'.",
+        )
+    window = models.get(address.model, {}).get("max_model_len")
+    version = ""
+    for url in service.dialect.version_urls:
+        told = client.get(service.url(url))
+        if isinstance(told, dict) and told.get("version"):
+            version = str(told["version"])
+            break
+    return version, window if isinstance(window, int) and window > 0 else None
+
+
+def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
+    """A word letter by letter, which a server that cuts texts anew would cut otherwise."""
+    letters = [tokenizer(sign, add_special_tokens=False)["input_ids"] for sign in "garden"]
+    row = tuple(token for ids in letters for token in ids)
+    again = tokenizer(tokenizer.decode(row), add_special_tokens=False)["input_ids"]
+    return [row] if tuple(again) != row else []
+
+
+def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
+    """The texts of the tokens, where told, are those of the sentences that they came from."""
+    service.echo(rows)
+    for text, told in zip(_TEXTS, service.texts, strict=True):
+        expected, actual = (_bare(t) for t in (text, told or ""))
+        # Some servers give the text that was generated and not the text that was sent
+        if expected not in actual and 2 * len(actual) > len(expected):
+            service.refuse(
+                ServerFault.OTHER_TOKENIZER,
+                f"{text!r} came back as {(told or '')[:80]!r}. Name the model's own tokenizer: "
+                f"'?tokenizer=' with a folder or a name on the hub.",
+            )
+
+
+def _bare(text: str) -> str:
+    """A text without what tokenizers do to spaces and capitals."""
+    return "".join(sign for sign in text.casefold() if not (sign.isspace() or sign in "▁ġ"))
+
+
+def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatArray]:
+    """The values of rows, the same in two orders and in requests of two sizes."""
+    backwards = rows[::-1]
+    values = [service.echo([row])[0] for row in rows]
+    others = [
+        [service.echo([row])[0] for row in backwards][::-1],
+        service.echo(rows, batch=len(rows)),
+        service.echo(backwards, batch=len(rows))[::-1],
+        # Several requests at once, each with rows that begin alike
+        service.echo([*rows, *rows], batch=1)[len(rows) :],
+    ]
+    shares = [0.0]
+    for other in others:
+        for before, now in zip(values, other, strict=True):
+            score, difference = score_of(before), _difference(now, before)
+            if difference > tolerance_in_nats(score, service.address.tolerance):
+                shares.append(difference / max(abs(score), LEAST_TOLERANCE))
+    if len(shares) > 1:
+        largest = max(shares)
+        service.refuse(
+            ServerFault.UNSTABLE,
+            f"A probe differs by up to {largest:.2g} of its score, where "
+            f"{service.address.tolerance:g} is allowed. Serve the model in float32, switch off "
+            f"prefix caching, or, where a precision such as bfloat16 is the reason and the "
+            f"differences are small enough for the study, allow them with "
+            f"'&tolerance={_rounded_up(2 * largest):g}' (0.05 at most).",
+        )
+    return values
+
+
+def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
+    """Scores cannot be off by more than the tolerance for want of digits.
+
+    Decimals have one step; in half precision it doubles from each octave to the next.
+    """
+    values = np.concatenate([row[1:] for row in rows])
+    octaves = np.frexp(values)[1]
+    common = _common_step(values)
+    steps = {int(o): max(common, _common_step(values[octaves == o])) for o in np.unique(octaves)}
+    for row in rows:
+        largest = sum(steps[int(octave)] for octave in np.frexp(row[1:])[1]) / 2
+        score = score_of(row)
+        if largest > tolerance_in_nats(score, service.address.tolerance):
+            share = largest / max(abs(score), LEAST_TOLERANCE)
+            service.refuse(
+                ServerFault.ROUNDED,
+                f"They are multiples of {max(steps.values()):.4g} nats, so that a probe may be off "
+                f"by {share:.2g} of its score, where {service.address.tolerance:g} is allowed. "
+                f"Have the server write more digits, or, where such errors are small enough for "
+                f"the study, allow them with '&tolerance={_rounded_up(share):g}' (0.05 at most).",
+            )
+
+
+def _common_step(values: FloatArray) -> float:
+    """The largest number of which all differences of values are multiples, nats; 0 if none is."""
+    distinct = np.unique(values)
+    if len(distinct) < _FEW:
+        return 0.0
+    step = 0.0
+    for gap in np.diff(distinct).tolist():
+        while gap > _ROUNDING:  # Euclid's algorithm
+            step, gap = gap, abs(math.remainder(step, gap))
+    return step if step > _COARSE else 0.0
+
+
+def _rounded_up(share: float) -> float:
+    digit: float = 10.0 ** math.floor(math.log10(share))
+    return math.ceil(share / digit) * digit
+
+
+def _check_paths(
+    service: ScoringService, starts: Sequence[Tokens], special: frozenset[int]
+) -> None:
+    """Tokens that the server tells when it generates are echoed with the values it told.
+
+    By turns the likeliest token and the least likely of those told, so that neighbours have unlike
+    values.
+    """
+    paths = list(starts)
+    told: list[list[dict[int, float]]] = [[] for _ in starts]  # before each token of a path
+    for step in range(_STEPS):
+        for number, likely in enumerate(service.alternatives(paths)):
+            plain = sorted((v, token) for token, v in likely.items() if token not in special)
+            if not plain:
+                service.refuse(
+                    ServerFault.UNTESTABLE,
+                    f"Asked for {service.cap} alternatives to a generated token, it told none that "
+                    f"the tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
+                )
+            paths[number] = (*paths[number], plain[-1 if step % 2 == 0 else 0][1])
+            told[number].append(likely)
+    for path, values, of_path in zip(paths, service.echo(paths), told, strict=True):
+        _check_told(service, path, values, of_path)
+
+
+def _check_told(
+    service: ScoringService, row: Tokens, values: FloatArray, told: Sequence[dict[int, float]]
+) -> None:
+    """A row's last tokens have the values told when the server generates, or lower ones.
+
+    Args:
+        service: the server.
+        row: the tokens.
+        values: what was echoed of them.
+        told: the alternatives before each of the last tokens; one that is not among them must be
+            less likely than all.
+    """
+    allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
+    begin = len(row) - len(told)
+    is_told = np.array([token in likely for token, likely in zip(row[begin:], told, strict=True)])
+    expected = [
+        likely.get(token, _least(likely)) for token, likely in zip(row[begin:], told, strict=True)
+    ]
+    off = np.maximum(values[begin:] - expected, np.where(is_told, -np.inf, 0.0))
+    if np.abs(off).max() > allowed or abs(off[is_told].sum()) > allowed:
+        place = int(np.abs(off).argmax())
+        service.refuse(
+            ServerFault.OTHER_VALUES,
+            f"Token {begin + place + 1} of a probe was echoed with {values[begin + place]:.4f} "
+            f"nats; when the server generates after the tokens before it, the token has "
+            f"{expected[place]:.4f}{'' if is_told[place] else ' at most'}.",
+        )
+
+
+def _check_unlikely(
+    service: ScoringService, prefix: Tokens, told: dict[int, float], special: frozenset[int]
+) -> None:
+    """Tokens that are not told have values of their own, below those told, and not too many."""
+    # Spread over as much of the vocabulary as is sure to be there
+    spread = np.linspace(0, max(*prefix, *told), 3 * _UNLIKELY).astype(int).tolist()
+    others = [t for t in dict.fromkeys(spread) if t not in {*told, *special}][:_UNLIKELY]
+    if len(others) < 3:  # a vocabulary hardly larger than what is told
+        return
+    last = np.array([row[-1] for row in service.echo([(*prefix, token) for token in others])])
+    total = float(np.exp([*told.values(), *last]).sum())
+    allowed = tolerance_in_nats(score_of(last), service.address.tolerance)
+    if np.ptp(last) < _SAME or (last > _least(told) + allowed).any() or total > _MOST:
+        service.refuse(
+            ServerFault.INVENTED,
+            f"It tells {len(told)} alternatives to a token, down to {_least(told):.4f} nats; "
+            f"{len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, …",
+        )
+
+
+def _least(alternatives: dict[int, float]) -> float:
+    """The log-probability that tokens which are not among the likeliest cannot exceed, nats.
+
+    The lowest that is told may be of the token that was drawn, which is told in any case.
+    """
+    return min(sorted(alternatives.values())[1:], default=0.0)
+
+
+def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -> None:
+    """The first token is read: without it, later ones have other values."""
+    try:
+        (without,) = service.echo([row[1:]])
+    except ServerFaultError:
+        return  # it puts a beginning where there is none, and says so: ours always have one
+    if np.abs(without[1:] - values[2:]).max() < _SAME:
+        service.refuse(
+            ServerFault.OTHER_TOKENS,
+            "All others have the same values without the token that begins a text.",
+        )
+
+
+def _difference(values: FloatArray, others: FloatArray) -> float:
+    """The largest difference between values of the same tokens or their sums, nats."""
+    by_token = float(np.nanmax(np.abs(values - others), initial=0.0))
+    return max(by_token, abs(score_of(values) - score_of(others)))

@@ -1,0 +1,68 @@
+"""Labelled minimal pairs of the embedded English."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from contstim.english.minimal_pairs import (
+    choose_paradigms,
+    generate_pairs,
+    read_paradigms,
+    refuse_other_pairs,
+    shipped_paradigms,
+    write_pairs,
+)
+from contstim.options import Help, Reads, Seed, Writes
+from contstim.steps.step import Outcome, Step
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from contstim.reporter import Reporter
+
+
+class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
+    """Make labelled minimal pairs in BLiMP's file format: a good sentence, and its bad twin.
+
+    Ours are 57 paradigms of 11 phenomena. A paradigm of your own is a short entry in a TOML file:
+    see docs/minimal-pairs-of-your-own.md.
+
+    Example: `contstim generate minimal-pairs --per-paradigm 1000 --out pairs`
+    """
+
+    out: Annotated[
+        Path, Writes("The folder to write, a file for each paradigm.", record="minimal-pairs")
+    ]
+    per_paradigm: Annotated[int, Help("Distinct pairs of each paradigm.", at_least=1)] = 1000
+    paradigms: Annotated[
+        tuple[Path, ...],
+        Reads("A TOML file of your own paradigms, instead of ours; repeatable."),
+    ] = ()
+    only: Annotated[
+        tuple[str, ...],
+        Help("A paradigm or a phenomenon, to leave out the others; repeatable."),
+    ] = ()
+    seed: Seed = 0
+
+    def work(self, reporter: Reporter) -> Outcome[None]:
+        """Make the pairs, and write them."""
+        own = [paradigm for path in self.paradigms for paradigm in read_paradigms(path)]
+        chosen = choose_paradigms(own or shipped_paradigms(), self.only)
+        names = [paradigm.uid for paradigm in chosen]
+        # Before anything is generated: benchmarks read whatever files a folder holds
+        refuse_other_pairs(self.out, names)
+        pairs = generate_pairs(
+            self.per_paradigm,
+            seed=self.seed,
+            paradigms=chosen,
+            progress=partial(reporter.progress, "paradigms"),
+        )
+        write_pairs(self.out, pairs)
+        phenomena = {paradigm.phenomenon for paradigm in chosen}
+        reporter.say(
+            f"{self.out}: {counted(len(pairs), 'pair')} of {counted(len(chosen), 'paradigm')} "
+            f"({counted(len(phenomena), 'phenomenon', 'phenomena')})."
+        )
+        facts = {"seed": self.seed, "per_paradigm": self.per_paradigm, "paradigms": names}
+        return Outcome(None, facts)

@@ -1,0 +1,114 @@
+"""Published analyses done again from the published data, claim by claim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from contstim.options import Reads, Seed, Writes
+from contstim.steps.analysis import Samples, analysis_facts
+from contstim.steps.step import Outcome, Step
+from contstim.tables import write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
+    from contstim.experiments.analysis.run import Analysis
+    from contstim.experiments.reproduce.claims import PublishedClaim
+    from contstim.reporter import Reporter
+
+
+class ReproduceGolan2023(
+    Step["tuple[Analysis, Sequence[PublishedClaim]]"], name="reproduce golan2023"
+):
+    """Experiment 1 of Golan et al. (2023): each published claim, and what we find.
+
+    Writes the tables, figures and page of `contstim analyze`, and `tables/claims.csv`. Exits with
+    status 1 if a claim does not hold.
+
+    Example: `contstim reproduce golan2023 --data data --out golan2023`
+    """
+
+    data: Annotated[
+        Path,
+        Reads(
+            "A folder with contstimlang and contstimlang-fork/data, or a checkout of "
+            "dpmlab/contstimlang."
+        ),
+    ]
+    out: Annotated[Path, Writes("The folder to write.", record="report.html")]
+    ratings: Annotated[
+        Path | None,
+        Reads("The file of ratings (`data` in LpZamora/contstimlang), if elsewhere."),
+    ] = None
+    bootstrap: Samples = 1000
+    seed: Seed = 0
+
+    def reads(self) -> tuple[Path, ...]:
+        """The file of ratings; the folder holds much else."""
+        from contstim.experiments.reproduce.golan2023 import locate
+
+        return (locate(self.data, self.ratings)[1],)
+
+    def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Sequence[PublishedClaim]]]:
+        """Analyse the ratings, and compare claims."""
+        from contstim.experiments.analysis.outputs.folder import write_analysis
+        from contstim.experiments.reproduce.golan2023 import (
+            PUBLISHED_SAMPLING,
+            analyze_golan2023,
+            claims,
+            locate,
+        )
+
+        folder, file = locate(self.data, self.ratings)
+        sampling = replace(PUBLISHED_SAMPLING, samples=self.bootstrap, seed=self.seed)
+        progress = partial(reporter.progress, "comparing")
+        analysis = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
+        compared = claims(analysis)
+        write_analysis(analysis, self.out, title="Golan et al. (2023), experiment 1")
+        _write_claims(compared, self.out / "tables" / "claims.csv")
+        for caution in analysis.cautions:
+            reporter.warn(caution)
+        return Outcome((analysis, compared), {"seed": self.seed, **analysis_facts(analysis)})
+
+
+class ReproduceAdc(
+    Step["tuple[AcceptabilityEvaluation, Sequence[PublishedClaim]]"], name="reproduce adc"
+):
+    """The Acceptability Delta Criterion of Vázquez Martínez (2021) on its published scores.
+
+    Writes the tables, figures and report of `contstim evaluate acceptability`, and claims.csv.
+    Exits with status 1 if a claim does not hold.
+
+    Example: `contstim reproduce adc --data li-adger --out adc`
+    """
+
+    data: Annotated[Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).")]
+    out: Annotated[Path, Writes("The folder to write.", record="report.md")]
+
+    def work(
+        self, reporter: Reporter
+    ) -> Outcome[tuple[AcceptabilityEvaluation, Sequence[PublishedClaim]]]:
+        """Evaluate the published scores, and compare claims."""
+        from contstim.evaluation.acceptability.acceptability_report import (
+            ScoreSources,
+            write_acceptability,
+        )
+        from contstim.experiments.reproduce.adc import claims, reproduce_adc
+
+        del reporter
+        reproduction = reproduce_adc(self.data)
+        compared = claims(reproduction)
+        title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
+        sources = ScoreSources(tables=reproduction.tables)
+        write_acceptability(reproduction.evaluation, self.out, sources, title=title)
+        _write_claims(compared, self.out / "claims.csv")
+        return Outcome((reproduction.evaluation, compared), {})
+
+
+def _write_claims(compared: Sequence[PublishedClaim], path: Path) -> None:
+    columns = ("about", "published", "ours", "holds")
+    write_table(path, {name: [getattr(claim, name) for claim in compared] for name in columns})

@@ -1,0 +1,426 @@
+"""A step: one piece of work from files to files, declared once.
+
+    class SelectTriplets(Step[TripletSelection], name="select triplets"):
+        \"\"\"Select triplets of a natural and two synthetic sentences.\"\"\"
+
+        triplets: Annotated[Path, Reads("Triplets to choose from.")]
+        out: Annotated[Path, Writes("The table to write.", beside=(".certificate.json",))]
+        question: TripletQuestion = TripletQuestion()
+
+        def work(self, reporter: Reporter) -> Outcome[TripletSelection]: ...
+
+The command `contstim select triplets` with its options, the keys of a section of a study file, the
+stage of the study, the record beside the output and the reference pages follow from the class: the
+docstring is the help page; each field says what is read, what is written, which models are loaded,
+or what may be chosen (see `contstim.options`); a field that is a dataclass stands for its fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from functools import cache
+from inspect import getdoc
+from pathlib import Path
+from time import perf_counter
+from types import new_class
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from contstim.errors import ContstimError, InputError
+from contstim.files import is_device
+from contstim.options import Aside, Help, Models, Reads, Writes
+from contstim.reporter import SILENT, Reporter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
+
+
+Value = TypeVar("Value")
+_Step = TypeVar("_Step", bound="Step[Any]")
+_SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Value]):
+    """Result of a step's work, and what its record says further.
+
+    Attributes:
+        value: what `run` returns.
+        facts: seed, conventions, counts: what the step found out.
+        complete: False where not all that was wanted could be found.
+        writes: further files that were written.
+        private: whether the record is for its owner alone, because it holds a secret.
+    """
+
+    value: Value
+    facts: Mapping[str, Any]
+    complete: bool = True
+    writes: tuple[Path, ...] = ()
+    private: bool = False
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a step, or of a dataclass that one of its fields is.
+
+    Attributes:
+        name: of the key and, with dashes, of the option.
+        hint: its type, with notes.
+        note: what it says of itself.
+        default: `MISSING` where it must be given.
+        group: the field of the step whose value it is a field of; empty for the step's own.
+        panel: heading of the options among which help lists it.
+    """
+
+    name: str
+    hint: Any
+    note: Help
+    default: Any
+    group: str
+    panel: str
+
+    def checked(self, value: Any) -> Any:
+        """The value as the type has it: texts become paths, one of several a tuple.
+
+        Raises:
+            InputError: it has another type, or is out of range.
+        """
+        from pydantic import ValidationError
+
+        if isinstance(value, str | Path) and get_origin(get_args(self.hint)[0]) is tuple:
+            value = (value,)
+        try:
+            return adapter(self.hint).validate_python(value)
+        except ValidationError as error:
+            raise InputError(f"{self.name}: {in_words(error.errors()[0])}") from None
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Step(Generic[Value]):
+    """Base of all steps; see the module."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    kept: ClassVar[str]
+    leave_out: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, *, name: str, version: int = 1, kept: str | None = None) -> None:
+        """Make a dataclass of the step.
+
+        Args:
+            name: words of the command.
+            version: a number to raise when the step computes other results of the same files.
+            kept: what an interrupted run leaves for the next one, as a sentence; empty for nothing.
+        """
+        cls.name, cls.version = name, version
+        cls.kept = getattr(cls, "kept", "") if kept is None else kept
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        for group, own in _by_group(type(self)).items():
+            holder: Any = getattr(self, group) if group else self
+            changed = {
+                each.name: value
+                for each in own
+                if (value := each.checked(getattr(holder, each.name)))
+                is not getattr(holder, each.name)
+            }
+            if group and changed:
+                object.__setattr__(self, group, replace(holder, **changed))
+            elif changed:
+                for name, value in changed.items():
+                    object.__setattr__(self, name, value)
+
+    def work(self, reporter: Reporter) -> Outcome[Value]:
+        """Do the work and write the outputs, but for the record."""
+        raise NotImplementedError
+
+    def run(self, reporter: Reporter = SILENT) -> Value:
+        """Do the work, and write its outputs and their record.
+
+        Raises:
+            InputError: a file cannot be read or written, or settings do not go together.
+            ContstimError: whatever else the work raises.
+        """
+        return perform(self, reporter)[0]
+
+    @classmethod
+    def of(cls: type[_Step], values: Mapping[str, Any]) -> _Step:
+        """The step with values by the names of its fields, those of groups among them."""
+        given: dict[str, Any] = {}
+        for group, own in _by_group(cls).items():
+            chosen = {each.name: values[each.name] for each in own if each.name in values}
+            if not group:
+                given |= chosen
+            elif hasattr(cls, group):
+                given[group] = replace(getattr(cls, group), **chosen)
+            else:
+                given[group] = get_type_hints(cls)[group](**chosen)
+        return cls(**given)
+
+    def values(self) -> Iterator[tuple[Field, Any]]:
+        """Every field with its value, those of groups among them."""
+        for field in fields_of(type(self)):
+            holder = getattr(self, field.group) if field.group else self
+            yield field, getattr(holder, field.name)
+
+    def reads(self) -> tuple[Path, ...]:
+        """Files and folders that are read and may be there, those of models among them."""
+        from contstim.models.ngram.counts import counts_path
+        from contstim.models.origins import model_origins
+
+        own = [
+            path
+            for field, value in self.values()
+            if not isinstance(field.note, Aside | Writes)
+            for path in _paths(value)
+        ]
+        # Of a trained model, which tells how frequent words are, the counts stand beside it
+        counts = [path for path in map(counts_path, own) if path.exists()]
+        paths = (*own, *counts, *self.further_reads(), *model_origins(self.specifications()).files)
+        return tuple(dict.fromkeys(path for path in paths if str(path) != "-"))
+
+    def further_reads(self) -> Iterable[Path]:
+        """Files that settings name in a way of their own."""
+        return ()
+
+    def specifications(self) -> tuple[str, ...]:
+        """Specifications of the models that are loaded, without names."""
+        from contstim.models.specifications import parse_models
+
+        texts = [
+            each
+            for field, value in self.values()
+            if isinstance(field.note, Models)
+            for each in _each(value)
+            if each is not None
+        ]
+        return tuple(model.specification for model in parse_models(texts))
+
+    def writes(self) -> tuple[Path, ...]:
+        """Files and folders that are written, the output itself first."""
+        return tuple(
+            Path(f"{path}{ending}")
+            for field, value in self.values()
+            if isinstance(field.note, Writes)
+            for path in _paths(value)
+            for ending in field.note.endings
+        )
+
+    def options(self) -> dict[str, Any]:
+        """All choices that are not the defaults and that results depend on, as JSON has them.
+
+        A new option with a default makes no earlier result stale.
+        """
+        chosen = {
+            field.name: value
+            for field, value in self.values()
+            if value != field.default and not isinstance(field.note, Aside | Reads | Writes)
+            if not any(_paths(value))  # of a file the content counts
+        }
+        as_json: dict[str, Any] = json.loads(json.dumps(chosen, default=str))
+        return as_json
+
+    def commits(self) -> dict[str, str]:
+        """Commits of the models in the local cache of the hub, by their names there."""
+        from contstim.models.origins import model_origins
+
+        return dict(model_origins(self.specifications()).commits)
+
+    def record_path(self) -> Path | None:
+        """Path of the record, beside the first output; None where nothing is written."""
+        from contstim.records import record_path
+
+        for field, value in self.values():
+            if isinstance(field.note, Writes) and value is not None:
+                inside = field.note.record
+                output = value / inside if inside else self.writes()[0]
+                return None if is_device(output) else record_path(output)
+        return None
+
+
+class _Warnings(Reporter):
+    """Passes on what a step tells, and keeps its warnings for the record."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.texts: list[str] = []
+        self.say = reporter.say  # type: ignore[method-assign]
+        self.progress = reporter.progress  # type: ignore[method-assign]
+        self._warn = reporter.warn
+
+    def warn(self, text: str) -> None:
+        """Keep a warning, and pass it on."""
+        if text:
+            self.texts.append(text)
+            self._warn(text)
+
+
+def perform(step: Step[Value], reporter: Reporter) -> tuple[Value, bool]:
+    """Do a step's work and write its record; see `Step.run`.
+
+    Returns:
+        The result, and whether all that was wanted was found.
+    """
+    from contstim.records import Record, checksums, path_from
+
+    heard, path = _Warnings(reporter), step.record_path()
+    # Of what is read now, and not of what stands there when the work is done
+    inputs = {} if path is None else checksums(step.reads(), path.parent)
+    started = perf_counter()
+    with reporter:
+        outcome = step.work(heard)
+    if path is not None:
+        # Texts for the user to edit are there now, and models that were fetched from the hub
+        new = [
+            each
+            for each in step.reads()
+            if path_from(path.parent.resolve(), each.resolve()) not in inputs
+        ]
+        Record.of(
+            path,
+            step=step.name,
+            step_version=step.version,
+            options=step.options(),
+            commits=step.commits(),
+            inputs=inputs | checksums(new, path.parent),
+            outputs=(*step.writes(), *outcome.writes),
+            seconds=round(perf_counter() - started, 2),
+            warnings=heard.texts,
+            complete=outcome.complete,
+            facts=outcome.facts,
+        ).write(private=outcome.private)
+    return outcome.value, outcome.complete
+
+
+_FIELDS: dict[type[Any], tuple[Field, ...]] = {}
+
+
+def fields_of(kind: type[Any]) -> tuple[Field, ...]:
+    """The fields of a step or of a dataclass of settings that say something of themselves."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(_declared_fields(kind))
+    return _FIELDS[kind]
+
+
+def _declared_fields(kind: type[Any]) -> Iterator[Field]:
+    hints = get_type_hints(kind, include_extras=True)
+    left_out = getattr(kind, "leave_out", ())
+    for each in fields(kind):
+        hint = hints[each.name]
+        note = note_of(hint)
+        default = each.default
+        if note is not None:
+            panel = note.panel or getattr(kind, "PANEL", "")
+            if each.name not in left_out:
+                yield Field(each.name, hint, note, default, "", panel)
+        elif isinstance(hint, type) and is_dataclass(hint):
+            for inner in fields_of(hint):
+                if inner.name not in left_out:
+                    own = inner.default if default is MISSING else getattr(default, inner.name)
+                    yield replace(inner, group=each.name, default=own)
+
+
+def variant(
+    base: type[_Step], name: str, page: str, leave_out: frozenset[str] = frozenset(), **given: Any
+) -> type[_Step]:
+    """A step like another, about one kind of several, such as one platform.
+
+    Args:
+        base: the step.
+        name: words of the command.
+        page: help of the command.
+        leave_out: names of fields that are not asked for.
+        given: values of fields, or their types; of a type all of whose fields have defaults, these.
+    """
+    for field, kind in given.items():
+        if isinstance(kind, type) and not any(_is_needed(each) for each in fields(kind)):
+            given[field] = kind()
+    types = {field: v if isinstance(v, type) else type(v) for field, v in given.items()}
+    values = {field: v for field, v in given.items() if not isinstance(v, type)}
+    namespace = {"__doc__": page, "__annotations__": types, "leave_out": leave_out, **values}
+    return new_class(base.__name__, (base,), {"name": name}, lambda own: own.update(namespace))
+
+
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def page_of(function: Any) -> str:
+    """Docstring of a function up to its sections about arguments and errors."""
+    return _SECTION.split(getdoc(function) or "", maxsplit=1)[0]
+
+
+def note_of(hint: Any) -> Help | None:
+    """What a field says of itself: the first `Help` of its annotation."""
+    notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((note for note in notes if isinstance(note, Help)), None)
+
+
+def _by_group(kind: type[Any]) -> dict[str, list[Field]]:
+    groups: dict[str, list[Field]] = {}
+    for field in fields_of(kind):
+        groups.setdefault(field.group, []).append(field)
+    return groups
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    yield from (each for each in _each(value) if isinstance(each, Path))
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+@cache
+def adapter(hint: Any) -> TypeAdapter[Any]:
+    """Check of values of a type, which knows ranges too."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(hint)
+
+
+_EXPECTED = {
+    "int_type": "a whole number, such as 10, without quotes",
+    "int_from_float": "a whole number, such as 10",
+    "int_parsing": "a whole number, such as 10",
+    "float_type": "a number, such as 0.5, without quotes",
+    "bool_type": "true or false, without quotes",
+    "string_type": "a text in quotes",
+    "path_type": "the name of a file, in quotes",
+    "tuple_type": 'a list, such as ["a", "b"]',
+    "list_type": 'a list, such as ["a", "b"]',
+    "none_required": "nothing",
+}
+
+
+def in_words(detail: ErrorDetails) -> str:
+    """Message of pydantic about a value, in the words of users."""
+    value, kind, context = detail["input"], detail["type"], detail.get("ctx", {})
+    if isinstance(context.get("error"), ValueError | ContstimError):
+        return str(context["error"])
+    if kind == "missing":
+        return "is missing."
+    if kind in ("literal_error", "enum"):
+        return f"{value!r} is not one of {context['expected']}."
+    if kind in ("too_long", "too_short"):
+        return f"{value!r} has the wrong length: expected {context.get('max_length')} values."
+    if kind in _EXPECTED:
+        return f"{value!r} is not {_EXPECTED[kind]}."
+    return f"{value!r}: {detail['msg']}."

@@ -1,0 +1,171 @@
+"""One controversial sentence, or a pair of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from contstim.errors import InputError
+from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.optimization.search.settings import SearchSettings
+from contstim.options import Aside, Help, Models, Reads, Seed, Writes
+from contstim.steps.constraints import files_of_words, words_read
+from contstim.steps.step import Outcome, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.models.base import LanguageModel
+    from contstim.optimization.search import climb
+    from contstim.optimization.search.restarts import SearchSummary
+    from contstim.optimization.search.symmetric import SymmetricPair
+    from contstim.optimization.search.synthesize import Synthesis
+    from contstim.reporter import Reporter
+    from contstim.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Synthesized:
+    """Result of a search, with the scoring rule of each model.
+
+    Attributes:
+        result: the sentence or the pair.
+        rules: of each model, by its name.
+        as_json: the result and what it rests on, as JSON.
+    """
+
+    result: Synthesis | SymmetricPair
+    rules: dict[str, str]
+    as_json: str
+
+
+class SynthesizeSentence(Step[Synthesized], name="synthesize"):
+    """Change a sentence word by word until one model rejects what another accepts.
+
+    Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
+    Of several accept models all must accept; of several reject models all are made to reject. Where
+    nothing is found, this is said and the exit status is 3.
+
+    A sentence is searched again, each time with another seed, where that is cheap; --restarts and
+    --seconds say how often and how long.
+
+    Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
+    --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --restarts 20`
+    """
+
+    accept: Annotated[
+        tuple[str, ...],
+        Models("The model that is to find the sentence no less likely. Repeatable."),
+    ]
+    reject: Annotated[
+        tuple[str, ...],
+        Models("The model that is to find it as unlikely as can be. Repeatable."),
+    ]
+    sentence: Annotated[str, Help("The natural sentence to start from.")]
+    vocabulary: Annotated[
+        Path | None,
+        Reads("Words to use; by default those frequent in the models' own text."),
+    ] = None
+    objective: Annotated[
+        Literal["accept-reject", "symmetric"],
+        Help("One sentence; or a pair of them on which two models disagree as much as can be."),
+    ] = "accept-reject"
+    search: SearchSettings = SearchSettings()
+    loading: Loading = DEFAULT_LOADING
+    as_json: Annotated[bool, Aside("Print the result as JSON.", flag="--json")] = False
+    out: Annotated[
+        Path | None, Writes("A file to write the same JSON to, with a record beside it.")
+    ] = None
+    seed: Seed = 0
+
+    def further_reads(self) -> Iterable[Path]:
+        """Files of words."""
+        return files_of_words(self.search)
+
+    def specifications(self) -> tuple[str, ...]:
+        """The models, and the one that judges fluency."""
+        judges = () if self.search.judge is None else (self.search.judge[0].specification,)
+        return (*super().specifications(), *judges)
+
+    def work(self, reporter: Reporter) -> Outcome[Synthesized]:
+        """Search, and write what was found."""
+        from contstim.files import write_text
+        from contstim.models.base import conventions
+        from contstim.models.catalog import load_models
+        from contstim.models.letter_case import unknown_words
+        from contstim.optimization.search.json_facts import json_facts
+        from contstim.optimization.search.recipes import recipe_named
+        from contstim.optimization.search.symmetric import synthesize_pair
+        from contstim.optimization.search.synthesize import synthesize
+        from contstim.sentence import Sentence
+
+        natural = Sentence.parse(self.sentence)
+        search = self.search
+        constraints = words_read(search).constraints(natural, every_fix=True)
+        # A fluency model is the last of the models, where there is one.
+        judge = search.judge
+        judges = [] if judge is None else [judge[0].text]
+        recipe = recipe_named(search.recipe)  # an unknown one is refused before models are loaded
+        symmetric = self.objective == "symmetric"
+        if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
+            raise InputError("The symmetric `objective` takes one model in `accept` and `reject`.")
+        budget = search.budget
+        models = load_models([*self.accept, *self.reject, *judges], self.loading)
+        for model in models:
+            unknown_words(model, [natural]).tell(reporter.warn, reporter.say)
+        words, n_dropped = self._words(models, reporter)
+
+        def tell_step(step: climb.Step) -> None:
+            scores = " ".join(f"{score:9.2f}" for score in step.log_probs)
+            start = f" (start {step.round + 1})" if step.round else ""
+            reporter.say(f"{scores}  {step.old} → {step.new}: {step.sentence.text}{start}")
+
+        def tell_search(search: SearchSummary) -> None:
+            text = f"Search {search.number + 1} (seed {search.seed}): loss {search.loss:.2f} nats"
+            if search.number:
+                text += f", {search.gain:.2f} better than before" if search.gain else ", no gain"
+            reporter.say(f"{text}. Searching again.")
+
+        options: dict[str, Any] = {
+            "recipe": recipe,
+            "constraints": constraints,
+            "seed": self.seed,
+            "restarts": budget,
+            "on_step": None if self.as_json else tell_step,
+            "fluency": None if judge is None else (models[-1], judge[1]),
+            "on_restart": None if self.as_json else tell_search,
+        }
+        # In the order of loading: those that accept, those that reject, the model of fluency
+        accepting = models[: len(self.accept)]
+        rejecting = models[len(self.accept) :][: len(self.reject)]
+        result: Synthesis | SymmetricPair = (
+            synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
+            if symmetric
+            else synthesize(accepting, rejecting, natural, words, **options)
+        )
+        facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": self.seed}
+        as_json = json.dumps(json_facts(result) | facts, indent=2, ensure_ascii=False)
+        if self.out is not None:
+            write_text(self.out, as_json + "\n")
+        rules = {model.name: model.convention.rule for model in models}
+        return Outcome(Synthesized(result, rules, as_json), facts, complete=bool(result.changed))
+
+    def _words(self, models: Sequence[LanguageModel], reporter: Reporter) -> tuple[Vocabulary, int]:
+        """The words to use, and how many were dropped because a model does not know them."""
+        from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+        from contstim.vocabulary import Vocabulary
+
+        path = self.vocabulary
+        words = default_vocabulary(models) if path is None else Vocabulary.load(path)
+        if self.search.allow_unknown:
+            return words, 0
+        words, dropped = shared_vocabulary(models, words)
+        if dropped:
+            both = "both" if len(models) == 2 else "all"
+            reporter.say(
+                f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the vocabulary "
+                f"are not known to {both} models and are left out."
+            )
+        return words, len(dropped)

@@ -1,0 +1,178 @@
+"""Families of contrasts against statsmodels, brute force and by hand."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.families import (
+    CEILING,
+    Correction,
+    ModelContrast,
+    adjusted,
+    decision_alpha,
+    detectability,
+    every_contrast,
+    false_discovery,
+    family_wise,
+    read_contrasts,
+)
+from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.one_of(st.floats(0, 1), st.sampled_from((0.001953125, 0.03125))), max_size=50),
+    st.sampled_from(("bh", "holm")),
+    st.integers(1, 5),
+)
+def test_the_familys_alpha_decides_as_its_correction(
+    p_values: list[float], correction: Correction, needed: int
+) -> None:
+    """Property: significant are the p-values below it, and only these. Witness: statsmodels."""
+    values = np.array([*p_values, np.nan])
+    alpha = decision_alpha(values, 0.05, correction, needed)
+    if p_values:
+        method = {"bh": "fdr_bh", "holm": "holm"}[correction]
+        expected = multipletests(p_values, method=method)[1]
+        sure = abs(expected - 0.05) > 1e-9
+        assert ((values < alpha)[:-1] == (expected < 0.05))[sure].all()
+
+
+def test_the_alpha_of_benjamini_and_yekutieli() -> None:
+    """By hand (2005): three of six significant at .05, so intervals at 1 - .05 * 3 / 6."""
+    values = np.array([0.001, 0.002, 0.02, 0.2, 0.3, 0.9])
+    assert decision_alpha(values, 0.05, "bh", 1) == pytest.approx([0.025] * 6)
+    assert decision_alpha(values, 0.05, "holm", 1) == pytest.approx([0.05 / 5] * 6)
+    assert decision_alpha(values[3:], 0.05, "bh", 1) == pytest.approx([0.05 / 3] * 3)
+    alone = np.array([0.02, 0.5, 0.6])  # where two had to be as clear
+    assert decision_alpha(alone, 0.05, "bh", 2) == pytest.approx([0.02, 0.1 / 3, 0.1 / 3])
+
+
+def test_false_discovery_by_hand() -> None:
+    """Benjamini & Hochberg (1995): p m / rank, made monotone; nan is no part of the family."""
+    adjusted = false_discovery(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
+    assert adjusted[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert np.isnan(adjusted[1])
+    assert np.isnan(false_discovery(np.array([np.nan]))).all()
+
+
+@pytest.mark.parametrize(("correction", "method"), [("bh", "fdr_bh"), ("holm", "holm")])
+def test_many_families_at_once_are_those_of_statsmodels(
+    correction: Correction, method: str
+) -> None:
+    """One family a call; nan is no part of a family, and one of them holds nothing else."""
+    rng = np.random.default_rng(0)
+    p_values = rng.random((20, 30)) ** 3
+    p_values[rng.random(p_values.shape) < 0.2] = np.nan
+    p_values[:, 4] = p_values[7] = np.nan
+    for row, found in zip(p_values, adjusted(p_values, correction), strict=True):
+        tested = ~np.isnan(row)
+        assert np.isnan(found[~tested]).all()
+        if tested.any():
+            assert found[tested] == pytest.approx(multipletests(row[tested], method=method)[1])
+
+
+def test_nine_models_make_a_family_of_45() -> None:
+    """36 pairs and nine ceilings, as in the paper."""
+    family = every_contrast("abcdefghi")
+    assert len(set(family)) == 45
+    assert sum(one.second == CEILING for one in family) == 9
+
+
+def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
+    path = tmp_path / "contrasts.csv"
+    path.write_text("first,second,why\na,b,rules\nb,ceiling,\n")
+    assert read_contrasts(path, ("a", "b")) == (
+        ModelContrast("a", "b"),
+        ModelContrast("b", "ceiling"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("first,second\n", "a header and no rows"),
+        ("model,second\na,b\n", "states no contrasts"),
+        ("first,second\na,c\n", "compares 'a' with 'c'.*There are a, b"),
+        ("first,second\nceiling,a\n", "compares 'ceiling'"),
+        ("first,second\na,a\n", "compares 'a' with 'a'"),
+        ("first,second\na,b\nb,a\n", "states a contrast twice"),
+    ],
+)
+def test_impossible_contrasts_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "contrasts.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_contrasts(path, ("a", "b"))
+
+
+@pytest.mark.parametrize(("units", "needed"), [(6, 29), (7, 15), (8, 8), (9, 4), (10, 2), (11, 1)])
+def test_how_many_of_45_tests_must_be_as_clear_as_they_can(units: int, needed: int) -> None:
+    """Brute force: so many tests of one sign everywhere, all others without any difference."""
+    assert detectability([units] * 45, 0.05).needed == needed
+    for clear in range(46):
+        differences = np.zeros((45, units))
+        differences[:clear] = np.arange(1, units + 1)
+        significant = false_discovery(signed_rank_p_values(differences)) < 0.05
+        assert significant.any() == (clear >= needed)
+
+
+@pytest.mark.parametrize("units", [(5, 5, 6), (6, 6, 9), (12, 2, 2), (4, 4), (6, 0)])
+def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
+    units: tuple[int, ...],
+) -> None:
+    """Brute force over which tests are as clear as they can be; 0 units: no test."""
+    fewest = None
+    for clear in product([False, True], repeat=len(units)):
+        p_values = [
+            np.nan if not n else 2 / 2**n if plain else 1.0
+            for n, plain in zip(units, clear, strict=True)
+        ]
+        if (false_discovery(np.array(p_values)) < 0.05).any():
+            fewest = min(fewest or 99, sum(clear))
+    found = detectability(units, 0.05)
+    assert found.needed == fewest
+    assert found.tests == sum(n > 0 for n in units)
+    assert bool(found.cannot("groups")) == (fewest is None)
+
+
+@pytest.mark.parametrize("units", [(5, 6), (6, 6), (6, 2), (7, 7, 7), (9,) * 6, (7,) * 6])
+def test_holm_needs_one_clear_test_or_finds_nothing(units: tuple[int, ...]) -> None:
+    """Brute force: all tests as clear as they can be."""
+    p_values = np.array([2 / 2**n for n in units])
+    possible = (family_wise(p_values) < 0.05).any()
+    assert detectability(units, 0.05, "holm").needed == (1 if possible else None)
+    caution = detectability(units, 0.05, "holm").caution("groups", 0.05)
+    assert ("family-wise error rate" in caution) == (not possible)
+
+
+def test_participants_find_differences_that_items_drawn_at_random_make() -> None:
+    """Models that know nothing: tests of 20 people who saw the same 90 items find differences.
+
+    Items vary by .8 and people by .08, log odds, as in the 2023 study. Ten groups with items of
+    their own find hardly any.
+    """
+    chance = np.random.default_rng(0)
+
+    def share(groups: int, people: int) -> float:
+        found = []
+        for _ in range(40):
+            odds = chance.normal(0, 0.8, (groups, 1, 90)) + chance.normal(0, 0.08, (people, 1))
+            chosen = np.sign(chance.random(odds.shape) - 1 / (1 + np.exp(odds)))
+            models = chance.choice([-1, 1], (6, groups, 90))
+            agreed = np.einsum("gpt,mgt->mgp", chosen, models)
+            values = agreed.mean(axis=2) if groups > 1 else agreed[:, 0]
+            one, two = np.triu_indices(6, 1)
+            found.append(false_discovery(signed_rank_p_values(values[one] - values[two])) < 0.05)
+        return float(np.mean(found))
+
+    assert share(1, 20) > 0.08
+    assert share(10, 2) < 0.01

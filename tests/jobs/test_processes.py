@@ -1,0 +1,86 @@
+"""Workers in processes of this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.jobs.pool import Executor, worker_pool
+from contstim.jobs.processes import ProcessExecutor, usable_processors, visible_gpus
+from contstim.jobs.worker_context import Reply, WorkerContext
+from contstim.models.loading import Loading
+from tests.jobs.contract import SILENCE, SeparateWorkersContract
+from tests.jobs.toy_tasks import Compute, Environment
+
+
+class TestProcesses(SeparateWorkersContract):
+    @classmethod
+    def make(cls, workers: int) -> Executor:
+        return ProcessExecutor(workers, silence=SILENCE)
+
+
+def test_work_that_lets_no_thread_run_is_no_silence(tmp_path: Path) -> None:
+    with worker_pool(ProcessExecutor(1, silence=1), WorkerContext(folder=tmp_path)) as pool:
+        pool.receive()
+        pool.executor.send(0, Compute(3))
+        event = pool.receive()
+    assert event is not None
+    assert isinstance(event[1], Reply)
+    assert event[1].result == "done"
+
+
+def test_no_worker_is_refused() -> None:
+    with pytest.raises(InputError, match="workers must be 1 or more, not 0"):
+        ProcessExecutor(0)
+
+
+def test_gpus_are_those_that_cuda_may_see(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'GPU 0: H (UUID: GPU-1)'\necho 'GPU 1: H (UUID: GPU-2)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert visible_gpus() == ["0", "1"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-aa")
+    assert visible_gpus() == ["3", "GPU-aa"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert visible_gpus() == []
+    program.write_text("#!/bin/sh\nexit 9\n")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert visible_gpus() == []
+
+
+def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    seen = {}
+    with worker_pool(ProcessExecutor(3), WorkerContext(folder=tmp_path)) as pool:
+        for _ in range(3):
+            pool.receive()
+        for worker in range(3):
+            pool.executor.send(worker, Environment("CUDA_VISIBLE_DEVICES"))
+            number, reply = pool.receive() or (-1, None)
+            assert isinstance(reply, Reply)
+            seen[number] = reply.result
+    assert seen == {0: "5", 1: "7", 2: "5"}
+
+
+def test_a_model_is_not_spread_over_the_one_gpu_of_a_process() -> None:
+    with (
+        pytest.raises(InputError, match="device_map spreads a model over several GPUs"),
+        worker_pool(ProcessExecutor(2), WorkerContext(Loading(device_map="auto"))),
+    ):
+        pass
+
+
+def test_a_job_that_may_use_one_processor_gets_one_process() -> None:
+    """Witness: what the system says this process may use, before and after it is limited."""
+    before = os.sched_getaffinity(0)
+    assert usable_processors() == len(before)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert usable_processors() == 1
+    finally:
+        os.sched_setaffinity(0, before)
