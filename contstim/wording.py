@@ -33,7 +33,7 @@ def p_equation(p_value: float, name: str = "p") -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Time as one says it, such as `0.4 s`, `40 s`, `12 min` or `3.5 h`; a question mark for None."""
+    """Time as one says it, such as `0.4 s`, `40 s` or `3.5 h`; a question mark for None."""
     if seconds is None:
         return "?"
     for least, size, unit in ((172_800, 86_400, "days"), (5_400, 3_600, "h"), (99.5, 60, "min")):

@@ -75,7 +75,6 @@ def test_the_checksum_of_a_folder_is_of_names_and_contents(tmp_path: Path) -> No
 
 def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Libraries of extras that are not installed are left out."""
-    from contstim.study.places import NETWORKS
 
     def version(library: str) -> str:
         if library == "kenlm":
@@ -85,7 +84,7 @@ def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(metadata, "version", version)
     records._installed.cache_clear()
     try:
-        assert set(NETWORKS) - set(records.versions()) == {"kenlm"}
+        assert {*records._LIBRARIES} - {*records.versions()} == {"kenlm"}
     finally:
         records._installed.cache_clear()
 

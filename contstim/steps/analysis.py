@@ -148,7 +148,7 @@ class AnalyzeResponses(Step["Analysis"], name="analyze"):
             progress=partial(reporter.progress, "comparing"),
         )
         reporter.warn(analysis.origin.warning)
-        # Sentences that stood in a training text say little: those of catch trials are not judged by.
+        # Sentences of a training text say little: those of catch trials are not judged by.
         natural = [
             sentence
             for trial in design

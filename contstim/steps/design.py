@@ -239,15 +239,18 @@ class MakeDesign(Step["Design"], name="design"):
             reporter.warn(caution)
         minutes = max(1, round(max(summary.minutes)))
         reporter.say(
-            f"{self.out}: {counted(certificate.trials, 'trial')} for {counted(self.settings.groups, 'group')}, "
+            f"{self.out}: {counted(certificate.trials, 'trial')} for "
+            f"{counted(self.settings.groups, 'group')}, "
             f"{certificate.trials_per_group:,} for each participant, about "
             f"{counted(minutes, 'minute')}; {certificate.method}, "
             f"{certificate.status}. Read {self.out}.summary.md before you preregister."
         )
         if certificate.reviewed:
             reporter.say(
-                f"  {certificate.kept:,} of {counted(certificate.reviewed, 'reviewed trial')} stay in "
-                f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or triplet); "
+                f"  {certificate.kept:,} of {counted(certificate.reviewed, 'reviewed trial')} "
+                f"stay in "
+                f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or "
+                f"triplet); "
                 f"more than {certificate.kept_bound:,} cannot stay (proven)."
             )
         if stood.stimuli:

@@ -141,7 +141,7 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
         )
         for name, table in analysis.tables().items():
             if table:
-                # Answers of artificial participants are said to be so in every row, as in `analyze`.
+                # Answers of artificial participants are said to be so in every row
                 if admission.origin.simulated:
                     rows = len(next(iter(table.values())))
                     table["simulated_participants"] = [admission.origin.share] * rows
@@ -151,19 +151,22 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
         if settings.people != "none" and analysis.empty.sided < analysis.empty.ratings:
             reporter.warn(
                 f"{counted(analysis.empty.ratings - analysis.empty.sided, 'rating')} of "
-                f"{analysis.empty.ratings:,} do not say which sentence was shown left (column left of "
+                f"{analysis.empty.ratings:,} do not say which sentence was shown left (column "
+                f"left of "
                 f"{self.responses}): no leaning of participants towards a side is estimated there."
             )
         if settings.thresholds == "flexible":
             reporter.warn(
-                "Flexible thresholds depend on which sentence of a trial is called sentence_1, and so "
+                "Flexible thresholds depend on which sentence of a trial is called sentence_1, "
+                "and so "
                 "do all results; symmetric ones do not."
             )
         for model, reason in analysis.left_out.items():
             reporter.warn(f"{model} is left out. {reason}")
         for row in analysis.coefficients_capped:
             reporter.warn(
-                f"{row.model}: {counted(row.capped, 'infinite ratio')} counted as {row.cap:.1f} nats, "
+                f"{row.model}: {counted(row.capped, 'infinite ratio')} counted as {row.cap:.1f} "
+                f"nats, "
                 "the largest finite one."
             )
         facts = {

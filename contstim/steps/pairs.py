@@ -151,14 +151,16 @@ class SelectPairs(Step["NaturalSelection"], name="select natural"):
         if unequal:
             reporter.warn(
                 f"in {unequal:,} of {counted(len(pairs), 'pair')} the sentences "
-                "differ in their number of words, and longer ones are less likely under every model: "
+                "differ in their number of words, and longer ones are less likely under every "
+                "model: "
                 "ask for `same_length` to compare "
                 "sentences of one length."
             )
         if agreed:
             reporter.warn(
                 f"in {len(agreed):,} of {counted(len(pairs), 'pair')} both models "
-                f"prefer the same sentence, so that people cannot tell them apart: {listed(agreed)}. "
+                f"prefer the same sentence, so that people cannot tell them apart: "
+                f"{listed(agreed)}. "
                 "Leave out `agreeing` to have none of these."
             )
         reporter.say(

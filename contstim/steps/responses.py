@@ -153,7 +153,7 @@ class SimulateResponses(
     def work(self, reporter: Reporter) -> Outcome[Sequence[Response]]:
         """Let them answer, and write the table."""
         require_log_probabilities(self.scores, [self.model], "A participant with noise in nats")
-        # Noise and ceiling say the same in two ways: `people.noise` is the noise that was used, in nats
+        # Noise and ceiling say the same in two ways: `people.noise` is the noise in nats
         people = artificial_participants(
             read_trials(self.trials),
             ScoreTable.read(self.scores),
@@ -166,7 +166,8 @@ class SimulateResponses(
         answer = self._answer()
         if answer is not None and people.scale is Scale.CHOICE:
             raise InputError(
-                "The page that `server` serves asks for confidence, and these trials ask for choices. "
+                "The page that `server` serves asks for confidence, and these trials ask for "
+                "choices. "
                 "Simulate without `server`, or make the design with `scale` confidence."
             )
         participants = self.settings.in_all(len(people.groups))

@@ -158,7 +158,8 @@ class ScoreSentences(
         for scored in scores:
             scored.unknown.tell(reporter.warn, reporter.say)
         reporter.say(
-            f"{self.out}: {counted(len(stimuli), 'sentence')} under {counted(len(scores), 'model')}."
+            f"{self.out}: {counted(len(stimuli), 'sentence')} under "
+            f"{counted(len(scores), 'model')}."
         )
         facts = {"models": conventions, **contamination_facts(contaminations)}
         return Outcome(scores, facts)

@@ -94,7 +94,8 @@ class SelectTriplets(Step["TripletSelection"], name="select triplets"):
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
-                f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, whose "
+                f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, "
+                f"whose "
                 "sentences are not all different."
             )
         stood = EarlierStimuli.read(self.review, self.earlier)

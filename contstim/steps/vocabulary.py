@@ -116,13 +116,13 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Of all words offered, not of those that stay: the smallest number tells which model costs most
-        # words
+        # Of all words offered, not of those that stay: the smallest number tells which model
+        # costs most words
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
-            f"{self.out}: {counts['initial']:,} sentence-initial and {counts['inner']:,} other words"
-            + (f"; {len(dropped):,} dropped." if scorers else "."),
+            f"{self.out}: {counts['initial']:,} sentence-initial and {counts['inner']:,} other "
+            f"words" + (f"; {len(dropped):,} dropped." if scorers else "."),
         )
         if text_words is not None:
             _tell_of_dropped(text_words, left_out, reporter, keeps_names=self.settings.keeps_names)

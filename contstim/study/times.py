@@ -1,4 +1,4 @@
-"""Times of the stages of a study: of earlier runs, or of a measured speed and what is to be done."""
+"""Times of the stages of a study: of earlier runs, or of a measured speed."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def test_triplets_are_searched(
     again = tmp_path / "again" / "t.csv"
     again.parent.mkdir()
     # Another seed would have other sentences, but for the allotment
-    repeated = replace(search, out=again, trajectories=None, allotment=None, begin_with=allotment)
-    repeated = replace(repeated, seed=1).run()
+    other = replace(search, out=again, trajectories=None, allotment=None, begin_with=allotment)
+    repeated = replace(other, seed=1).run()
     assert [t.natural for t in repeated.triplets] == [t.natural for t in results.triplets]
     record = json.loads((again.parent / "t.csv.meta.json").read_text())
     assert "../allotment.csv" in record["inputs"]

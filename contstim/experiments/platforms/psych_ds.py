@@ -134,7 +134,8 @@ def export_psych_ds(
     """Write a Psych-DS 1.5 data set, or check one.
 
     Stimuli, and responses and scores where given, with every column described. Participants are
-    numbered, unless you keep their names. `contstim check psych-ds` prints what is wrong with a data set and exits
+    numbered, unless you keep their names. `contstim check
+    psych-ds` prints what is wrong with a data set and exits
     with status 1 if it breaks a rule.
 
     Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
