@@ -290,7 +290,7 @@ class TripletStore:
         """Keep floors, to go on with them also where other sentences would make others."""
         with self._database.transaction() as connection:
             connection.executemany(
-                "INSERT INTO floor VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO floor VALUES (?, ?, ?, ?, ?)",
                 [(model, words, quantile, n, floor) for n, floor in floors.items()],
             )
 

@@ -10,13 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from contstim.optimization.jobs.plan import seed_for
 from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.plan import seed_for
-from contstim.optimization.jobs.search_context import SearchContext
+from contstim.optimization.jobs.context import SearchContext
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
@@ -73,7 +73,7 @@ def test_failures_are_listed_and_the_status_is_3(
     genuine = TripletTask.perform
 
     def perform(task: TripletTask, context: SearchContext) -> object:
-        if task.place == 1:
+        if task.slot == 1:
             raise ContstimError("no such luck")
         return genuine(task, context)
 

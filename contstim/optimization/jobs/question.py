@@ -94,7 +94,7 @@ class SearchQuestion(SearchRules):
             raise InputError(f"seed must be 0 or more, not {self.seed}.")
         # For their errors alone: a wrong name is told before any model is loaded.
         _ = recipe_named(self.recipe), self.budget, self.cap
-        if self.judge is not None and self.plausibility[0] is not None:
+        if None not in (self.judge, self.plausibility[0]):
             raise InputError(
                 f"One further model judges sentences: give fluency ({self.fluency}) or "
                 f"plausible ({self.plausible}), not both."

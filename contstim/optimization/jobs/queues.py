@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
-_TaskT = TypeVar("_TaskT", InspectionTask, ScoringTask)
+_TaskT = TypeVar("_TaskT", bound="InspectionTask | ScoringTask")
 _ATTEMPTS = 3
 
 

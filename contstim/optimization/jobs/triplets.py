@@ -107,7 +107,8 @@ def find_triplets(
         if not any(fixed_positions(text, sentence) for sentence in sentences):
             raise InputError(f"fix: no sentence has the word or position {text!r}.")
     question, store = question.resolved, TripletStore(database)
-    slots = before = store.slots(question.seed)
+    slots = store.slots(question.seed)
+    before = _standing_triplets(slots, store.results(question.seed))
     of_name = {named.name: named.specification for named in models}
     given = [_renamed(row, of_name) for row in assignment]
     ordered = models_in_order(of_name.values(), slots or given)
@@ -166,13 +167,7 @@ def find_triplets(
     names = {named.specification: named.name for named in models}
     if further is not None:
         names.setdefault(further.specification, further.name)
-    kept = store.results(question.seed)
-    stood = {
-        result.triplet.triplet_id
-        for slot in before
-        if slot.pair in words and not slot.rejected and not slot.refused
-        if (result := kept.get(slot.result)) and result.triplet is not None
-    }
+    stood = {t.triplet_id for t in before if (t.model_1, t.model_2) in words}
     found = [result for some in queue.found.values() for result in some]
     triplets = [_renamed(r.triplet, names) for r in found if r.triplet is not None]
     stands = {triplet.triplet_id for triplet in triplets}
@@ -234,6 +229,13 @@ def _standing(
         or usable[slot.pair](slot.sentence)
         or ((result := results.get(slot.result)) and result.state is JobState.INADMISSIBLE)
     ]
+
+
+def _standing_triplets(
+    slots: Iterable[Slot], results: Mapping[int | None, Result]
+) -> list[Triplet]:
+    standing = [results.get(s.result) for s in slots if not s.rejected and not s.refused]
+    return [r.triplet for r in standing if r is not None and r.triplet is not None]
 
 
 def _inspect(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from contstim.jobs.executors import LocalExecutor
-from contstim.models.base import Convention
+from contstim.jobs import LocalExecutor
+from contstim.models.base import Convention, LanguageModel
+from contstim.models.loading import Loading
 from contstim.models.specifications import parse_models
 from contstim.optimization.jobs.context import SearchContext
 from contstim.optimization.jobs.question import SearchQuestion
@@ -67,7 +69,9 @@ class Study:
     @property
     def context(self) -> SearchContext:
         return SearchContext(
-            "cpu", vocabulary=self.vocabulary, allow_unknown=self.question.allow_unknown
+            Loading(device="cpu"),
+            vocabulary=self.vocabulary,
+            allow_unknown=self.question.allow_unknown,
         )
 
 
@@ -114,18 +118,25 @@ def found(task: TripletTask) -> Outcome:
         return Outcome(JobState.INADMISSIBLE, "impossible: as it happens")
     chance = random.Random(task.searched.key)
     excluded = {word.lower() for word in task.question.exclude} | task.capped
-    words = [word for word in NOUNS if word not in excluded]
+    words = [word for word in NOUNS[:12] if word not in excluded]
     synthetic = [task.natural.replace(2, chance.choice(words)) for _ in range(2)]
     if chance.random() < 0.05:
         synthetic[0] = task.natural
-    sentences = (task.natural, *synthetic)
-    drops = chance.random(), chance.random()
+    drops = (chance.random(), chance.random())
     triplet = Triplet(
-        content_id("triplet", *task.models, *sentences),
-        *task.models,
-        *sentences,
-        *(-1.0, -2.0, -1.0 - drops[0], -2.0, -1.0, -2.0 - drops[1]),
-        sum(drops),
+        content_id("triplet", *task.models, task.natural, *synthetic),
+        task.models[0],
+        task.models[1],
+        task.natural,
+        synthetic[0],
+        synthetic[1],
+        log_prob_natural_model_1=-1.0,
+        log_prob_natural_model_2=-2.0,
+        log_prob_synthetic_1_model_1=-1.0 - drops[0],
+        log_prob_synthetic_1_model_2=-2.0,
+        log_prob_synthetic_2_model_1=-1.0,
+        log_prob_synthetic_2_model_2=-2.0 - drops[1],
+        controversiality=sum(drops),
     )
     trails = tuple(
         Trail(accept, reject, 3, "settled", {accept: (1, 8, 1)}, (), (), ((1, -1.0, 0.0, 3, 1, 8),))
@@ -148,3 +159,10 @@ def reviewed(triplets: tuple[Triplet, ...], rejected: tuple[Triplet, ...]) -> Re
             for item in undecided(triplets)
         )
     )
+
+
+def seed_of(seed: int, models: Sequence[LanguageModel], natural: Sentence) -> int:
+    """The seed of a search, from its definition."""
+    parts = (str(seed), *(model.convention.fingerprint for model in models), natural.text)
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
+    return int.from_bytes(digest[:7], "big")

@@ -149,6 +149,7 @@ def test_scores_beyond_the_tolerance_still_fail_the_check(
 def test_a_study_begun_before_precision_was_told_goes_on() -> None:
     """In float32 its description is as it was; a coarser one is another study."""
     from contstim.optimization.jobs.plan import SynthesisPlan
+
     from contstim.optimization.jobs.tasks import ModelProfile
 
     study = SynthesisPlan(
