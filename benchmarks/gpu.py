@@ -47,7 +47,7 @@ from contstim.models.costs import Tally, counting
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.merging import merged
 from contstim.models.onednn import use_onednn
-from contstim.models.training.tokenizers import train_tokenizer
+from contstim.models.training.transformers import train_tokenizer
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.synthesize import synthesize

@@ -27,7 +27,7 @@ from contstim.models.batching import Budget
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_models
-from contstim.models.training.tokenizers import train_tokenizer
+from contstim.models.training.transformers import train_tokenizer
 from contstim.optimization.jobs.context import SearchContext
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.triplets import find_triplets

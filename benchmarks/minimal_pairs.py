@@ -18,11 +18,16 @@ from time import perf_counter
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
-from contstim.evaluation.minimal_pairs.accuracy_report import write_minimal_pairs
-from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
-from contstim.evaluation.minimal_pairs.pair_scores import score_pairs
-from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair, sample_pairs
-from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
+from contstim.evaluation.accuracies import evaluate_minimal_pairs
+from contstim.evaluation.folder import write_findings
+from contstim.evaluation.minimal_pair_report import minimal_pair_findings
+from contstim.evaluation.minimal_pairs import (
+    MinimalPair,
+    pair_files,
+    read_minimal_pairs,
+    sample_pairs,
+)
+from contstim.evaluation.pair_scores import score_pairs
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence
@@ -66,10 +71,10 @@ def main() -> None:
             pairs = sample_pairs(read_pairs(), 10 if quick else 1_000, seed=0)
         what = f"scoring {len(pairs):,} pairs by all methods"
         with Store(folder / "scores.sqlite") as store, timed(what):
-            scoring = score_pairs([model], pairs, list(Method), store=store)
+            scoring = score_pairs([model], pairs, store=store)
         with timed("tables, figures and report"):
             evaluation = evaluate_minimal_pairs(scoring, models=[model])
-            write_minimal_pairs(evaluation, folder / "out", models=[model])
+            write_findings(minimal_pair_findings(evaluation), folder / "out", models=[model])
         for method, table in evaluation.accuracies.items():
             print(f"{method}: accuracy {table.mean()[0]:.4f} in {len(table.paradigms)} paradigms")
 

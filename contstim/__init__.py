@@ -30,9 +30,9 @@ if TYPE_CHECKING:
         VocabularyError,
         WorkerError,
     )
-    from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
-    from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
-    from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
+    from contstim.evaluation.accuracies import evaluate_minimal_pairs
+    from contstim.evaluation.criteria import evaluate_acceptability
+    from contstim.evaluation.desiderata import evaluate_desiderata
     from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
     from contstim.experiments.analysis.outputs.folder import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
@@ -159,9 +159,9 @@ _HOMES = {
     "compare_mixed": "contstim.experiments.analysis.mixed",
     "write_analysis": "contstim.experiments.analysis.outputs.folder",
     # models on benchmarks
-    "evaluate_minimal_pairs": "contstim.evaluation.minimal_pairs.evaluation",
-    "evaluate_acceptability": "contstim.evaluation.acceptability.evaluation",
-    "evaluate_desiderata": "contstim.evaluation.desiderata.evaluation",
+    "evaluate_minimal_pairs": "contstim.evaluation.accuracies",
+    "evaluate_acceptability": "contstim.evaluation.criteria",
+    "evaluate_desiderata": "contstim.evaluation.desiderata",
     # a study in one file
     "Study": "contstim.study.study",
     "read_study": "contstim.study.study_file",

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
-    from contstim.evaluation.desiderata.evaluation import Desiderata
-    from contstim.evaluation.minimal_pairs.evaluation import MinimalPairEvaluation
+    from contstim.evaluation.accuracies import MinimalPairEvaluation
+    from contstim.evaluation.criteria import AcceptabilityEvaluation
+    from contstim.evaluation.desiderata import Desiderata
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.design.building import Design
     from contstim.experiments.design.design_power import DesignPower
@@ -65,7 +65,7 @@ def ranks(scores: ScoreTable) -> list[Axes]:
     Raises:
         InputError: the scores are of a single model.
     """
-    from contstim.evaluation.comparison.comparison_report import ranks_figure
+    from contstim.evaluation.comparison import ranks_figure
 
     if len(scores.models) < 2:
         raise InputError("Ranks are drawn under two models or more; the scores are of one.")
@@ -143,10 +143,10 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
     Raises:
         InputError: the evaluation has no such figure.
     """
-    from contstim.evaluation.minimal_pairs.accuracy_figures import accuracy_figures
+    from contstim.evaluation.minimal_pair_report import minimal_pair_figures
 
     with styled():
-        return _by_pyplot(_named(name, accuracy_figures(evaluation)))
+        return _by_pyplot(_named(name, minimal_pair_figures(evaluation)))
 
 
 def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") -> list[Axes]:
@@ -159,7 +159,7 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
     Raises:
         InputError: there is no such figure.
     """
-    from contstim.evaluation.acceptability.acceptability_figures import acceptability_figures
+    from contstim.evaluation.acceptability_report import acceptability_figures
 
     with styled():
         return _by_pyplot(_named(name, acceptability_figures(evaluation)))
@@ -171,7 +171,7 @@ def desiderata(desiderata: Desiderata) -> list[Axes]:
     Args:
         desiderata: what `evaluate_desiderata` returned.
     """
-    from contstim.evaluation.desiderata.desiderata_report import desiderata_figure
+    from contstim.evaluation.desiderata_report import desiderata_figure
 
     with styled():
         return _by_pyplot(desiderata_figure(desiderata))

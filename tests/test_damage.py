@@ -24,17 +24,17 @@ from contstim.corpus import read_sentences
 from contstim.counts import read_pair_counts, read_token_counts
 from contstim.english.minimal_pairs import read_paradigms
 from contstim.errors import ContstimError
-from contstim.evaluation.acceptability.reading import read_judgements
-from contstim.evaluation.acceptability.sentence_scores import published_scores
-from contstim.evaluation.minimal_pairs.published_results import (
+from contstim.evaluation.acceptability import read_judgements
+from contstim.evaluation.judged_scores import published_scores
+from contstim.evaluation.minimal_pairs import (
     read_human_agreement,
+    read_minimal_pairs,
     read_published_accuracies,
 )
-from contstim.evaluation.minimal_pairs.reading import read_minimal_pairs
-from contstim.experiments.analysis.controls.features import read_features
+from contstim.experiments.analysis.controls import read_features
 from contstim.experiments.analysis.families import read_contrasts
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych

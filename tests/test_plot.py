@@ -11,14 +11,14 @@ from matplotlib import pyplot as plt
 
 from contstim import plot
 from contstim.errors import InputError
-from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
+from contstim.evaluation.criteria import evaluate_acceptability
 from contstim.experiments.analysis.outputs.drawings import drawings
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.design.building import build_design
 from contstim.reporting.canvas import SIZE
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from tests.evaluation.acceptability.tables import simulated
+from tests.evaluation.judged_tables import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.simulation import simulate
 

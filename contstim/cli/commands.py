@@ -168,8 +168,13 @@ def _with_options_of(function: Callable[..., None], groups: Mapping[str, Any]) -
     def command(**given: Any) -> None:
         for name, group in groups.items():
             own = {each.name: given.pop(each.name) for each in fields(group)}
+            # Of several values, Typer gives None where none was given
             given[name] = group(
-                **{n: tuple(v) if isinstance(v, list) else v for n, v in own.items()}
+                **{
+                    n: tuple(v) if isinstance(v, list) else v
+                    for n, v in own.items()
+                    if v is not None
+                }
             )
         function(**given)
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from contstim.cli.options import Folder, Models, Quiet, Seed, StoreInFolder
-from contstim.cli.output import (
-    names_for_tables,
-    print_table,
-    remark,
-    results_table,
-    tell_unknown_words,
-)
+from contstim.cli.output import print_summary, remark, tell_unknown_words
 from contstim.cli.progress import scoring_progress
 from contstim.errors import ContstimError, InputError
 from contstim.models.loading import Loading
 from contstim.wording import counted
-
-if TYPE_CHECKING:
-    from contstim.scores import ScoreTable
 
 
 def compare(
@@ -61,22 +51,23 @@ def compare(
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
     """
-    from contstim.evaluation.comparison.comparison_report import write_comparison
-    from contstim.evaluation.comparison.contests import Contest, select_command
-    from contstim.evaluation.comparison.gathering import gather
+    from contstim.evaluation.comparison import (
+        comparison_findings,
+        contest_commands,
+        contest_start,
+        contest_triplets,
+        gather,
+        read_tables,
+        select_command,
+    )
+    from contstim.evaluation.folder import write_findings
     from contstim.models.catalog import load_scorers
-    from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store
 
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
-    # A table is called as its file, or by its whole path where another file is called the same.
-    stems = Counter(path.stem for path in scores or [])
-    tables = {
-        path.stem if stems[path.stem] == 1 else str(path): ScoreTable.read(path)
-        for path in scores or []
-    }
+    tables = read_tables(scores or ())
     models = load_scorers(model or (), loading)
     texts = read_stimuli(sentences) if sentences else None
     # Without sentences of its own, a comparison is of those that the tables hold.
@@ -88,57 +79,32 @@ def compare(
     ):
         table, left_out = gather(tables, models, texts, store=opened, progress=progress)
     tell_unknown_words(models, table.sentences or (), quiet=quiet)
+    commands, contest = [select_command(out, table)], None
     # A contest between two models needs both loaded, not their scores alone
-    contest = None
     if len(models) > 1:
         try:
-            contest = Contest.between(models, table, vocabulary)
+            contest = contest_start(models, table, vocabulary)
+            commands += contest_commands(models, contest[0], vocabulary, loading.prompt)
         except ContstimError as error:
             # Tables are worth having without commands, unless the user asked for what these need.
             if synthesize or vocabulary:
                 raise
             remark(f"No commands to synthesize sentences: {error}", quiet=quiet)
-    commands = [select_command(out, table)]
-    commands += contest.commands(vocabulary, loading.prompt) if contest else []
     data = [path for path in (*(scores or []), sentences, vocabulary) if path]
-    write_comparison(
-        table,
-        out,
-        top=top,
-        left_out=left_out,
-        commands=commands,
-        models=models,
-        data=data,
-        seed=seed,
-    )
-    _show(table)
+    findings = comparison_findings(table, top=top, left_out=left_out, commands=commands)
+    write_findings(findings, out, models=models, data=data, seed=seed)
+    print_summary(findings.title, findings.summary, table.models)
     if left_out:
         remark(
             f"{counted(len(left_out), 'sentence')} left out: see {out / 'left_out.csv'}.",
             quiet=quiet,
         )
     print("Set them against each other:", *commands, sep="\n  ")
-    if synthesize and contest is not None:
-        triplets = contest.run(seed=seed)
+    if synthesize and contest:
+        triplets = contest_triplets(models, *contest, seed=seed)
         write_triplets(out / "synthesized.csv", triplets)
         for triplet in triplets:
             print(f"{triplet.model_1} rejects: {triplet.synthetic_1}")
             print(f"{triplet.model_2} rejects: {triplet.synthetic_2}")
             if not triplet.distinct:
                 print(f"Nothing was found from {triplet.natural.text!r}: {triplet.alike}.")
-
-
-def _show(table: ScoreTable) -> None:
-    from contstim.evaluation.comparison.agreement import model_agreements
-
-    names = names_for_tables(table.models)
-    title = f"How alike they order {counted(len(table.log_probs), 'sentence')}"
-    measures = ("spearman", "kendall", "pearson", "agreement")
-    shown = results_table("models", *measures, title=title)
-    for pair in model_agreements(table):
-        numbers = (pair.spearman, pair.kendall, pair.pearson, pair.agreement)
-        shown.add_row(
-            f"{names[pair.model_1]}\n{names[pair.model_2]}",
-            *(f"{number:.3f}" for number in numbers),
-        )
-    print_table(shown, names)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from contstim.models.base import Scorer
+    from contstim.reporting.report import Table as ReportTable
     from contstim.sentence import Sentence
 
 INCOMPLETE = 3
@@ -58,6 +59,16 @@ def print_table(table: Table, names: Mapping[str, str] | None = None) -> None:
     for name, short in (names or {}).items():
         if short != name:
             console.print(f"{short}: {name}", highlight=False, soft_wrap=True)
+
+
+def print_summary(title: str, table: ReportTable, models: Sequence[str]) -> None:
+    """Print a table of a report, in which models have short names."""
+    names = names_for_tables(models)
+    shown = results_table(*(names.get(n, n) for n in table.header), texts=table.texts, title=title)
+    for row in table.rows:
+        texts = map(str, row)
+        shown.add_row(*(names.get(text, text) for text in texts))
+    print_table(shown, names)
 
 
 def changed_words(sentence: Sentence, natural: Sentence) -> Text:

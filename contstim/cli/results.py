@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.analysis.controls import FeaturePreference, TokenCountTest
-    from contstim.experiments.analysis.mixed import MixedAnalysis
+    from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.design.sentence_needs import SentenceNeeds
     from contstim.experiments.reproduce.claims import PublishedClaim
@@ -126,7 +126,7 @@ def _reproduction(
     if step.name.endswith("adc"):
         from contstim.cli.evaluate.acceptability import show
 
-        show(found, 0, quiet=quiet)
+        show(found, quiet=quiet)
     else:
         _analysis(found, quiet=quiet)
     _claims(compared, step.out / "report.html", quiet=quiet)
@@ -266,11 +266,11 @@ def _legend(analysis: Analysis) -> str:
 
 def _mixed(analysis: MixedAnalysis) -> None:
     best_first = sorted(analysis.fits, key=lambda fit: -fit.log_likelihood)
-    names = names_for_tables([fit.name for fit in best_first])
+    names, rated = names_for_tables([fit.name for fit in best_first]), analysis.empty.rated
     title = (
-        f"{counted(analysis.empty.ratings, 'rating')}, "
-        f"{counted(analysis.empty.participants, 'participant')}, "
-        f"{counted(analysis.empty.trials, 'trial')}"
+        f"{counted(rated.size, 'rating')}, "
+        f"{counted(len(rated.participants), 'participant')}, "
+        f"{counted(rated.n_trials, 'trial')}"
     )
     table = results_table(
         "model",
@@ -283,14 +283,14 @@ def _mixed(analysis: MixedAnalysis) -> None:
     )
     for fit in best_first:
         (row,) = fit.coefficients
-        low, high = row.low * row.typical_ratio, row.high * row.typical_ratio
+        low, high = (end * row.typical_ratio for end in (row.estimate.low, row.estimate.high))
         table.add_row(
             names[fit.name],
             f"{fit.log_likelihood:,.1f}",
             f"{fit.aic:,.0f}",
             f"{row.typical_effect:.2f}",
             f"{low:.2f} to {high:.2f}",
-            p_text(row.p_value),
+            p_text(row.estimate.p_value),
         )
     print_table(table, names)
     # Each model against the next best: whether the order can be relied on
@@ -298,10 +298,10 @@ def _mixed(analysis: MixedAnalysis) -> None:
     for better, worse in pairwise(best_first):
         pair = rows[frozenset((better.name, worse.name))]
         sign = 1 if pair.first == better.name else -1
-        low, high = sorted(sign * end for end in (pair.low, pair.high))
+        low, high = sorted(sign * end for end in (pair.difference.low, pair.difference.high))
         print(
-            f"{better.name} fits better than {worse.name} by {abs(pair.difference):.1f} nats (95 "
-            f"%: {low:.1f} to {high:.1f}), adjusted {p_equation(pair.adjusted)}"
+            f"{better.name} fits better than {worse.name} by {abs(pair.difference.value):.1f} nats "
+            f"(95 %: {low:.1f} to {high:.1f}), adjusted {p_equation(pair.adjusted)}"
         )
     if analysis.comparisons:
         print(f"P-values are adjusted by Benjamini and Hochberg over {pair.family}.")
@@ -318,11 +318,12 @@ def _controls(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePref
             f"{interval}, adjusted {p_equation(test.adjusted)}"
         )
     for row in preferences:
+        apart = row.difference
         print(
             f"{row.model} prefers more {row.feature} in {row.model_share:.1%} of "
             f"{counted(row.trials, 'trial')}, people in {row.people_share:.1%}; difference of "
-            f"{row.feature} {row.difference:.3g} (95 %: {row.low:.3g} to {row.high:.3g}), adjusted "
-            f"{p_equation(row.adjusted)}"
+            f"{row.feature} {apart.value:.3g} (95 %: {apart.low:.3g} to {apart.high:.3g}), "
+            f"adjusted {p_equation(row.adjusted)}"
         )
     families = dict.fromkeys([test.family for test in tests] + [row.family for row in preferences])
     if families:

@@ -1,13 +1,19 @@
 """Models and scoring rules on benchmarks: no person takes part.
 
-minimal_pairs     BLiMP and its like: does a model prefer what people accept
-acceptability     gradient judgements: the BLiMP criterion and the Acceptability Delta Criterion
-desiderata        what makes a scoring rule good
-comparison        how alike models order sentences, and where they part
+Every evaluation has one shape: items are read, scored, and measured; the measures are tables, from
+which a folder with figures and a page is written.
 
-benchmark_scores  log-probabilities of a benchmark's sentences, from models or from a table
-output_folder     the folder that every evaluation writes: tables, figures, and a page
+    settings        what may be chosen in each
+    scores          what every model can read
+    folder          tables, figures and a page in a folder
 
-In: models or a table of scores, and the files of a benchmark. Out: a value with the results, which
-`write_…` of each room leaves in a folder, and whose `to_frame` is a table for pandas.
+    minimal pairs   minimal_pairs -> pair_scores -> accuracies (learning_curves)
+                    -> minimal_pair_report
+                    does a model prefer what people accept (Warstadt et al. 2020)?
+    acceptability   acceptability -> judged_scores -> criteria -> acceptability_report
+                    do differences of scores follow gradient judgements (Vázquez Martínez 2021)?
+    restarts        how well classifiers that were trained several times judge sentences
+    desiderata      desiderata -> desiderata_report
+                    what makes a scoring rule good (Kauf & Ivanova 2023)?
+    comparison      how alike models order sentences, and what sets them at odds
 """

@@ -143,7 +143,7 @@ def checked_number(workers: int | None) -> int | None:
         InputError: fewer than one.
     """
     if workers is not None and workers < 1:
-        raise InputError(f"workers must be 1 or more, not {workers}.")
+        raise InputError(f"`workers` must be 1 or more, not {workers}.")
     return workers
 
 

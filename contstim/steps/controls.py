@@ -73,6 +73,7 @@ class CompareControls(
             token_count_control,
         )
         from contstim.experiments.analysis.ratings import gather
+        from contstim.experiments.analysis.tables import rows_table
         from contstim.experiments.responses import CatchRule, admit, read_responses
         from contstim.experiments.responses.admission import DEFAULT_RULE
         from contstim.frequencies import read_frequencies
@@ -111,9 +112,7 @@ class CompareControls(
         ):
             if rows:
                 # A control without tests writes no file, not an empty one.
-                cells = [asdict(row) for row in rows]
-                table = {column: [row[column] for row in cells] for column in cells[0]}
-                write_table(self.out / f"{name}.csv", table)
+                write_table(self.out / f"{name}.csv", rows_table(rows))
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
         facts = {

@@ -14,7 +14,8 @@ from contstim.steps.fields import Responses, Trials, TrialScores
 from contstim.steps.step import Outcome, Step
 
 if TYPE_CHECKING:
-    from contstim.experiments.analysis.mixed import MixedAnalysis, MixedSettings
+    from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
+    from contstim.experiments.analysis.mixed.models import MixedSettings
     from contstim.reporter import Reporter
     from contstim.stimuli import Condition
 
@@ -66,7 +67,7 @@ class MixedOptions:
     @property
     def settings(self) -> MixedSettings:
         """The mixed model."""
-        from contstim.experiments.analysis.mixed import MixedSettings
+        from contstim.experiments.analysis.mixed.models import MixedSettings
 
         items = self.items == "intercept"
         return MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
@@ -78,7 +79,7 @@ class MixedOptions:
         Raises:
             InputError: there is no such condition.
         """
-        from contstim.experiments.analysis.mixed import TESTING
+        from contstim.experiments.analysis.mixed.models import TESTING
         from contstim.stimuli import Condition
 
         try:
@@ -111,7 +112,7 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
         """Fit the models, and write the tables."""
-        from contstim.experiments.analysis.mixed import compare_mixed
+        from contstim.experiments.analysis.mixed.comparisons import compare_mixed
         from contstim.experiments.analysis.ratings import gather
         from contstim.experiments.responses import CatchRule, admit, read_responses
         from contstim.experiments.responses.admission import DEFAULT_RULE
@@ -148,10 +149,11 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
                 write_table(self.out / f"{name}.csv", table)
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
-        if settings.people != "none" and analysis.empty.sided < analysis.empty.ratings:
+        rated = analysis.empty.rated
+        if settings.people != "none" and rated.sided < rated.size:
             reporter.warn(
-                f"{counted(analysis.empty.ratings - analysis.empty.sided, 'rating')} of "
-                f"{analysis.empty.ratings:,} do not say which sentence was shown left (column "
+                f"{counted(rated.size - rated.sided, 'rating')} of "
+                f"{rated.size:,} do not say which sentence was shown left (column "
                 f"left of "
                 f"{self.responses}): no leaning of participants towards a side is estimated there."
             )

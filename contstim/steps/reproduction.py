@@ -15,7 +15,7 @@ from contstim.tables import write_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
+    from contstim.evaluation.criteria import AcceptabilityEvaluation
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.reproduce.claims import PublishedClaim
     from contstim.reporter import Reporter
@@ -93,20 +93,18 @@ class ReproduceAdc(
         self, reporter: Reporter
     ) -> Outcome[tuple[AcceptabilityEvaluation, Sequence[PublishedClaim]]]:
         """Evaluate the published scores, and compare claims."""
-        from contstim.evaluation.acceptability.acceptability_report import (
-            ScoreSources,
-            write_acceptability,
-        )
+        from contstim.evaluation.acceptability_report import acceptability_findings
+        from contstim.evaluation.folder import write_findings
         from contstim.experiments.reproduce.adc import claims, reproduce_adc
 
         del reporter
         reproduction = reproduce_adc(self.data)
         compared = claims(reproduction)
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
-        sources = ScoreSources(tables=reproduction.tables)
-        write_acceptability(reproduction.evaluation, self.out, sources, title=title)
+        evaluation = reproduction.evaluation
+        write_findings(acceptability_findings(evaluation, title), self.out, data=evaluation.files)
         _write_claims(compared, self.out / "claims.csv")
-        return Outcome((reproduction.evaluation, compared), {})
+        return Outcome((evaluation, compared), {})
 
 
 def _write_claims(compared: Sequence[PublishedClaim], path: Path) -> None:

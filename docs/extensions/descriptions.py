@@ -27,7 +27,7 @@ ROOMS = (
     "contstim.experiments.analysis.controls",
     "contstim.testing",
 )
-"""Folders of the package that export names of their own."""
+"""Folders and files of the package that export names of their own."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from contstim.cli import app
 from contstim.errors import ContstimError, ScoreError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
-from tests.evaluation.acceptability.tables import ITEMS, write
+from tests.evaluation.judged_tables import ITEMS, write
 from tests.models.tiny import TEXTS, train_ngrams
 
 

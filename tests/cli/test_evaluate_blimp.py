@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError
-from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
+from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
 from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 from contstim.tables import read_table, write_table
-from tests.evaluation.minimal_pairs.blimp_files import ROWS, write_folder, write_rows
+from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
 
 SIDES = ("sentence_good", "sentence_bad")
 
@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds to save: tests of tables go without."""
-    monkeypatch.setattr("contstim.evaluation.output_folder.save", lambda *_: b"")
+    monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
 
 
 def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
     assert "0.750" in done.stdout
     report = (out / "report.md").read_text(encoding="utf-8")
-    assert "The same text on both sides: 1 pair, agreement_1 1" in report
+    assert "## Ties" in report
     assert NgramModel(model).convention.fingerprint in report
     for figure in ("phenomena-full-sentence", "phenomena-two-prefix", "correlations", "profile"):
         assert f"![{figure}]({figure}.png)" in report
@@ -126,7 +126,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     assert left_out["sentence"] == Sentence.parse(long).text
     assert "reads at most" in left_out["reason"]
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "read 1 sentence; left out with it: 1 pair (full-sentence)" in report
+    assert "Not every model can read 1 sentence, which left_out.csv lists" in report
     rows = _rows(tmp_path / "out" / "paradigms.csv")
     island = next(row for row in rows if row["paradigm"] == "island_1")
     assert (island["pairs"], island["unread"]) == ("2", "1")
@@ -162,8 +162,6 @@ def test_learning_curves_from_one_command(
         (("--model", "m.arpa", "--scores", "s.csv"), "Name models"),
         (("--sizes", "10"), "both --sizes and --text"),
         (("--sizes", "ten", "--text", "{text}"), "whole numbers such as"),
-        (("--model", "m.arpa", "--method", "sideways"), "no method 'sideways'"),
-        (("--scores", "s.csv", "--method", "one-prefix"), "prefix methods need models"),
         (("--model", "m.arpa", "--good-column", "ok"), "has no field 'ok'"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import run, succeed
-from tests.evaluation.minimal_pairs.blimp_files import write_folder
+from tests.evaluation.blimp_files import write_folder
 
 MODELS = ("--model", "two=2.arpa", "--model", "three=3.arpa")
 PROCESSES = ("--executor", "processes", "--workers", "2")
@@ -17,7 +17,7 @@ PROCESSES = ("--executor", "processes", "--workers", "2")
 @pytest.fixture(autouse=True)
 def _unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds to save."""
-    monkeypatch.setattr("contstim.evaluation.output_folder.save", lambda *_: b"")
+    monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
 
 
 def tables(folder: Path) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from contstim.reviews import Decision, undecided, write_review
 from contstim.stimuli import Condition, Trial, read_pairs, read_trials, read_triplets
 from contstim.testing.platform import PlantedAnswers, PlatformContract
 from tests.cli.running import succeed
-from tests.evaluation.acceptability.tables import ITEMS
+from tests.evaluation.judged_tables import ITEMS
 from tests.experiments.platforms import (
     test_gorilla,
     test_jspsych_reading,

@@ -20,14 +20,17 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import ScoreError
-from contstim.evaluation.acceptability.criteria import Criterion, z_scores
-from contstim.evaluation.acceptability.evaluation import (
+from contstim.evaluation.acceptability import read_judgements
+from contstim.evaluation.criteria import (
     AcceptabilityEvaluation,
+    Criterion,
+    delta_correlations,
     evaluate_acceptability,
+    fits,
+    z_scores,
 )
-from contstim.evaluation.acceptability.reading import read_judgements
-from contstim.evaluation.acceptability.results import delta_correlations, fits
-from contstim.evaluation.acceptability.sentence_scores import published_scores
+from contstim.evaluation.judged_scores import published_scores
+from contstim.evaluation.settings import AcceptabilitySettings
 
 BEST = "bert-large-cased_mlm"
 pytestmark = pytest.mark.published
@@ -102,10 +105,11 @@ def test_every_column_at_every_delta(
 def test_z_scores_are_the_authors_own(
     folder: Path, table: Path, found: AcceptabilityEvaluation
 ) -> None:
-    columns = [f"{model}_zscores" for model in found.models]
-    theirs = published_scores(read_judgements(folder), table, columns)
+    columns = tuple(f"{model}_zscores" for model in found.models)
+    settings = AcceptabilitySettings(column=columns, scores_as_given=True)
+    theirs = published_scores(read_judgements(folder), table, settings)
     np.testing.assert_allclose(found.sentence_scores, theirs.values, atol=1e-12)
-    given = evaluate_acceptability(found.judgements, theirs, scores_as_given=True)
+    given = evaluate_acceptability(found.judgements, theirs, settings)
     for criterion in found.criteria:
         assert (given.met(criterion) == found.met(criterion)).all()
 
@@ -165,7 +169,7 @@ def test_sentences_that_a_table_lacks_are_listed(table: Path, folder: Path, tmp_
     judgements = read_judgements(folder)
     with pytest.raises(ScoreError, match=r"lacks scores of 3 of 4,178 sentences: 'Kerry attempted"):
         published_scores(judgements, short)
-    rest = published_scores(judgements, short, allow_missing=True)
+    rest = published_scores(judgements, short, AcceptabilitySettings(allow_missing=True))
     assert len({one.sentence for one in rest.left_out}) == 3
     assert list(evaluate_acceptability(judgements, rest).excluded_for().values()) == [28, 0, 3]
 

@@ -12,8 +12,7 @@ from scipy.stats import false_discovery_control, ttest_rel
 
 from contstim.experiments.analysis.controls import feature_preferences, mean_log_frequencies
 from contstim.experiments.analysis.ratings import Ratings, gather
-from contstim.experiments.analysis.regression import clustered_logit, regress_choices
-from contstim.experiments.analysis.regressions import regressions
+from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.reading import (
@@ -62,8 +61,8 @@ def test_preferences_are_those_of_figure_s7(
             by_people.append(gain if chosen.count(two.text) > chosen.count(one.text) else -gain)
         test = ttest_rel(by_model, by_people)
         assert (row.model, row.trials) == (model, len(by_model))
-        assert row.statistic == pytest.approx(test.statistic)
-        assert row.p_value == pytest.approx(test.pvalue)
+        assert row.difference.statistic == pytest.approx(test.statistic)
+        assert row.difference.p_value == pytest.approx(test.pvalue)
         assert row.people_difference == pytest.approx(np.mean(by_people))
         p_values.append(test.pvalue)
     adjusted = false_discovery_control(p_values)
@@ -91,9 +90,11 @@ def test_coefficients_on_oriented_trials_have_the_signs_of_what_gpt_2_predicts(
     """
     found = {one.scope: one for one in regressions(ratings, 0.95) if one.model == "gpt2"}
     accept, reject = found[Scope.ACCEPT], found[Scope.REJECT]
-    assert (accept.estimate, accept.p_value) == pytest.approx((-0.599, 0.021), abs=0.002)
-    assert reject.estimate == pytest.approx(0.0869, abs=0.0002)
-    assert reject.p_value == pytest.approx(5e-10, rel=0.1)
+    assert (accept.estimate.value, accept.estimate.p_value) == pytest.approx(
+        (-0.599, 0.021), abs=0.002
+    )
+    assert reject.estimate.value == pytest.approx(0.0869, abs=0.0002)
+    assert reject.estimate.p_value == pytest.approx(5e-10, rel=0.1)
     assert "per nat compares with no other" in accept.note
     assert not reject.note
 

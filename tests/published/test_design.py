@@ -11,7 +11,7 @@ import pytest
 
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.mixed import MixedSettings, fit_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.building import build_design
@@ -186,7 +186,7 @@ def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
     following = spread["participants", "gpt2"] / slope.typical_effect
     assert following == pytest.approx(MeasuredPeople().following, abs=0.001)
     assert spread["trials", "intercept"] == pytest.approx(0.69, abs=0.005)  # as docs say
-    assert fit.sided == 0
+    assert fit.rated.sided == 0
 
 
 def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.analysis.mixed import MixedSettings, fit_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.reading import read_stimulus_scores
@@ -44,7 +44,9 @@ def test_log_likelihoods_are_those_of_clmm(
     for settings, log_likelihood in ((FLEXIBLE, flexible), (SLOPES, slopes)):
         fit = fit_mixed(ratings, [model], settings)
         assert fit.log_likelihood == pytest.approx(log_likelihood, abs=0.01)
-        assert (fit.ratings, fit.sided, fit.participants, fit.trials) == (15_300, 0, 100, 1_530)
+        rated = fit.rated
+        assert (rated.size, rated.sided, rated.n_trials) == (15_300, 0, 1_530)
+        assert len(rated.participants) == 100
 
 
 @pytest.mark.published
@@ -52,8 +54,8 @@ def test_gpt2_has_the_estimates_of_clmm(ratings: Ratings) -> None:
     """Witness: clmm's summary, for ratios divided by their root mean square."""
     fit = fit_mixed(ratings, ["gpt2"], FLEXIBLE)
     scale = 20.217573  # of all ratios but those of catch trials, nats
-    assert fit["gpt2"].estimate * scale == pytest.approx(0.804313232, rel=1e-3)
-    assert fit["gpt2"].standard_error * scale == pytest.approx(0.0220414121, rel=1e-3)
+    assert fit["gpt2"].estimate.value * scale == pytest.approx(0.804313232, rel=1e-3)
+    assert fit["gpt2"].estimate.standard_error * scale == pytest.approx(0.0220414121, rel=1e-3)
     assert [row.estimate for row in fit.thresholds] == pytest.approx(
         [-1.241276844, -0.411594169, 0.191699119, 0.746238170, 1.438968837], abs=1e-3
     )
@@ -63,8 +65,8 @@ def test_gpt2_has_the_estimates_of_clmm(ratings: Ratings) -> None:
     variances = {row.factor: row.variance for row in fit.variances}
     assert variances == pytest.approx({"trials": 0.51556303}, rel=1e-3)
     slopes = fit_mixed(ratings, ["gpt2"], SLOPES)
-    assert slopes["gpt2"].estimate * scale == pytest.approx(0.887791485, rel=1e-3)
-    assert slopes["gpt2"].standard_error * scale == pytest.approx(0.0346831254, rel=1e-3)
+    assert slopes["gpt2"].estimate.value * scale == pytest.approx(0.887791485, rel=1e-3)
+    assert slopes["gpt2"].estimate.standard_error * scale == pytest.approx(0.0346831254, rel=1e-3)
     assert {row.factor: row.variance for row in slopes.variances} == pytest.approx(
         {"trials": 0.55017038, "participants": 0.072318592}, rel=1e-3
     )

@@ -5,16 +5,17 @@ orientation  whether models play the roles that trials give them
 scopes       which trials evaluate which model
 measures     how well log-probability ratios predict ratings: accuracy, signed-rank cosine
 ceilings     how well people predict one another
-inference    signed-rank tests, false-discovery and family-wise error rate, contrasts
 evaluation   both measures and their noise ceilings, per person, group and model
 reliability  how sure people are of each trial
 agreement    models with models, people with people, people with rival models
-crossed      variance where people and items are both drawn anew, in closed form
+crossed      variance where people and items are both drawn anew, in closed form, for one
+             experiment or for many at once
 bootstrap    resamples of participants and items, as published
-intervals    of values, differences and distances to the ceiling
+intervals    of values, differences and distances to the ceiling; estimates with a t-test
+signed_ranks Wilcoxon's test with its effect size, for one test or many
+families     contrasts, their false-discovery or family-wise error rate, what could be found at all
 effects      comparisons of models and ceilings, with tests, effect sizes and intervals
-regression   choices on log-probability ratios, errors clustered by people and items;
-             regressions: scope by scope
+regression   choices on log-probability ratios, errors clustered by people and items
 mixed/       ordinal mixed models of ratings, with random effects of people and items
 controls     what else preferences could follow: tokens, word frequency, any feature
 failures     the trials on which each model fails worst
@@ -25,6 +26,4 @@ tables       the results as tables
 outputs/     the folder of an analysis: tables, figures, and a page
 """
 
-SMALLEST_EFFECT = (
-    0.03  # of two models that matters, in the unit of a measure, unless told otherwise
-)
+SMALLEST_EFFECT = 0.03  # differences of accuracies or cosines below it do not matter

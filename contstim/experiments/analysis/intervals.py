@@ -24,16 +24,16 @@ class Estimate:
     """An estimate with its interval and its test by Student's t.
 
     Attributes:
-        estimate: such as a coefficient, or a difference.
+        value: such as a coefficient, or a difference.
         standard_error: of it.
         low: the interval's lower end.
         high: its upper end.
-        statistic: estimate / standard_error.
+        statistic: value / standard_error.
         freedom: degrees of freedom.
         p_value: two-sided.
     """
 
-    estimate: float
+    value: float
     standard_error: float
     low: float
     high: float
@@ -42,11 +42,11 @@ class Estimate:
     p_value: float
 
     @classmethod
-    def by_t(cls, estimate: float, standard_error: float, freedom: float, level: float) -> Estimate:
-        """The interval and test of an estimate; one without an error is as sure as can be.
+    def by_t(cls, value: float, standard_error: float, freedom: float, level: float) -> Estimate:
+        """The interval and test of a value; one without an error is as sure as can be.
 
         Args:
-            estimate: the estimate.
+            value: the estimate.
             standard_error: of it.
             freedom: degrees of freedom.
             level: of the interval, such as 0.95.
@@ -54,11 +54,10 @@ class Estimate:
         from scipy.stats import t as student
 
         reach = t_quantile(level, freedom) * standard_error
-        without_error = float(np.sign(estimate)) * np.inf if estimate else 0.0
-        statistic = estimate / standard_error if standard_error else without_error
+        sure = float(np.copysign(np.inf, value)) if value else 0.0
+        statistic = value / standard_error if standard_error else sure
         p_value = float(2 * student.sf(abs(statistic), freedom))
-        ends = estimate - reach, estimate + reach
-        return cls(estimate, standard_error, *ends, statistic, freedom, p_value)
+        return cls(value, standard_error, value - reach, value + reach, statistic, freedom, p_value)
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,16 @@ class Ratings:
         return tuple(name for group in self.groups for name in group.participants)
 
     @property
+    def n_trials(self) -> int:
+        """Trials of all groups."""
+        return sum(len(group.trials) for group in self.groups)
+
+    @property
+    def size(self) -> int:
+        """Ratings of everybody."""
+        return sum(group.ratings.size for group in self.groups)
+
+    @property
     def sided(self) -> int:
         """Number of ratings that say on which side the sentences were shown."""
         return sum(int(np.count_nonzero(group.left)) for group in self.groups)

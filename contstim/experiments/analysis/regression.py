@@ -19,39 +19,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.families import SINGLE_TESTS
+from contstim.experiments.analysis.intervals import Estimate
+from contstim.experiments.analysis.ratings import subset
+from contstim.experiments.analysis.scopes import scope_mask, scopes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.analysis.scopes import Scope
     from contstim.stimuli import Condition
 
-
-@dataclass(frozen=True)
-class Coefficient:
-    """Coefficient of one predictor in the log odds of choosing sentence_2.
-
-    Attributes:
-        name: the predictor's; for a model's log-probability ratio, the model's.
-        estimate: log odds per unit of the predictor, for ratios per nat.
-        standard_error: two-way clustered.
-        low: the interval's lower end.
-        high: its upper end.
-        statistic: estimate / standard_error.
-        p_value: two-sided, by Student's t with one degree of freedom less than the smaller number
-            of clusters.
-    """
-
-    name: str
-    estimate: float
-    standard_error: float
-    low: float
-    high: float
-    statistic: float
-    p_value: float
+_NARROW = 0.1  # of the ratios on all trials: where a coefficient per nat reaches beyond its data
+_EVENTS = 10  # choices of the rarer kind for a predictor (Peduzzi et al. 1996)
 
 
 @dataclass(frozen=True)
@@ -59,8 +43,8 @@ class ClusteredLogit:
     """A logistic regression whose standard errors are clustered by participant and by item.
 
     Attributes:
-        coefficients: of the predictors, in their order.
-        level: of the intervals.
+        coefficients: by predictor: log odds of choosing sentence_2 per unit of it, for ratios per
+            nat. Degrees of freedom are one less than the smaller number of clusters.
         choices: how many.
         participants: clusters of the first way.
         items: clusters of the second way.
@@ -69,16 +53,15 @@ class ClusteredLogit:
             et al., section 2.3): then clusters are few, and standard errors too small.
     """
 
-    coefficients: tuple[Coefficient, ...]
-    level: float
+    coefficients: Mapping[str, Estimate]
     choices: int
     participants: int
     items: int
     left_out: int
     repaired: bool
 
-    def __getitem__(self, name: str) -> Coefficient:
-        return next(coefficient for coefficient in self.coefficients if coefficient.name == name)
+    def __getitem__(self, name: str) -> Estimate:
+        return self.coefficients[name]
 
 
 def regress_choices(
@@ -118,10 +101,8 @@ def regress_choices(
         ]
         names = [group.trials[column].trial_id for column in columns]
         # One row a choice: all trials of the first participant, then those of the second, …
-        chosen = group.preferences[:, columns] > 0  # (n_participants, n_trials)
-        group_ratios = group.ratios[rows][:, columns]  # (n_models, n_trials)
-        choices.append(chosen.ravel())
-        ratios.append(np.tile(group_ratios, len(group.participants)))
+        choices.append((group.preferences[:, columns] > 0).ravel())
+        ratios.append(np.tile(group.ratios[rows][:, columns], len(group.participants)))
         people += [name for name in group.participants for _ in columns]
         items += names * len(group.participants)
     every = np.concatenate(ratios, axis=1)  # (n_models, n_choices)
@@ -161,8 +142,6 @@ def clustered_logit(
             predictors that determine each other, or a sum of them that never speaks against a
             choice, so that no finite estimate exists.
     """
-    from scipy.stats import t as student
-
     chosen = np.asarray(choices, np.float64)
     clusters = np.stack([_codes(participants), _codes(items)], axis=1)  # (n, 2), numbered from 0
     counts = clusters.max(axis=0, initial=-1) + 1
@@ -177,17 +156,12 @@ def clustered_logit(
         covariance = (vectors * np.maximum(eigenvalues, 0)) @ vectors.T
     errors = np.sqrt(np.maximum(np.diag(covariance), 0))
     freedom = int(counts.min()) - 1
-    quantile = float(student.ppf((1 + level) / 2, freedom))
-    coefficients = []
-    for name, b, error in zip(differences, estimates.tolist(), errors.tolist(), strict=True):
-        statistic = b / error if error else float("inf") * np.sign(b)
-        low, high = b - quantile * error, b + quantile * error
-        p_value = float(2 * student.sf(abs(statistic), freedom))
-        coefficients.append(Coefficient(name, b, error, low, high, statistic, p_value))
+    coefficients = {
+        name: Estimate.by_t(value, error, freedom, level)
+        for name, value, error in zip(differences, estimates.tolist(), errors.tolist(), strict=True)
+    }
     people, pairs = counts.tolist()
-    return ClusteredLogit(
-        tuple(coefficients), level, len(chosen), people, pairs, left_out, repaired
-    )
+    return ClusteredLogit(coefficients, len(chosen), people, pairs, left_out, repaired)
 
 
 def _codes(names: ArrayLike) -> IntArray:
@@ -243,3 +217,91 @@ def _fit(
         except (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning) as error:
             raise separated from error
     return fitted.params / scale, fitted.cov_params() / np.outer(scale, scale)
+
+
+@dataclass(frozen=True)
+class ChoiceRegression:
+    """A model's coefficient: log odds of choosing sentence_2 per nat of its log-probability ratio.
+
+    Attributes:
+        scope: which trials evaluate the model.
+        model: whose ratios.
+        estimate: with errors clustered by participants and by trials; nan where there is none.
+        choices: how many.
+        participants: clusters.
+        trials: clusters.
+        left_out: choices without a finite ratio.
+        typical_ratio: root mean square of the model's ratios on these trials, nats.
+        note: why there is no estimate, or why not to trust it.
+        family: of tests that p-values are adjusted for; there is none.
+    """
+
+    scope: Scope
+    model: str
+    estimate: Estimate
+    choices: int
+    participants: int
+    trials: int
+    left_out: int
+    typical_ratio: float
+    note: str
+    family: str = SINGLE_TESTS
+
+
+def regressions(ratings: Ratings, level: float) -> Iterator[ChoiceRegression]:
+    """A regression for each scope and each model that it evaluates, on the model's own trials."""
+    for scope in scopes_of(ratings):
+        masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
+        for row, model in enumerate(ratings.models):
+            if not any(mask[row].any() for mask in masks):
+                continue
+            targeted = subset(ratings, [mask[row] for mask in masks])
+            typical = _typical(targeted, row)
+            try:
+                fit = regress_choices(targeted, [model], level=level)
+                slope = fit[model]
+                counts = (fit.choices, fit.participants, fit.items, fit.left_out)
+                everywhere = _typical(ratings, row)
+                note = "; ".join(_cautions(targeted, row, fit.repaired, typical, everywhere))
+            except InputError as error:
+                # A model without an estimate has its row too: the note says why it has none.
+                slope, note = Estimate(*(np.nan,) * 7), str(error)
+                counts = (targeted.size, len(targeted.participants), targeted.n_trials, 0)
+            yield ChoiceRegression(scope, model, slope, *counts, typical, note)
+
+
+def _cautions(
+    targeted: Ratings, row: int, repaired: bool, typical: float, everywhere: float
+) -> Iterator[str]:
+    """Limits of the coefficient of the model in a row; typical ratios are in nats."""
+    if typical < _NARROW * everywhere:
+        yield (
+            f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: a coefficient "
+            "per nat compares with no other"
+        )
+    # 1 where a person chose the sentence that the model prefers, -1 where the other, 0 where the
+    # model ties; choices without a finite ratio are not part of the regression.
+    agreed = np.concatenate(
+        [
+            (np.sign(group.preferences) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()
+            for group in targeted.groups
+            for ratios in [group.ratios[row]]
+        ]
+    )
+    towards, against = int((agreed > 0).sum()), int((agreed < 0).sum())
+    few = min(towards, against)
+    if few < _EVENTS:
+        side = "against" if against < towards else "with"
+        yield (
+            f"{few} of {towards + against:,} choices go {side} the model: the coefficient rests on "
+            "these"
+        )
+    if repaired:
+        yield "few clusters: the standard error is too small"
+
+
+def _typical(ratings: Ratings, row: int) -> float:
+    """The root mean square of a model's finite ratios over trials, nats; 0 where none is finite."""
+    ratios = np.concatenate([group.ratios[row] for group in ratings.groups])
+    finite = ratios[np.isfinite(ratios)]
+    return float(np.sqrt((finite**2).mean())) if len(finite) else 0.0

@@ -22,7 +22,7 @@ from contstim.experiments.analysis.families import (
 from contstim.experiments.analysis.orientation import orientations
 from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
-from contstim.experiments.analysis.regressions import regressions
+from contstim.experiments.analysis.regression import regressions
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.orientation import Orientation
     from contstim.experiments.analysis.pairs import PairResult
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.analysis.regressions import ChoiceRegression
+    from contstim.experiments.analysis.regression import ChoiceRegression
     from contstim.experiments.analysis.scopes import Scope
     from contstim.experiments.responses import Admission, CatchRule, Response, ResponseOrigin
     from contstim.scores import ScoreTable

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.experiments.analysis.families import SINGLE_TESTS
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 
 if TYPE_CHECKING:
@@ -175,7 +174,8 @@ def _cells(row: Any) -> dict[str, Any]:
     for field in fields(row):
         value = getattr(row, field.name)
         if is_dataclass(value):
-            cells.update(_cells(value))  # an interval's six columns, under their own names
+            # An interval's columns have their own names, the value of an `Estimate` its holder's
+            cells |= {field.name if x == "value" else x: cell for x, cell in _cells(value).items()}
         else:
             cells[field.name] = value if isinstance(value, int | float) else str(value)
     return cells
@@ -194,9 +194,7 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "unanimity": rows_table(analysis.unanimity),
         "trials": trials_table(ratings),
         "failures": failures_table(analysis.failures),
-        "regressions": columns_of_records(
-            {**_cells(row), "family": SINGLE_TESTS} for row in analysis.regressions
-        ),
+        "regressions": rows_table(analysis.regressions),
         "excluded": rows_table(analysis.admission.excluded),
         **{
             f"{kind}-{condition}": matrix_table(ratings.models, matrix)

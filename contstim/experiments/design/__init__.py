@@ -7,11 +7,10 @@ allocation       exact allocation of trials to groups, so that no group meets a 
 verification     an independent check of the finished trials; certificate: that it was passed
 presentation     what each participant sees: order and sides
 summary          a design in numbers, as a page and as a figure
-simulated        participants that are a model plus noise; artificial: one by one, what each rates
-population       people and items that simulated experiments draw from: a mixed model of choices
+artificial       participants that are a model plus noise, one by one, and what each rates
+population       people, items and trials that simulated experiments draw from
 calibration      populations by what was measured of people, in 2023 or in a pilot
 power            what experiments with new people and new items would show, for one kind of trial
-discoveries      which of their differences are more than chance; crossed_tests: many at once
 precision        how exactly a difference is measured, by people and by items
 design_power     all kinds of trials, with more and fewer people and items; its page and figure:
                  power_report, power_figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import BUTTON_LIST, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
@@ -29,18 +28,10 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class CsvSettings:
-    """Whom the table is for.
-
-    Raises:
-        InputError: nobody.
-    """
+    """Whom the table is for."""
 
     participants: Annotated[int, Help("Participants of each group.", at_least=1)] = 10
     seed: Seed = 0
-
-    def __post_init__(self) -> None:
-        if self.participants < 1:
-            raise InputError(f"participants must be 1 or more, not {self.participants}.")
 
 
 def export_csv(
@@ -51,7 +42,8 @@ def export_csv(
     Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
 
     Raises:
-        InputError: the trials cannot be traced back, or the folder holds other files.
+        InputError: nobody takes part, the trials cannot be traced back, or the folder holds
+            other files.
     """
     settings = settings or CsvSettings()
     participants = settings.participants

@@ -129,7 +129,7 @@ def stimulus_lists(
     check_trials(trials)
     require_scale(trials, scale)
     if per_group < 1:
-        raise InputError(f"lists_per_group must be 1 or more, not {per_group}.")
+        raise InputError(f"Each group needs 1 list or more, not {per_group}.")
     groups = sorted({trial.group for trial in trials})
     # Each list is what a participant of the design is shown: the second mirrors the first one's
     # sides, the fourth the third one's.

@@ -183,7 +183,7 @@ def _answers(
             left=first.get("left", ""),
             rating=button,
             position=position,
-            rt_ms=time - start,
+            rt_ms="" if math.isnan(time - start) else time - start,
         )
 
 

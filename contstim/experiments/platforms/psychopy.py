@@ -127,12 +127,9 @@ def psychopy_cell(text: str) -> str:
     A no-break space before it, which is not seen, quotes what begins like a formula, stands in
     round brackets, or is a word for missing or true.
 
-    Raises:
-        InputError: no quoting helps (`unquotable`).
+    Args:
+        text: which quoting helps (`unquotable`).
     """
-    if problem := unquotable(text):
-        beginning = text if len(text) <= 60 else text[:60] + "…"
-        raise InputError(f"PsychoPy would not show {beginning!r} as it is: {problem}.")
     if text.lower() in _WORDS or _ROUND.fullmatch(text):
         return NO_BREAK_SPACE + text
     return escape_formula(text, NO_BREAK_SPACE)

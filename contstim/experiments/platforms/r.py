@@ -15,7 +15,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
-from contstim.experiments.analysis.mixed import TESTING, MixedSettings, fit_mixed
+from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
@@ -187,7 +187,7 @@ def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
             typical = fit[model].typical_ratio
             row["log_likelihood"] = fit.log_likelihood
             row["estimate"] = fit[model].typical_effect
-            row["standard_error"] = fit[model].standard_error * typical
+            row["standard_error"] = fit[model].estimate.standard_error * typical
         rows.append(row)
     return rows
 

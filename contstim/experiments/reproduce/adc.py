@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.evaluation.acceptability.criteria import z_scores
-from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
-from contstim.evaluation.acceptability.reading import read_judgements
-from contstim.evaluation.acceptability.sentence_scores import joined, published_scores
+from contstim.evaluation.acceptability import read_judgements
+from contstim.evaluation.criteria import evaluate_acceptability, z_scores
+from contstim.evaluation.judged_scores import JudgedScores, published_scores
+from contstim.evaluation.settings import AcceptabilitySettings
 from contstim.experiments.reproduce.claims import PublishedClaim
 
 if TYPE_CHECKING:
-    from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
+    from contstim.evaluation.criteria import AcceptabilityEvaluation
 
 BEST = "bert-large-cased_mlm"
 _MASKED = "bert_mlm_results_li-adger_sentences.csv"
@@ -31,12 +31,10 @@ class Reproduction:
 
     Attributes:
         evaluation: of every published column of scores.
-        tables: the files that hold them.
         differences: by pseudo-log-likelihood, how far our z-scores lie from the published ones.
     """
 
     evaluation: AcceptabilityEvaluation
-    tables: tuple[Path, ...]
     differences: dict[str, float]
 
 
@@ -66,11 +64,11 @@ def reproduce_adc(data: Path | str) -> Reproduction:
     models = parts[0].models
     # Columns of the published z-scores, beside those that ours are computed from: (n_sentences,
     # n_models) both, over all sentences, with the population's standard deviation.
-    theirs = published_scores(judgements, masked, [f"{name}_zscores" for name in models])
+    columns = AcceptabilitySettings(column=tuple(f"{name}_zscores" for name in models))
+    theirs = published_scores(judgements, masked, columns)
     largest = np.abs(z_scores(parts[0].values) - theirs.values).max(axis=0)
     return Reproduction(
-        evaluate_acceptability(judgements, joined(parts)),
-        tables,
+        evaluate_acceptability(judgements, JudgedScores.joined(parts)),
         dict(zip(models, largest.tolist(), strict=True)),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -17,22 +17,24 @@ from contstim.experiments.responses.checks import (
     ResponseFinding,
     check_responses,
 )
-from contstim.experiments.responses.table import UNKNOWN, Response, truth
+from contstim.experiments.responses.table import (
+    UNKNOWN,
+    Mark,
+    Place,
+    Rating,
+    Response,
+    Text,
+    Time,
+    mistake,
+)
 from contstim.sentence import END_MARKS, Sentence
-from contstim.tables import number, text, whole_number
+from contstim.tables import whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.stimuli import Trial
-
-
-def _cell(parse: Callable[[Any], Any], unknown: float) -> BeforeValidator:
-    """Reader of a cell that may be empty, or not a number where it was computed."""
-    return BeforeValidator(
-        lambda cell: unknown if cell in ("", None) or cell != cell else parse(cell)
-    )
 
 
 class RecordedAnswer(BaseModel):
@@ -56,28 +58,16 @@ class RecordedAnswer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     where: str
-    participant: Annotated[str, BeforeValidator(text), Field(min_length=1)]
-    trial_id: Annotated[str, BeforeValidator(text)] = ""
+    participant: Annotated[Text, Field(min_length=1)]
+    trial_id: Text = ""
     left: Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=2)] = 0
-    rating: Annotated[int, _cell(whole_number, UNKNOWN), Field(ge=0)] = UNKNOWN
-    position: Annotated[int, _cell(whole_number, UNKNOWN), Field(ge=0)] = UNKNOWN
-    rt_ms: Annotated[float, _cell(number, math.nan)] = math.nan
-    rt_s: Annotated[float, _cell(number, math.nan)] = math.nan
+    rating: Annotated[Rating, Field(ge=0)] = UNKNOWN
+    position: Place = UNKNOWN
+    rt_ms: Time = math.nan
+    rt_s: Time = math.nan
     shown: tuple[str, str] = ("", "")
     group: str = ""
-    simulated: Annotated[bool, BeforeValidator(truth)] = False
-
-
-_CELLS = {
-    "participant": "the name of a participant",
-    "trial_id": "a text",
-    "left": "the sentence shown left, 1 or 2",
-    "rating": "a whole number from 0 (export numeric values, not the texts of choices)",
-    "position": "a place in an order",
-    "rt_ms": "a number",
-    "rt_s": "a number",
-    "simulated": "true or false",
-}
+    simulated: Mark = False
 
 
 def recorded(where: str, **cells: object) -> RecordedAnswer:
@@ -89,11 +79,7 @@ def recorded(where: str, **cells: object) -> RecordedAnswer:
     try:
         return RecordedAnswer.model_validate({"where": where, **cells})
     except ValidationError as error:
-        wrong = error.errors()[0]
-        name = str(wrong["loc"][0])
-        raise InputError(
-            f"{where}: {shortened(wrong['input'])} under {name} is not {_CELLS[name]}."
-        ) from None
+        raise InputError(f"{where}: {mistake(error.errors()[0])}") from None
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from contstim.documents import read_json_object, shortened
 from contstim.errors import InputError
@@ -22,10 +24,9 @@ from contstim.scale import Scale
 from contstim.tables import (
     FORMULA_SIGNS,
     columns_of,
-    count,
     listed,
     number,
-    read_rows,
+    read_table,
     text,
     whole_number,
     write_table,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from pydantic_core import ErrorDetails
+
     from contstim.stimuli import Trial
 
 APOSTROPHE = "'"
@@ -43,6 +46,75 @@ UNKNOWN = 0  # of rating, left and position: not recorded
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
 SCALE = "scale"  # of a table: what its record calls it
 SIMULATED_NAME = "simulated-"  # how contstim begins the names of artificial participants
+
+
+def escape_formula(text: str, mark: str = APOSTROPHE) -> str:
+    """The text, with the mark in front if a spreadsheet might take it for a formula."""
+    return f"{mark}{text}" if _is_formula(text, mark) else text
+
+
+def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
+    """Text that `escape_formula` was given."""
+    return text[1:] if text.startswith(mark) and _is_formula(text, mark) else text
+
+
+def _is_formula(text: str, mark: str) -> bool:
+    # Any number of marks: a text that begins with a mark and a sign gets one more, and loses one
+    return re.match(f"{mark}*[{re.escape(FORMULA_SIGNS)}]", text) is not None
+
+
+def _stripped(cell: Any) -> Any:
+    return cell.strip() if isinstance(cell, str) else cell
+
+
+def _number(parse: Callable[[Any], Any], unknown: float) -> BeforeValidator:
+    """Reader of a number; an empty cell is unknown."""
+    return BeforeValidator(
+        lambda cell: unknown if _stripped(cell) in ("", None) else parse(_stripped(cell))
+    )
+
+
+def _truth(cell: Any) -> bool:
+    written = "" if cell is None else str(cell).strip().lower()
+    if written not in _TRUTH:
+        raise ValueError(f"{written} is not a truth value")
+    return _TRUTH[written]
+
+
+_TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}
+
+Text = Annotated[str, BeforeValidator(lambda cell: text(_stripped(cell)))]
+"""A text of a cell; a number as it is written."""
+Name = Annotated[
+    str,
+    BeforeValidator(lambda cell: unescape_formula(text(_stripped(cell)))),
+    Field(min_length=1),
+]
+"""A name or an identifier in a table that we wrote."""
+Rating = Annotated[int, _number(whole_number, UNKNOWN)]
+Place = Annotated[int, _number(whole_number, UNKNOWN), Field(ge=0)]
+"""A place in an order, from 1; 0 unknown."""
+Time = Annotated[float, _number(number, math.nan)]
+Mark = Annotated[bool, BeforeValidator(_truth)]
+"""Whether an artificial participant answered; an empty cell says that a person did."""
+
+_CELLS = {
+    "participant": "the name of a participant",
+    "group": "a whole number from 1",
+    "trial_id": "an identifier",
+    "left": "the sentence shown left, 1 or 2",
+    "rating": "a whole number (export numeric values, not the texts of choices)",
+    "position": "a place in an order",
+    "rt_ms": "a number",
+    "rt_s": "a number",
+    SIMULATED: "a truth value; write true or false, or leave it empty where a person answered",
+}
+
+
+def mistake(wrong: ErrorDetails) -> str:
+    """Message of pydantic about the cell of a field, in words of users."""
+    name = str(wrong["loc"][-1])
+    return f"{shortened(wrong['input'])} under {name} is not {_CELLS[name]}."
 
 
 class FurtherColumns(UserWarning):
@@ -60,14 +132,14 @@ class Response:
     its record.
     """
 
-    participant: str
-    group: int  # from 1
-    trial_id: str
-    rating: int  # on the scale, for sentence_1 to sentence_2, whatever side each was shown on
-    left: int  # 1 or 2: the sentence shown left
-    position: int  # order of presentation, from 1
-    rt_ms: float
-    simulated: bool = False  # whether an artificial participant answered
+    participant: Name
+    group: Annotated[int, BeforeValidator(whole_number), Field(ge=1)]
+    trial_id: Name
+    rating: Rating  # on the scale, for sentence_1 to sentence_2, whatever side each was shown on
+    left: Rating  # 1 or 2: the sentence shown left
+    position: Place
+    rt_ms: Time
+    simulated: Mark = False
     scale: Scale = Scale.CONFIDENCE
 
     def __post_init__(self) -> None:
@@ -149,6 +221,8 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
     write_table(path, response_columns(responses))
 
 
+_ROWS = TypeAdapter(list[Response])
+_OPTIONAL = ("rating", "left", "position", "rt_ms")
 _OF_THE_PAGE = ("seed", "assigned_by")  # how the exported page came to its order and its group
 
 
@@ -187,18 +261,26 @@ def read_responses(
             or a value of another type; the record names another scale than the stated one, or
             nothing names choices and all ratings are 1 or 2.
     """
-
-    def warn(names: list[str]) -> None:
-        if foreign := [name for name in names if name not in _OF_THE_PAGE]:
-            warnings.warn(
-                f"{path} has further columns, which nothing here uses or passes on: "
-                f"{listed(foreign)}. What they say of participants can be joined to results by "
-                f"participant.",
-                FurtherColumns,
-                stacklevel=1,  # one place for all callers, so that Python says it once
-            )
-
-    rows = read_rows(path, Response, _READERS, ignored=warn)
+    columns = read_table(path)
+    known = {f.name: f.default is MISSING for f in fields(Response) if f.name != SCALE}
+    missing = [name for name, needed in known.items() if needed and name not in columns]
+    if missing:
+        raise InputError(f"{path} is not a table of responses: it lacks {', '.join(missing)}.")
+    foreign = [name for name in columns if name not in known and name not in _OF_THE_PAGE]
+    if foreign:
+        warnings.warn(
+            f"{path} has further columns, which nothing here uses or passes on: {listed(foreign)}. "
+            "What they say of participants can be joined to results by participant.",
+            FurtherColumns,
+            stacklevel=1,  # one place for all callers, so that Python says it once
+        )
+    named = [name for name in known if name in columns]
+    cells = zip(*(columns[name] for name in named), strict=True)
+    try:
+        rows = _ROWS.validate_python([dict(zip(named, row, strict=True)) for row in cells])
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise InputError(f"{path}, row {wrong['loc'][0]}: {mistake(wrong)}") from None
     recorded = _recorded_scale(path)
     if scale is not None and recorded not in (scale, None):
         raise InputError(
@@ -241,66 +323,3 @@ def _recorded_scale(path: Path | str) -> Scale | None:
             f"{record} names the scale {shortened(name)}; there are {', '.join(Scale)}."
         )
     return None if name is None else Scale(name)
-
-
-def truth(cell: object) -> bool:
-    """The truth value of a cell that marks its answer as simulated; a missing one does not.
-
-    Raises:
-        ValueError: it is none: a text in any case, a truth value, or 1 or 0.
-    """
-    written = "" if cell is None else str(cell).strip().lower()
-    if written not in _TRUTH:
-        raise ValueError(f"{shortened(cell)} is not a truth value")
-    return _TRUTH[written]
-
-
-def escape_formula(text: str, mark: str = APOSTROPHE) -> str:
-    """The text, with the mark in front if a spreadsheet might take it for a formula."""
-    return f"{mark}{text}" if _is_formula(text, mark) else text
-
-
-def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
-    """Text that `escape_formula` was given."""
-    return text[1:] if text.startswith(mark) and _is_formula(text, mark) else text
-
-
-def _is_formula(text: str, mark: str) -> bool:
-    # Any number of marks: a text that begins with a mark and a sign gets one more, and loses one
-    return re.match(f"{mark}*[{re.escape(FORMULA_SIGNS)}]", text) is not None
-
-
-def _reader(
-    parse: Callable[[Any], Any], what: str, unknown: float | None = None
-) -> tuple[Callable[[Any], Any], str]:
-    """Reader of a cell, the white space around it left out; an empty one is `unknown`."""
-
-    def read(cell: Any) -> Any:
-        cell = cell.strip() if isinstance(cell, str) else cell
-        if cell is None or cell == "":
-            if unknown is None:
-                raise ValueError("an empty cell")
-            return unknown
-        return parse(cell)
-
-    return read, what
-
-
-_TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}
-_OPTIONAL = ("rating", "left", "position", "rt_ms")
-_NAME = _reader(lambda cell: unescape_formula(text(cell)), "text")
-_READERS = {
-    "participant": _NAME,
-    "trial_id": _NAME,
-    # Groups count from 1: `count` takes what is left of 1 or more
-    "group": _reader(lambda cell: 1 + count(whole_number(cell) - 1), "whole number"),
-    "rating": _reader(whole_number, "whole number", UNKNOWN),
-    "left": _reader(whole_number, "whole number", UNKNOWN),
-    "position": _reader(count, "whole number", UNKNOWN),
-    "rt_ms": _reader(number, "number", math.nan),
-    SIMULATED: (
-        truth,
-        "truth value; write true or false, or leave the cell empty where a person answered",
-    ),
-    SCALE: (lambda _: Scale.CONFIDENCE, "scale"),  # a field, and no column: see `read_responses`
-}

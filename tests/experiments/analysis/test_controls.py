@@ -131,7 +131,7 @@ def test_a_planted_preference_is_found_and_none_where_there_is_none() -> None:
     assert gpt2.model_difference == pytest.approx(np.abs(second - first).mean())
     assert gpt2.adjusted < 0.01
     assert rnn.people_difference == pytest.approx(gpt2.people_difference)
-    assert (rnn.statistic, rnn.p_value) == (0.0, 1.0)
+    assert (rnn.difference.statistic, rnn.difference.p_value) == (0.0, 1.0)
     assert rnn.model_share == rnn.people_share == gpt2.people_share
 
 

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.controls import (
-    count_tokens,
-    mean_log_frequencies,
-    read_features,
-)
+from contstim.experiments.analysis.controls import count_tokens, mean_log_frequencies, read_features
 from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple, replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,11 +11,12 @@ from hypothesis import strategies as st
 
 from contstim.arrays import FloatArray
 from contstim.errors import InputError
-from contstim.experiments.analysis.ratings import gather
-from contstim.experiments.analysis.regression import clustered_logit, regress_choices
+from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.responses import Response
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
+from tests.experiments.analysis.simulation import simulate as simulated
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 Simulated = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # choices, ratios, who, what
@@ -68,7 +71,7 @@ def test_estimates_and_errors_are_the_literal_sandwich() -> None:
     beta, people, items, both = sandwich(design, chosen, [who, what, 1_000 * who + what])
     errors = np.sqrt(np.diag(people + items - both))
     names = ("gpt2", "rnn")
-    assert [fitted[name].estimate for name in names] == pytest.approx(beta, rel=1e-6)
+    assert [fitted[name].value for name in names] == pytest.approx(beta, rel=1e-6)
     assert [fitted[name].standard_error for name in names] == pytest.approx(errors, rel=1e-6)
     assert (fitted.choices, fitted.participants, fitted.items) == (1_200, 20, 60)
     assert not fitted.repaired
@@ -78,9 +81,9 @@ def test_intervals_are_student_with_the_fewer_clusters() -> None:
     """Quantile of Student's t with 19 degrees of freedom at .975, from a printed table: 2.093."""
     fitted = clustered_logit(*_named(simulate(5)))
     slope = fitted["ratio"]
-    assert slope.high - slope.estimate == pytest.approx(2.093 * slope.standard_error, rel=1e-4)
-    assert slope.low + slope.high == pytest.approx(2 * slope.estimate)
-    assert slope.statistic == pytest.approx(slope.estimate / slope.standard_error)
+    assert slope.high - slope.value == pytest.approx(2.093 * slope.standard_error, rel=1e-4)
+    assert slope.low + slope.high == pytest.approx(2 * slope.value)
+    assert slope.statistic == pytest.approx(slope.value / slope.standard_error)
     assert slope.p_value < 0.05
 
 
@@ -88,7 +91,7 @@ def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
     """The witness is the scatter itself; errors that take items for granted are far too small."""
     runs = [simulate(seed, people=30, items=50, spread=1.5) for seed in range(60)]
     fits = [clustered_logit(*_named(run)) for run in runs]
-    scatter = np.std([fit["ratio"].estimate for fit in fits], ddof=1)
+    scatter = np.std([fit["ratio"].value for fit in fits], ddof=1)
     clustered = np.mean([fit["ratio"].standard_error for fit in fits])
     single = [(c, {"ratio": r}, np.arange(len(c)), np.arange(len(c))) for c, r, _, _ in runs[:5]]
     naive = np.mean([clustered_logit(*run)["ratio"].standard_error for run in single])
@@ -109,7 +112,7 @@ def test_ratios_of_any_size_are_fitted() -> None:
     chosen, ratios, who, what = simulate(3)
     plain = clustered_logit(chosen, {"ratio": ratios}, who, what)["ratio"]
     large = clustered_logit(chosen, {"ratio": 1e6 * ratios}, who, what)["ratio"]
-    assert large.estimate == pytest.approx(plain.estimate / 1e6, rel=1e-6)
+    assert large.value == pytest.approx(plain.value / 1e6, rel=1e-6)
     assert large.p_value == pytest.approx(plain.p_value, rel=1e-4)
 
 
@@ -130,7 +133,7 @@ def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effec
     )
     for name in ("gpt2", "length"):
         one, two = plain[name], swapped[name]
-        assert two.estimate == pytest.approx(one.estimate, rel=1e-6, abs=1e-9)
+        assert two.value == pytest.approx(one.value, rel=1e-6, abs=1e-9)
         assert two.standard_error == pytest.approx(one.standard_error, rel=1e-6)
         assert two.p_value == pytest.approx(one.p_value, rel=1e-5, abs=1e-12)
 
@@ -181,7 +184,7 @@ def test_a_covariance_with_negative_eigenvalues_is_repaired_and_says_so() -> Non
         _, people, items, both = sandwich(design, chosen, [who, what, 10 * who + what])
         indefinite = bool(np.linalg.eigvalsh(people + items - both).min() < -1e-9)
         assert fitted.repaired == indefinite
-        assert all(one.standard_error >= 0 for one in fitted.coefficients)
+        assert all(one.standard_error >= 0 for one in fitted.coefficients.values())
         found = found or indefinite
     assert found
 
@@ -217,7 +220,7 @@ def test_choices_of_an_experiment_are_those_for_sentence_2() -> None:
     )
     conditions = set(Condition) - {Condition.CATCH}
     found = regress_choices(gather(trials, responses, scores), ["rnn"], conditions=conditions)
-    assert found["rnn"].estimate == pytest.approx(expected["rnn"].estimate)
+    assert found["rnn"].value == pytest.approx(expected["rnn"].value)
     assert found["rnn"].standard_error == pytest.approx(expected["rnn"].standard_error)
     assert (found.choices, found.items) == (32, 16)
     with pytest.raises(InputError, match="no ratios of lstm; there are those of gpt2, rnn"):
@@ -241,3 +244,64 @@ def _named(
 ) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
     chosen, ratios, who, what = run
     return chosen, {"ratio": ratios}, who, what
+
+
+def turned(ratings: Ratings, seed: int) -> Ratings:
+    """The same experiment with the sentences of half of the trials, drawn at random, exchanged."""
+    chance = np.random.default_rng(seed)
+    groups = []
+    for group in ratings.groups:
+        turn = chance.random(len(group.trials)) < 0.5
+        rated = np.where(turn, 7 - group.ratings, group.ratings)
+        log_probs = np.where(turn[:, None], group.log_probs[..., ::-1], group.log_probs)
+        groups.append(replace(group, ratings=rated, log_probs=log_probs))
+    return replace(ratings, groups=tuple(groups))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_which_sentence_is_sentence_1_makes_no_difference(seed: int) -> None:
+    """Property, in every scope of a simulated experiment."""
+    made = simulated(groups=(4, 4, 4), each=4, follow=0.7, seed=seed)
+    ratings = gather(made.trials, made.responses, made.scores)
+    plain, other = (list(regressions(r, 0.95)) for r in (ratings, turned(ratings, seed)))
+    assert len(plain) == len(other) == 18
+    for one, two in zip(plain, other, strict=True):
+        expected = pytest.approx(astuple(one.estimate), rel=1e-5, abs=1e-9, nan_ok=True)
+        assert astuple(two.estimate) == expected
+        assert two.note == one.note
+        assert two.typical_ratio == pytest.approx(one.typical_ratio)
+
+
+def test_narrow_ratios_are_noted() -> None:
+    """On random pairs the ratios are made a hundredth of what they are; the others stay."""
+    made = simulated(groups=(6, 6), each=6, follow=0.7)
+    ratings = gather(made.trials, made.responses, made.scores)
+    groups = []
+    for group in ratings.groups:
+        narrow = [trial.condition is Condition.RANDOM_NATURAL for trial in group.trials]
+        log_probs = np.where(np.array(narrow)[:, None], 0.01 * group.log_probs, group.log_probs)
+        groups.append(replace(group, log_probs=log_probs))
+    found = list(regressions(replace(ratings, groups=tuple(groups)), 0.95))
+    noted = {one.scope for one in found if "per nat compares with no other" in one.note}
+    assert noted == {"random-natural"}
+    by_hand = np.concatenate(
+        [g.ratios[0][[t.condition is Condition.RANDOM_NATURAL for t in g.trials]] for g in groups]
+    )
+    (own,) = (x for x in found if (x.scope, x.model) == ("random-natural", "a"))
+    assert own.typical_ratio == pytest.approx(np.sqrt(np.mean(by_hand**2)))
+
+
+def test_coefficients_that_rest_on_few_choices_are_noted() -> None:
+    """People follow model a but in a few choices, which are counted here one by one."""
+    made = simulated(conditions=(Condition.RANDOM_NATURAL,), follow=0.97, seed=3)
+    ratings = gather(made.trials, made.responses, made.scores)
+    against = sum(
+        int((np.sign(group.ratings - 3.5) * np.sign(group.ratios[0]) < 0).sum())
+        for group in ratings.groups
+    )
+    assert 0 < against < 10
+    notes = {one.model: one.note for one in regressions(ratings, 0.95) if one.scope != "overall"}
+    assert notes[
+        "a"
+    ] == f"{against} of 144 choices go against the model: the coefficient rests " + ("on these")
+    assert notes["b"] == notes["c"] == ""

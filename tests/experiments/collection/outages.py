@@ -18,6 +18,7 @@ from threading import Event, Thread
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.testing.participants.client import Journal
 from contstim.testing.participants.http import RunSettings, take_part
+from tests.experiments.collection.conftest import Served
 from tests.experiments.collection.servers import CollectProcess
 
 
@@ -61,7 +62,11 @@ def under_kills(
 
 
 def under_cuts(
-    server: CollectProcess, people: ArtificialParticipants, run: RunSettings, cuts: int, seed: int
+    server: CollectProcess | Served,
+    people: ArtificialParticipants,
+    run: RunSettings,
+    cuts: int,
+    seed: int,
 ) -> Outcome:
     """Cut all connections at random moments, every other time after swallowing answers."""
     chance = random.Random(seed)
@@ -83,7 +88,7 @@ def under_cuts(
 
 def _under(
     outage: Callable[[], None],
-    server: CollectProcess,
+    server: CollectProcess | Served,
     people: ArtificialParticipants,
     run: RunSettings,
     times: int,

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from contstim.experiments.platforms.jspsych import SaveTo
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses import Response, read_responses
@@ -198,6 +200,7 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
     assert {(r.participant, r.group) for r in found.responses} == {("jatos-7", 2)}
 
 
+@pytest.mark.slow
 def test_a_batch_of_jatos_can_name_the_group(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
@@ -215,6 +218,7 @@ def test_a_batch_of_jatos_can_name_the_group(
     assert {(row["group"], row["participant"]) for row in rows} == {(1, "simulated-jatos-7")}
 
 
+@pytest.mark.slow
 def test_a_page_for_jatos_says_so_when_it_is_elsewhere(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
@@ -223,12 +227,14 @@ def test_a_page_for_jatos_says_so_when_it_is_elsewhere(
     assert "made for JATOS" in page.inner_text(".reason")
 
 
+@pytest.mark.slow
 def test_a_page_for_a_server_says_so_on_a_disk(export: Export, visit: Visit) -> None:
     page = visit(f"{export().as_uri()}/index.html?simulate")
     reach(page, "failed")
     assert "contstim collect" in page.inner_text(".reason")
 
 
+@pytest.mark.slow
 def test_a_shared_computer_begins_anew_when_somebody_has_finished(
     export: Export, visit: Visit
 ) -> None:
@@ -244,6 +250,7 @@ def test_a_shared_computer_begins_anew_when_somebody_has_finished(
     reach(page, "file")
 
 
+@pytest.mark.slow
 def test_what_somebody_who_left_has_answered_is_downloaded_for_whoever_follows(
     export: Export, visit: Visit, tmp_path: Path
 ) -> None:
@@ -264,6 +271,7 @@ def test_what_somebody_who_left_has_answered_is_downloaded_for_whoever_follows(
     assert downloads == []
 
 
+@pytest.mark.slow
 def test_somebody_else_in_the_same_result_of_jatos_has_another_name(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
@@ -306,6 +314,7 @@ def test_somebody_else_in_the_same_result_of_jatos_has_another_name(
     assert [r.participant for r in found] == ["jatos-7"] * 2 + ["jatos-7-2"] * PAIRS
 
 
+@pytest.mark.slow
 def test_another_study_on_prolific_begins_anew_and_another_session_goes_on(
     export: Export, visit: Visit
 ) -> None:

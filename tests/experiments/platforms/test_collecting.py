@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,59 +13,34 @@ import pytest
 from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY
 from contstim.experiments.responses import check_responses, read_responses
+from tests.experiments.collection.conftest import Serve, Served, serve
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, picture, reach
 
-pytestmark = pytest.mark.skipif(
-    find_spec("contstim.experiments.collection") is None, reason="there is no collecting server"
-)
-COMMAND = (sys.executable, "-m", "contstim", "collect", "--port", "0")
-TOKEN = "a-token-for-this-test"
+__all__ = ["serve"]
+
 Visit = Callable[..., Any]
 
 
-class Server:
-    """The command, and what an administrator downloads from it."""
+def address(served: Served) -> str:
+    return f"http://127.0.0.1:{served.port}/"
 
-    def __init__(self, folder: Path) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, str(folder)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "CONTSTIM_ADMIN_TOKEN": TOKEN},
-        )
-        assert self.process.stdout is not None
-        self.address = self.process.stdout.readline().strip()
 
-    def download(self, name: str) -> str:
-        request = urllib.request.Request(f"{self.address}admin/{name}")
-        request.add_header("Authorization", f"Bearer {TOKEN}")
-        with urllib.request.urlopen(request, timeout=10) as found:
-            text: str = found.read().decode()
-        return text
-
-    def rows(self) -> list[dict[str, str]]:
-        return list(csv.DictReader(io.StringIO(self.download("responses.csv"))))
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.communicate(timeout=10)
+def table(served: Served, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(served.download(name).text)))
 
 
 @pytest.fixture
-def server(export: Export) -> Iterator[Server]:
-    running = Server(export())
-    yield running
-    running.stop()
+def server(export: Export, serve: Serve) -> Served:
+    return serve(export())
 
 
 def test_two_people_at_once_one_of_whom_reloads(
-    server: Server, visit: Visit, tmp_path: Path
+    server: Served, visit: Visit, tmp_path: Path
 ) -> None:
     """Clicks and keys; different groups; codes only when every answer is in the database."""
-    one = visit(f"{server.address}?PROLIFIC_PID=person-1")
-    two = visit(f"{server.address}?PROLIFIC_PID=person-2")
+    one = visit(f"{address(server)}?PROLIFIC_PID=person-1")
+    two = visit(f"{address(server)}?PROLIFIC_PID=person-2")
     begin(one)
     begin(two)
     answer(one, 1)
@@ -85,21 +55,21 @@ def test_two_people_at_once_one_of_whom_reloads(
         reach(page, "saved")
     codes = {page.inner_text(".code") for page in (one, two)}
     assert len(codes) == 2
-    rows = server.rows()
+    rows = table(server, "responses")
     assert len(rows) == 2 * PAIRS
     assert "simulated" not in rows[0]
     assert {row["group"] for row in rows} == {"1", "2"}
-    (tmp_path / "responses.csv").write_text(server.download("responses.csv"))
+    (tmp_path / "responses.csv").write_text(server.download("responses").text)
     assert check_responses(TRIALS, read_responses(tmp_path / "responses.csv")).findings == ()
-    assert "person-" not in server.download("participants.csv")
+    assert "person-" not in server.download("participants").text
 
 
-@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("fresh", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_whoever_follows_at_a_shared_computer_begins_anew(
-    fresh: bool, server: Server, visit: Visit
+    fresh: bool, server: Served, visit: Visit
 ) -> None:
     """What the first one answered is in the database, an answer among it that was not sent yet."""
-    page = visit(f"{server.address}?group=1")
+    page = visit(f"{address(server)}?group=1")
     begin(page)
     answer(page, 1)
     page.wait_for_function("() => JSON.parse(Object.values(localStorage)[0]).saved.length === 1")
@@ -107,7 +77,7 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
     answer(page, 1)
     page.goto("about:blank")
     page.unroute("**/api/responses")
-    page.goto(f"{server.address}?group=1{'&fresh=1' if fresh else ''}")
+    page.goto(f"{address(server)}?group=1{'&fresh=1' if fresh else ''}")
     if not fresh:
         reach(page, "resume")
         assert page.locator("button.next").all_inner_texts() == ["Continue", "I am somebody else"]
@@ -119,77 +89,75 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
     for _ in range(PAIRS):
         answer(page, 6)
     reach(page, "saved")
-    rows = server.rows()
+    rows = table(server, "responses")
     first, second = dict.fromkeys(row["participant"] for row in rows)
     assert [row["participant"] for row in rows] == [first] * 2 + [second] * PAIRS
     assert [row["position"] for row in rows] == ["1", "2", "1", "2", "3"]
-    people = list(csv.DictReader(io.StringIO(server.download("participants.csv"))))
+    people = table(server, "participants")
     assert [person["completed"] != "" for person in people] == [False, True]
 
 
-def test_whoever_comes_from_a_platform_is_nobody_else(server: Server, visit: Visit) -> None:
-    page = visit(f"{server.address}?PROLIFIC_PID=person-1")
+@pytest.mark.slow
+def test_whoever_comes_from_a_platform_is_nobody_else(server: Served, visit: Visit) -> None:
+    page = visit(f"{address(server)}?PROLIFIC_PID=person-1")
     begin(page)
     page.reload()
     reach(page, "resume")
     assert page.locator("button.next").count() == 1
 
 
-def test_a_page_that_answers_by_itself_says_so(server: Server, visit: Visit) -> None:
-    reach(visit(f"{server.address}?simulate"), "saved")
-    assert {row["simulated"] for row in server.rows()} == {"true"}
+@pytest.mark.slow
+def test_a_page_that_answers_by_itself_says_so(server: Served, visit: Visit) -> None:
+    reach(visit(f"{address(server)}?simulate"), "saved")
+    assert {row["simulated"] for row in table(server, "responses")} == {"true"}
 
 
-@pytest.mark.parametrize("vendored", [True, False])
+@pytest.mark.parametrize(
+    "vendored", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["vendored", "CDN"]
+)
 def test_the_page_obeys_the_policy_under_which_it_is_served(
-    vendored: bool, export: Export, library: Path, visit: Visit
+    vendored: bool, export: Export, library: Path, serve: Serve, visit: Visit
 ) -> None:
     """The browser reports what a policy forbids; jsPsych's files may come from the CDN."""
     folder = export()
     if not vendored:
         export_jspsych(TRIALS, folder)
-    running = Server(folder)
-    try:
-        page = visit()
-        for file in LIBRARY:
-            body = (library / file.name).read_text(encoding="utf-8")
-            headers = {"Access-Control-Allow-Origin": "*", "Content-Type": "text/javascript"}
-            page.route(
-                file.address,
-                lambda route, _, body=body, headers=headers: route.fulfill(
-                    body=body, headers=headers
-                ),
-            )
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.goto(running.address)
-        begin(page)
-        for _ in range(PAIRS):
-            answer(page, 2)
-        reach(page, "saved")
-        assert page.locator(".code").count() == 1
-        assert [text for text in said if "Content Security Policy" in text] == []
-        assert ("unpkg.com" in page.content()) is not vendored
-    finally:
-        running.stop()
+    page = visit()
+    for file in LIBRARY:
+        body = (library / file.name).read_text(encoding="utf-8")
+        headers = {"Access-Control-Allow-Origin": "*", "Content-Type": "text/javascript"}
+        page.route(
+            file.address,
+            lambda route, _, body=body, headers=headers: route.fulfill(body=body, headers=headers),
+        )
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(address(serve(folder)))
+    begin(page)
+    for _ in range(PAIRS):
+        answer(page, 2)
+    reach(page, "saved")
+    assert page.locator(".code").count() == 1
+    assert [text for text in said if "Content Security Policy" in text] == []
+    assert ("unpkg.com" in page.content()) is not vendored
 
 
 def test_what_is_put_into_the_page_does_not_run_and_no_page_may_hold_it(
-    server: Server, collect: Collect, visit: Visit, tmp_path: Path
+    server: Served, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     """The policy is in force: scripts in the page and frames around it are refused."""
-    page = visit(server.address)
+    page = visit(address(server))
     page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=spoilt=1>')")
     page.wait_for_timeout(300)
     assert page.evaluate("typeof spoilt") == "undefined"
-    (tmp_path / "around.html").write_text(f'<iframe src="{server.address}"></iframe>')
+    (tmp_path / "around.html").write_text(f'<iframe src="{address(server)}"></iframe>')
     page.goto(f"{collect(tmp_path).address}around.html")
     assert page.frames[1].url.startswith("chrome-error:")
 
 
-def test_no_code_before_the_server_has_everything(server: Server, visit: Visit) -> None:
+def test_no_code_before_the_server_has_everything(server: Served, visit: Visit) -> None:
     """The last answer is held back on its way: the page waits, and says so."""
-    page = visit(server.address)
+    page = visit(address(server))
     begin(page)
     for _ in range(PAIRS - 1):
         answer(page, 3)
@@ -201,9 +169,9 @@ def test_no_code_before_the_server_has_everything(server: Server, visit: Visit) 
     answer(page, 3)
     reach(page, "waiting")
     page.wait_for_selector(".detail .copy")
-    assert len(server.rows()) == PAIRS - 1
+    assert len(table(server, "responses")) == PAIRS - 1
     assert page.locator(".code").count() == 0
     page.unroute("**/api/responses")
     reach(page, "saved")
-    assert len(server.rows()) == PAIRS
+    assert len(table(server, "responses")) == PAIRS
     assert page.locator(".code").count() == 1

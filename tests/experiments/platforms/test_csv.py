@@ -52,5 +52,5 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_nobody_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="participants must be 1 or more, not 0"):
+    with pytest.raises(InputError, match="needs 1 list or more, not 0"):
         export_csv(TRIALS, tmp_path, CsvSettings(participants=0))

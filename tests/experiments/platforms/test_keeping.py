@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from contstim.sentence import Sentence
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.fake_server import CODE
@@ -34,6 +36,7 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(
     assert page.inner_text(".code") == CODE
 
 
+@pytest.mark.slow
 def test_the_same_person_elsewhere_goes_on_with_what_the_server_knows(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
@@ -74,6 +77,7 @@ def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
     assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     server.forgetting = True
@@ -82,6 +86,7 @@ def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, vi
     assert server.completed == {"p1": PAIRS}
 
 
+@pytest.mark.slow
 def test_a_refusal_is_shown_and_the_answers_can_be_kept(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
@@ -95,6 +100,7 @@ def test_a_refusal_is_shown_and_the_answers_can_be_kept(
     assert len(download.value.path().read_text().splitlines()) == 1 + PAIRS
 
 
+@pytest.mark.slow
 def test_a_new_version_of_the_trials_does_not_go_on_with_the_old(
     export: Export, collect: Collect, visit: Visit
 ) -> None:

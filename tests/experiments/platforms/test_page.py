@@ -25,7 +25,7 @@ def bare(trial: Trial) -> tuple[str, str]:
     return trial.sentence_1.text.rstrip("."), trial.sentence_2.text.rstrip(".")
 
 
-@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_a_whole_experiment_by_mouse_and_keyboard(
     export: Export, collect: Collect, visit: Visit, width: int
 ) -> None:
@@ -75,6 +75,7 @@ def test_keys_show_their_focus_and_a_double_click_answers_once(
         assert row["rating"] == (3 if row["left"] == 1 else 4)
 
 
+@pytest.mark.slow
 def test_two_at_once_get_different_groups(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     pages = [visit(server.address), visit(server.address)]
@@ -86,6 +87,7 @@ def test_two_at_once_get_different_groups(export: Export, collect: Collect, visi
         assert set(shown(page)) in [{*bare(t)} for t in TRIALS if t.group == group]
 
 
+@pytest.mark.slow
 def test_a_group_can_be_asked_for(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     page = visit(f"{server.address}?group=2&simulate")
@@ -97,6 +99,7 @@ def test_a_group_can_be_asked_for(export: Export, collect: Collect, visit: Visit
     assert list(server.people) == ["p1"]
 
 
+@pytest.mark.slow
 def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
@@ -119,6 +122,7 @@ def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
     assert arrivals == [PAIRS]
 
 
+@pytest.mark.slow
 def test_planned_answers_are_given_in_simulation_and_only_on_this_computer(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
@@ -138,6 +142,7 @@ def test_planned_answers_are_given_in_simulation_and_only_on_this_computer(
     assert state(page) == "consent"
 
 
+@pytest.mark.slow
 def test_practice_is_shown_and_not_recorded(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
@@ -154,6 +159,7 @@ def test_practice_is_shown_and_not_recorded(
     reach(page, "trials")
 
 
+@pytest.mark.slow
 def test_texts_are_read_anew_and_a_refusal_to_agree_is_not_recorded(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
@@ -203,7 +209,10 @@ LAYOUTS: dict[str, tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "layout",
+    ["phone", *(pytest.param(each, marks=pytest.mark.slow) for each in LAYOUTS if each != "phone")],
+)
 def test_texts_speak_of_what_people_have_before_them(
     export: Export, collect: Collect, visit: Visit, layout: str
 ) -> None:

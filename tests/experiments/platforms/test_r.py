@@ -73,6 +73,19 @@ def bare(made: Experiment) -> Experiment:
     return replace(made, responses=answers)
 
 
+def check_accuracies(said: str) -> None:
+    assert "accuracy: the same order of models in 5 of 5 scopes" in said
+    differences = re.search(r"largest difference (\S+); of ceilings (\S+)", said)
+    assert differences is not None
+    assert max(map(float, differences.groups())) < 1e-12
+
+
+def test_r_prints_our_accuracies_and_ceilings(folder: Path) -> None:
+    check_accuracies(in_r(folder, "none"))
+    assert (folder / "accuracy.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [None, bare], ids=["as it is", "bare"])
 def test_r_prints_our_accuracies_ceilings_and_mixed_models(
     experiment: Experiment, change: Callable[[Experiment], Experiment] | None, tmp_path: Path
@@ -80,11 +93,7 @@ def test_r_prints_our_accuracies_ceilings_and_mixed_models(
     folder = export(change(experiment) if change else experiment, tmp_path)
     said = in_r(folder, MODELS[0], MODELS[2])
     assert ("have no side (column left)" in said) == (change is bare)
-    assert "accuracy: the same order of models in 5 of 5 scopes" in said
-    differences = re.search(r"largest difference (\S+); of ceilings (\S+)", said)
-    assert differences is not None
-    assert max(map(float, differences.groups())) < 1e-12
-    assert (folder / "accuracy.pdf").read_bytes().startswith(b"%PDF")
+    check_accuracies(said)
     if "install.packages" in said:
         pytest.skip("R has no package ordinal")
     assert "mixed models: the same order of models" in said
@@ -96,6 +105,7 @@ def test_r_prints_our_accuracies_ceilings_and_mixed_models(
             assert ours == pytest.approx(theirs, rel=close, abs=1e-3 * (name == "estimate")), name
 
 
+@pytest.mark.slow
 def test_r_fits_choices_as_choices(experiment: Experiment, tmp_path: Path) -> None:
     """On the other scale R would find everybody on the side of sentence_1."""
     answers = tuple(

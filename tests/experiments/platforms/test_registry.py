@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from contstim.experiments.platforms.registry import PLATFORMS, platform_named, platforms
 from contstim.stimuli import write_trials
 from contstim.testing.platform import TRIALS
+from tests.cli.running import run
 
 PACKAGE = '''
 from contstim.experiments.platforms.folder import ExportFolder
@@ -45,22 +45,16 @@ def install(site: Path, package: str, code: str, entry: str) -> None:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of packages on the path of this process."""
     folder = tmp_path / "site"
     folder.mkdir()
     install(folder, "post", PACKAGE, "letters = post:PLATFORM")
     write_trials(tmp_path / "trials.csv", TRIALS)
+    monkeypatch.syspath_prepend(folder)
+    for package in ("post", "other"):
+        monkeypatch.delitem(sys.modules, package, raising=False)
     return folder
-
-
-def run(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "contstim", *arguments],
-        cwd=site.parent,
-        env={**os.environ, "PYTHONPATH": f"{site}:{Path(__file__).parents[3]}", "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-    )
 
 
 def test_every_platform_stands_under_its_own_name() -> None:
@@ -70,16 +64,16 @@ def test_every_platform_stands_under_its_own_name() -> None:
 
 
 def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
-    done = run(site, *"export letters --trials trials.csv --out post --seed 4".split())
+    done = run(site.parent, *"export letters --trials trials.csv --out post --seed 4".split())
     assert done.returncode == 0, done.stderr
     assert done.stderr == "Everything is in post/; post/README.md says what to do next.\n"
     letter = (site.parent / "post" / "letter.txt").read_text()
     assert letter == f"Dear participant 4, rate {len(TRIALS)} pairs."
-    listed = run(site, "export", "--help").stdout
+    listed = run(site.parent, "export", "--help").stdout
     assert "Write trials as letters." in listed
-    assert "too long" not in run(site, "export", "letters", "--help").stdout
-    assert "letters" not in run(site, "import", "--help").stdout
-    assert "No such command 'letters'" in run(site, "import", "letters").stderr
+    assert "too long" not in run(site.parent, "export", "letters", "--help").stdout
+    assert "letters" not in run(site.parent, "import", "--help").stdout
+    assert "No such command 'letters'" in run(site.parent, "import", "letters").stderr
 
 
 @pytest.mark.parametrize(
@@ -94,7 +88,7 @@ def test_a_broken_addition_names_the_package(
     site: Path, code: str, entry: str, message: str
 ) -> None:
     install(site, "other", code, entry)
-    done = run(site, "export", entry.split()[0], "--help")
+    done = run(site.parent, "export", entry.split()[0], "--help")
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr

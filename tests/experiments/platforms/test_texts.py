@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from contstim.errors import InputError, SentenceError
 from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.lists import as_html
-from contstim.experiments.platforms.psychopy import psychopy_cell
+from contstim.experiments.platforms.psychopy import psychopy_cell, unquotable
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.sentence import Sentence
 from contstim.testing.platform import HOSTILE, read_html
@@ -86,17 +86,15 @@ def psychopy_reads(path: Path) -> list[object]:
 @example(["NA", "null", "=A1", "(a, 2)"])
 @example(["1,5", "nan", "Infinity", "[1]"])
 @example(["fALSE"])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_psychopy_shows_what_is_not_refused(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:
     kept = []
     for text in map(shown, texts):
         assume("\0" not in text)
-        try:
+        if not unquotable(text):
             kept.append((text, psychopy_cell(text)))
-        except InputError:
-            continue
     assume(kept)
     path = tmp_path_factory.mktemp("cells") / "conditions.csv"
     pd.DataFrame({"n": range(len(kept)), "sentence": [cell for _, cell in kept]}).to_csv(
@@ -122,8 +120,7 @@ def test_psychopy_shows_what_is_not_refused(
     ],
 )
 def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: str) -> None:
-    with pytest.raises(InputError, match=f"PsychoPy would not show .*{why}"):
-        psychopy_cell(text)
+    assert why in unquotable(text)
 
 
 @pytest.mark.parametrize(

@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.families import false_discovery
+from contstim.experiments.analysis.families import with_family
+from contstim.experiments.analysis.intervals import Estimate
 from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings, fit_mixed, fit_name
-from contstim.tables import columns_of, frame_of
+from contstim.experiments.analysis.tables import rows_table
+from contstim.tables import frame_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from _typeshed import DataclassInstance
     from numpy.typing import ArrayLike
     from pandas import DataFrame
 
@@ -72,28 +73,18 @@ class FitComparison:
     Attributes:
         first: a model.
         second: another.
-        difference: log-likelihood of the first less that of the second, nats.
-        standard_error: over trials and participants (see the module).
-        low: the interval's lower end.
-        high: its upper end.
-        statistic: difference / standard_error.
-        freedom: degrees of freedom, one less than the fewer of participants and trials.
-        p_value: two-sided, by Student's t.
-        adjusted: by Benjamini and Hochberg, over the family.
+        difference: log-likelihood of the first less that of the second, nats; its error is over
+            trials and participants (see the module), its degrees of freedom one less than the fewer
+            of these.
+        adjusted: the p-value by Benjamini and Hochberg, over the family.
         family: what that is.
     """
 
     first: str
     second: str
-    difference: float
-    standard_error: float
-    low: float
-    high: float
-    statistic: float
-    freedom: int
-    p_value: float
-    adjusted: float
-    family: str
+    difference: Estimate
+    adjusted: float = np.nan
+    family: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,10 +95,6 @@ class FitAddition:
         model: the one that is added.
         beyond: those that are there already.
         estimate: its coefficient, per nat (or unit of ranks), beside the others.
-        standard_error: of it.
-        low: the interval's lower end.
-        high: its upper end.
-        p_value: two-sided.
         typical_effect: of a ratio of typical size.
         gain: by how much the log-likelihood rises.
         aic_gain: by how much AIC falls; below zero the model adds less than it costs.
@@ -117,16 +104,12 @@ class FitAddition:
 
     model: str
     beyond: str
-    estimate: float
-    standard_error: float
-    low: float
-    high: float
-    p_value: float
+    estimate: Estimate
     typical_effect: float
     gain: float
     aic_gain: float
-    adjusted: float
-    family: str
+    adjusted: float = np.nan
+    family: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +142,14 @@ class MixedAnalysis:
             FitSummary(
                 fit_name(fit.models),
                 fit.log_likelihood,
-                fit.parameters,
+                fit.estimates.n_parameters,
                 fit.aic,
                 fit.log_likelihood - self.empty.log_likelihood,
-                1 - fit.estimates.parameters.trials**2 / every if every > 0 else float("nan"),
-                fit.ratings,
-                fit.sided,
-                fit.participants,
-                fit.trials,
+                1 - fit.estimates.parameters.trials**2 / every if every > 0 else np.nan,
+                fit.rated.size,
+                fit.rated.sided,
+                len(fit.rated.participants),
+                fit.rated.n_trials,
             )
             for fit in (self.empty, *self.fits, *self.joint)
         )
@@ -179,7 +162,7 @@ class MixedAnalysis:
     def tables(self) -> dict[str, dict[str, list[Any]]]:
         """Columns of every table, by its name; one without rows has none."""
         every = (self.empty, *self.fits, *self.joint)
-        rows: dict[str, Sequence[DataclassInstance]] = {
+        rows: dict[str, Sequence[object]] = {
             "fits": self.summaries,
             "coefficients": [row for fit in every for row in fit.coefficients],
             "variances": [row for fit in every for row in fit.variances],
@@ -187,9 +170,7 @@ class MixedAnalysis:
             "comparisons": self.comparisons,
             "additions": self.additions,
         }
-        return {
-            name: columns_of(type(kind[0]), kind) if kind else {} for name, kind in rows.items()
-        }
+        return {name: rows_table(kind) for name, kind in rows.items()}
 
     def to_frame(self, name: str = "fits") -> DataFrame:
         """One of the tables: fits, coefficients, variances, thresholds, comparisons, additions.
@@ -246,7 +227,8 @@ def compare_mixed(
             if not fits and model == models[-1]:
                 raise
             left_out[model] = str(error)
-    joint, additions = [], []
+    joint: list[MixedFit] = []
+    additions: tuple[FitAddition, ...] = ()
     if together and len(fits) > 1:
         alone = {each.models[0]: each for each in fits}
         pairs = list(combinations(alone, 2))
@@ -254,10 +236,11 @@ def compare_mixed(
         joint = [fit(pair) for pair in pairs]
         by_pair = {frozenset(each.models): each for each in joint}
         rows = [
-            (by_pair[frozenset(pair)][pair[0]], alone[pair[1]], by_pair[frozenset(pair)])
+            _addition(pair[0], alone[pair[1]], by_pair[frozenset(pair)])
             for pair in permutations(alone, 2)
         ]
-        additions = _additions(rows)
+        family = counted(len(rows), "ordered pair of models", "ordered pairs of models")
+        additions = with_family(rows, [row.estimate.p_value for row in rows], family)
         if len(alone) > 2:
             joint.append(fit(list(alone)))
     progress(total, total)
@@ -267,7 +250,7 @@ def compare_mixed(
         tuple(fits),
         tuple(joint),
         compare_fits(fits, settings.level),
-        tuple(additions),
+        additions,
         left_out,
     )
 
@@ -282,9 +265,8 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> tuple[FitComp
     Raises:
         InputError: the fits are of different ratings.
     """
-    from scipy.stats import t as student
-
-    if len({fit.trial_ids for fit in fits}) > 1 or len({fit.ratings for fit in fits}) > 1:
+    ids = {tuple(t.trial_id for g in fit.rated.groups for t in g.trials) for fit in fits}
+    if len(ids) > 1 or len({fit.rated.size for fit in fits}) > 1:
         raise InputError("Only fits to the same ratings can be compared.")
     rows = []
     for first, second in combinations(fits, 2):
@@ -301,25 +283,13 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> tuple[FitComp
         # A difference of variances can come out too small where units are few
         both = by_trials + by_people - _sum_variance(of_ratings)
         error = float(np.sqrt(max(both, by_trials, by_people)))
-        difference = first.log_likelihood - second.log_likelihood
         # One participant, or one trial, is no sample: the test speaks of the other factor alone.
         freedom = min(len(units) for units in (of_trials, of_people) if len(units) > 1) - 1
-        reach = float(student.ppf((1 + level) / 2, freedom)) * error
-        # Two models with the same ratios fit alike, without any uncertainty
-        statistic = difference / error if error > 0 else 0.0
-        rows.append(
-            (
-                (first.name, second.name, difference, error, difference - reach),
-                (difference + reach, statistic, freedom),
-                float(2 * student.sf(abs(statistic), freedom)),
-            )
-        )
-    adjusted = false_discovery(np.array([p_value for *_, p_value in rows]))
+        difference = first.log_likelihood - second.log_likelihood
+        estimate = Estimate.by_t(difference, error, freedom, level)
+        rows.append(FitComparison(first.name, second.name, estimate))
     family = counted(len(rows), "pair of models", "pairs of models")
-    return tuple(
-        FitComparison(*first, *second, p_value, q_value, family)
-        for (first, second, p_value), q_value in zip(rows, adjusted.tolist(), strict=True)
-    )
+    return with_family(rows, [row.difference.p_value for row in rows], family)
 
 
 def _sum_variance(contributions: ArrayLike) -> float:
@@ -330,26 +300,7 @@ def _sum_variance(contributions: ArrayLike) -> float:
     return float(len(values) * values.var(ddof=1))
 
 
-def _additions(
-    rows: Iterable[tuple[MixedCoefficient, MixedFit, MixedFit]],
-) -> list[FitAddition]:
-    rows = list(rows)
-    adjusted = false_discovery(np.array([row.p_value for row, _, _ in rows]))
-    family = counted(len(rows), "ordered pair of models", "ordered pairs of models")
-    return [
-        FitAddition(
-            row.model,
-            before.name,
-            row.estimate,
-            row.standard_error,
-            row.low,
-            row.high,
-            row.p_value,
-            row.typical_effect,
-            after.log_likelihood - before.log_likelihood,
-            before.aic - after.aic,
-            q_value,
-            family,
-        )
-        for (row, before, after), q_value in zip(rows, adjusted.tolist(), strict=True)
-    ]
+def _addition(model: str, before: MixedFit, after: MixedFit) -> FitAddition:
+    row, gain = after[model], after.log_likelihood - before.log_likelihood
+    effect, aic_gain = row.typical_effect, before.aic - after.aic
+    return FitAddition(model, before.name, row.estimate, effect, gain, aic_gain)

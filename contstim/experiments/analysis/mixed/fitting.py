@@ -118,6 +118,12 @@ class MixedEstimates:
         """By the Laplace approximation, nats."""
         return sum(block.log_likelihood for block in self.blocks)
 
+    @property
+    def errors(self) -> list[float]:
+        """Standard errors of what is estimated."""
+        errors: list[float] = np.sqrt(np.diag(self.covariance)).tolist()
+        return errors
+
 
 def fit_blocks(
     link: Link, scheme: ThresholdScheme, blocks: Sequence[RatedBlock], *, trials_vary: bool

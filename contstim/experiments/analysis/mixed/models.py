@@ -10,6 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import SINGLE_TESTS
+from contstim.experiments.analysis.intervals import Estimate
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.mixed.fitting import (
     ThresholdKind,
@@ -85,14 +86,10 @@ class MixedCoefficient:
     Attributes:
         models: of the fit, joined by ` + `.
         model: whose ratio.
-        estimate: per nat, or per unit of the signed ranks.
-        standard_error: from the second derivatives of the log-likelihood.
-        low: the interval's lower end.
-        high: its upper end.
-        statistic: estimate / standard_error.
-        freedom: degrees of freedom, one less than the fewer of the units that are drawn at random:
-            trials, and participants where each has a slope; ratings where neither is.
-        p_value: two-sided, by Student's t.
+        estimate: per nat, or per unit of the signed ranks; its error is from the second derivatives
+            of the log-likelihood. Degrees of freedom are one less than the fewer of the units that
+            are drawn at random: trials, and participants where each has a slope; ratings where
+            neither is.
         typical_ratio: root mean square of the ratios.
         typical_effect: of a ratio of this size, to compare models by.
         capped: trials with an infinite ratio, taken to be as large as `cap`.
@@ -102,18 +99,12 @@ class MixedCoefficient:
 
     models: str
     model: str
-    estimate: float
-    standard_error: float
-    low: float
-    high: float
-    statistic: float
-    freedom: int
-    p_value: float
+    estimate: Estimate
     typical_ratio: float
     typical_effect: float
     capped: int
     cap: float
-    family: str
+    family: str = SINGLE_TESTS
 
 
 @dataclass(frozen=True)
@@ -178,32 +169,18 @@ class MixedFit:
     Attributes:
         models: whose ratios it holds; none for the model without ratios.
         settings: how it was fitted.
-        coefficients: a row a model.
-        thresholds: a row a threshold that is estimated.
-        variances: a row a random effect.
-        log_likelihood: by the Laplace approximation, nats.
-        parameters: how many were estimated.
-        ratings: how many.
-        sided: for how many of them it was recorded on which side the sentences were shown.
-        participants: how many.
-        trials: how many.
-        estimates: those behind the rows, for predictors of unit size.
-        trial_ids: of each group's trials.
+        rated: the ratings.
+        predictors: the models' ratios, of unit size.
+        scheme: of the thresholds.
+        estimates: for predictors of unit size.
     """
 
     models: tuple[str, ...]
     settings: MixedSettings
-    coefficients: tuple[MixedCoefficient, ...]
-    thresholds: tuple[MixedThreshold, ...]
-    variances: tuple[MixedVariance, ...]
-    log_likelihood: float
-    parameters: int
-    ratings: int
-    sided: int
-    participants: int
-    trials: int
+    rated: Ratings
+    predictors: tuple[Predictor, ...]
+    scheme: ThresholdScheme
     estimates: MixedEstimates
-    trial_ids: tuple[tuple[str, ...], ...]
 
     @property
     def name(self) -> str:
@@ -211,19 +188,66 @@ class MixedFit:
         return fit_name(self.models)
 
     @property
+    def log_likelihood(self) -> float:
+        """By the Laplace approximation, nats."""
+        return self.estimates.log_likelihood
+
+    @property
     def aic(self) -> float:
         """Akaike's information criterion: smaller is better."""
-        return 2 * self.parameters - 2 * self.log_likelihood
+        return 2 * self.estimates.n_parameters - 2 * self.log_likelihood
+
+    @cached_property
+    def coefficients(self) -> tuple[MixedCoefficient, ...]:
+        """A row a model."""
+        # Of a few people's slopes the mean is less sure than the normal distribution has it
+        units = [self.rated.n_trials] * self.settings.items
+        units += [len(self.rated.participants)] * (self.settings.people == "slopes")
+        freedom, level = min(units, default=self.rated.size) - 1, self.settings.level
+        slopes = self.estimates.parameters.slopes.tolist()
+        errors = self.estimates.errors[len(self.scheme.names) :]
+        return tuple(
+            MixedCoefficient(
+                self.name,
+                predictor.model,
+                Estimate.by_t(slope / predictor.typical, error / predictor.typical, freedom, level),
+                predictor.typical,
+                slope,
+                predictor.capped,
+                predictor.cap,
+            )
+            for predictor, slope, error in zip(self.predictors, slopes, errors, strict=True)
+        )
+
+    @property
+    def thresholds(self) -> tuple[MixedThreshold, ...]:
+        """A row a threshold that is estimated."""
+        estimated, errors = self.estimates.estimated.tolist(), self.estimates.errors
+        rows = zip(self.scheme.names, estimated, errors, strict=False)  # slopes come after them
+        return tuple(MixedThreshold(self.name, *row) for row in rows)
+
+    @property
+    def variances(self) -> tuple[MixedVariance, ...]:
+        """A row a random effect."""
+        parameters, people = self.estimates.parameters, len(self.rated.participants)
+        rows = [("trials", "intercept", self.rated.n_trials, parameters.trials)]
+        of_people = zip(
+            (*["intercept"] * (self.rated.sided > 0), *self.models),
+            parameters.participants.tolist(),
+            strict=False,
+        )
+        rows = rows * self.settings.items + [("participants", x, people, sd) for x, sd in of_people]
+        return tuple(MixedVariance(self.name, *row, row[-1] ** 2) for row in rows)
 
     @cached_property
     def trial_effects(self) -> tuple[TrialEffect, ...]:
         """Every trial's intercept, empty where trials have none."""
         scale = self.estimates.parameters.trials
         return tuple(
-            TrialEffect(name, float(scale * mode), float(scale * np.sqrt(variance)))
-            for names, block in zip(self.trial_ids, self.estimates.blocks, strict=True)
-            for name, mode, variance in zip(
-                names, block.modes.trials, block.trial_variances, strict=True
+            TrialEffect(trial.trial_id, float(scale * mode), float(scale * np.sqrt(variance)))
+            for group, block in zip(self.rated.groups, self.estimates.blocks, strict=True)
+            for trial, mode, variance in zip(
+                group.trials, block.modes.trials, block.trial_variances, strict=True
             )
             if self.settings.items
         )
@@ -278,26 +302,25 @@ def fit_mixed(
     every = np.concatenate([group.ratings.ravel() for group in rated.groups])
     scheme = threshold_scheme(settings.thresholds, every.astype(np.int64), rated.scale)
     _require_variation(rated, settings)
-    predictors = [_Predictor.of(rated, model, settings) for model in models]
+    predictors = tuple(_predictor(rated, model, settings) for model in models)
     blocks = _blocks(rated, predictors, scheme, settings)
     estimates = fit_blocks(settings.link, scheme, blocks, trials_vary=settings.items)
-    return _results(rated, predictors, scheme, settings, estimates)
+    return MixedFit(tuple(models), settings, rated, predictors, scheme, estimates)
 
 
 def _blocks(
     rated: Ratings,
-    predictors: Sequence[_Predictor],
+    predictors: Sequence[Predictor],
     scheme: ThresholdScheme,
     settings: MixedSettings,
 ) -> list[RatedBlock]:
     """The ratings of each group as levels, and what is multiplied with slopes and effects."""
-    n_trials = sum(len(group.trials) for group in rated.groups)
-    values = np.zeros((n_trials, len(predictors)))
+    values = np.zeros((rated.n_trials, len(predictors)))
     for column, predictor in enumerate(predictors):
         values[:, column] = predictor.values
     # With flexible thresholds a ratio that is the same everywhere is an intercept, which they hold
-    ones = np.ones((n_trials, 1))
-    columns = np.hstack([ones, values]) if settings.thresholds == "flexible" else values
+    ones = np.ones((len(values), int(settings.thresholds == "flexible")))
+    columns = np.hstack([ones, values])
     if np.linalg.matrix_rank(columns) < columns.shape[1]:
         raise InputError(
             f"The ratios of {fit_name([p.model for p in predictors])} follow from one another (or "
@@ -322,55 +345,8 @@ def _blocks(
     return blocks
 
 
-def _results(
-    rated: Ratings,
-    predictors: Sequence[_Predictor],
-    scheme: ThresholdScheme,
-    settings: MixedSettings,
-    estimates: MixedEstimates,
-) -> MixedFit:
-    """The estimates as rows of tables."""
-    models = tuple(predictor.model for predictor in predictors)
-    name, n = fit_name(models), len(scheme.names)
-    parameters, people = estimates.parameters, len(rated.participants)
-    n_trials = sum(len(group.trials) for group in rated.groups)
-    n_ratings = sum(group.ratings.size for group in rated.groups)
-    # Of a few people's slopes the mean is less sure than the normal distribution has it
-    units = [n_trials] * settings.items + [people] * (settings.people == "slopes")
-    freedom = min(units, default=n_ratings) - 1
-    slopes, thresholds = parameters.slopes.tolist(), estimates.estimated[:n].tolist()
-    errors = np.sqrt(np.diag(estimates.covariance)).tolist()
-    coefficients = [
-        predictor.coefficient(name, slope, error, settings.level, freedom)
-        for predictor, slope, error in zip(predictors, slopes, errors[n:], strict=True)
-    ]
-    rows = zip(scheme.names, thresholds, errors[:n], strict=True)
-    deviations = [("trials", "intercept", n_trials, parameters.trials)] * settings.items
-    of_people = zip(
-        (*["intercept"] * (rated.sided > 0), *models),
-        parameters.participants.tolist(),
-        strict=False,
-    )
-    deviations += [("participants", effect, people, deviation) for effect, deviation in of_people]
-    return MixedFit(
-        models,
-        settings,
-        tuple(coefficients),
-        tuple(MixedThreshold(name, *row) for row in rows),
-        tuple(MixedVariance(name, *row, row[-1] ** 2) for row in deviations),
-        estimates.log_likelihood,
-        estimates.n_parameters,
-        n_ratings,
-        rated.sided,
-        people,
-        n_trials,
-        estimates,
-        tuple(tuple(trial.trial_id for trial in group.trials) for group in rated.groups),
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class _Predictor:
+class Predictor:
     """A model's ratios on all trials, divided by their typical size.
 
     Attributes:
@@ -387,82 +363,67 @@ class _Predictor:
     capped: int
     cap: float
 
-    @classmethod
-    def of(cls, rated: Ratings, model: str, settings: MixedSettings) -> _Predictor:
-        row = rated.models.index(model)
-        ratios = np.concatenate([group.ratios[row] for group in rated.groups])
-        if not np.any(ratios):
-            raise InputError(
-                f"{model} prefers neither sentence on any of {counted(len(ratios), 'trial')}: with "
-                "ties everywhere it predicts nothing. Leave it out."
-            )
-        if settings.ratios == "ranks":
-            # Infinite ratios rank highest, so that none is capped
-            ranks = signed_ranks(ratios) / len(ratios)
-            typical = float(np.sqrt((ranks**2).mean()))
-            return cls(model, ranks / typical, typical, 0, float(np.abs(ranks).max()))
-        finite = np.isfinite(ratios)
-        cap = float(np.abs(ratios[finite]).max(initial=0))
-        if cap == 0:
-            raise InputError(
-                f"Every ratio of {model} is infinite or zero: no finite one says how large they "
-                "are. Take ranks for ratios, or leave it out."
-            )
-        capped = np.clip(ratios, -cap, cap)
-        typical = float(np.sqrt((capped**2).mean()))
-        return cls(model, capped / typical, typical, int((~finite).sum()), cap)
 
-    def coefficient(
-        self, models: str, slope: float, error: float, level: float, freedom: int
-    ) -> MixedCoefficient:
-        """A row of the table, in the unit of the ratios."""
-        from scipy.stats import t as student
-
-        statistic, quantile = slope / error, float(student.ppf((1 + level) / 2, freedom))
-        return MixedCoefficient(
-            models,
-            self.model,
-            slope / self.typical,
-            error / self.typical,
-            (slope - quantile * error) / self.typical,
-            (slope + quantile * error) / self.typical,
-            statistic,
-            freedom,
-            float(2 * student.sf(abs(statistic), freedom)),
-            self.typical,
-            slope,
-            self.capped,
-            self.cap,
-            SINGLE_TESTS,
+def _predictor(rated: Ratings, model: str, settings: MixedSettings) -> Predictor:
+    row = rated.models.index(model)
+    ratios = np.concatenate([group.ratios[row] for group in rated.groups])
+    if not np.any(ratios):
+        raise InputError(
+            f"{model} prefers neither sentence on any of {counted(len(ratios), 'trial')}: with "
+            "ties everywhere it predicts nothing. Leave it out."
         )
+    finite = np.isfinite(ratios)
+    if settings.ratios == "ranks":
+        # Infinite ratios rank highest, so that none is capped
+        ratios, finite = signed_ranks(ratios) / len(ratios), np.ones(len(ratios), np.bool_)
+    cap = float(np.abs(ratios[finite]).max(initial=0))
+    if cap == 0:
+        raise InputError(
+            f"Every ratio of {model} is infinite or zero: no finite one says how large they are. "
+            "Take ranks for ratios, or leave it out."
+        )
+    ratios = np.clip(ratios, -cap, cap)
+    typical = float(np.sqrt((ratios**2).mean()))
+    return Predictor(model, ratios / typical, typical, int((~finite).sum()), cap)
 
 
 def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
-    """Make sure that random effects have something to vary over."""
-    people = len(rated.participants)
-    trials = sum(len(group.trials) for group in rated.groups)
-    if settings.people != "none" and people < 2:
-        raise InputError(
+    """Make sure that random effects have something to vary over.
+
+    Raises:
+        InputError: they have not.
+    """
+    people, trials = len(rated.participants), rated.n_trials
+    of_people, of_items = settings.people != "none", settings.items
+    for lacks, why, without in (
+        (
+            of_people and people < 2,
             f"How participants vary cannot be told from {counted(people, 'participant')}: it takes "
-            "two at least. Fit without effects of participants, for this participant alone."
-        )
-    if settings.people != "none" and all(len(g.trials) < 2 for g in rated.groups):
-        raise InputError(
-            "Everybody rated one trial, so that people cannot be told from trials. Fit without "
-            "effects of participants."
-        )
-    if settings.items and trials < 2:
-        raise InputError(
+            "two at least",
+            "participants, for this participant alone",
+        ),
+        (
+            of_people and all(len(group.trials) < 2 for group in rated.groups),
+            "Everybody rated one trial, so that people cannot be told from trials",
+            "participants",
+        ),
+        (
+            of_items and trials < 2,
             f"How trials vary cannot be told from {counted(trials, 'trial')}: it takes two at "
-            "least. Fit without effects of items, for this trial alone."
-        )
-    if settings.items and all(len(group.participants) < 2 for group in rated.groups):
-        raise InputError(
+            "least",
+            "items, for this trial alone",
+        ),
+        (
+            of_items and all(len(group.participants) < 2 for group in rated.groups),
             "No trial was rated by two people, so that what a trial adds cannot be told from "
-            "chance. Fit without effects of items."
-        )
-    if settings.items and all((group.ratings == group.ratings[0]).all() for group in rated.groups):
-        raise InputError(
-            "Everybody rated every trial alike, so that no finite variance of trials fits best. "
-            "Fit without effects of items, or add people who differ."
-        )
+            "chance",
+            "items",
+        ),
+        (
+            of_items and all((g.ratings == g.ratings[0]).all() for g in rated.groups),
+            "Everybody rated every trial alike, so that no finite variance of trials fits best",
+            "items, or add people who differ",
+        ),
+    ):
+        if lacks:
+            raise InputError(f"{why}. Fit without effects of {without}.")

@@ -247,9 +247,9 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
             (
                 DESCRIPTIONS[row.scope],
                 row.model,
-                _number(row.estimate, 4),
-                f"{_number(row.low, 4)} … {_number(row.high, 4)}",
-                p_text(row.p_value),
+                _number(row.estimate.value, 4),
+                f"{_number(row.estimate.low, 4)} … {_number(row.estimate.high, 4)}",
+                p_text(row.estimate.p_value),
                 f"{row.choices:,}",
                 row.note,
             )

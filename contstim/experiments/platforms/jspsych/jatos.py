@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import refuse_others, staged
+from contstim.experiments.platforms.folder import refuse_others, staged, template
 from contstim.experiments.platforms.jspsych.folder import (
     is_page,
     remove_scripts,
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 _VERSION = "3"
 _NAMESPACE = UUID("5f2b8f0c-9a1d-4f61-8d58-1f4f6d0c7f0e")
-# Who may take part, in JATOS's words: by links of one use or many, and the researcher.
-_WORKERS = ("GeneralMultiple", "GeneralSingle", "Jatos", "PersonalMultiple", "PersonalSingle")
 _LONGEST_TITLE = 255
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every member, so that the same study gives the same bytes
 
@@ -74,7 +72,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     build_study(trials, settings, {})  # what is wrong with the trials is said before all else
     with staged(folder) as work:
         study = write_page(trials, work / "page", settings, earlier=page)
-        about = {"version": _VERSION, "data": _properties(settings, study.id, name)}
+        about = {"version": _VERSION, "data": _properties(settings.title, study.id, name)}
         # Texts that are kept lie in the earlier page still, everything else in the new one.
         # Scripts of the page that only an earlier version of contstim loads stay out of both.
         stale = stale_scripts(page, work / "page")
@@ -114,48 +112,16 @@ def _files(page: Path) -> dict[str, Path]:
     }
 
 
-def _properties(settings: PageSettings, study: str, name: str) -> dict[str, Any]:
+def _properties(title: str, study: str, name: str) -> dict[str, Any]:
     """The study as JATOS describes one; what is left null there is its default."""
-
+    properties: dict[str, Any] = json.loads(template("jatos.json"))
+    (component,), (batch,) = properties["componentList"], properties["batchList"]
     # The same title and trials give the same identifiers, by which JATOS knows a study again.
-    def identifier(part: str) -> str:
-        return str(uuid5(_NAMESPACE, f"{settings.title}\x1f{study}\x1f{part}"))
-
-    component = {
-        "uuid": identifier("component"),
-        "title": settings.title,
-        "htmlFilePath": "index.html",
-        "reloadable": True,
-        "active": True,
-        "comments": "",
-        "jsonData": None,
-    }
-    batch = {
-        "uuid": identifier("batch"),
-        "title": "Default",
-        "active": True,
-        "maxActiveMembers": None,
-        "maxTotalMembers": None,
-        "maxTotalWorkers": None,
-        "allowedWorkerTypes": list(_WORKERS),
-        "comments": "",
-        "jsonData": None,
-    }
-    return {
-        "uuid": identifier("study"),
-        "title": settings.title,
-        "description": "",
-        "groupStudy": False,
-        "linearStudy": False,
-        "allowPreview": False,
-        "dirName": name,
-        "comments": "",
-        "jsonData": None,
-        "endRedirectUrl": "",
-        "studyEntryMsg": None,
-        "componentList": [component],
-        "batchList": [batch],
-    }
+    for part, of in (("study", properties), ("component", component), ("batch", batch)):
+        of["uuid"] = str(uuid5(_NAMESPACE, f"{title}\x1f{study}\x1f{part}"))
+    properties |= {"title": title, "dirName": name}
+    component["title"] = title
+    return properties
 
 
 PLATFORM = Platform(

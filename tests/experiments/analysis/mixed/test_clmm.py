@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from contstim.experiments.analysis.mixed import MixedSettings, fit_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from tests.experiments.analysis.mixed.ratings import draw
 
 PROGRAM = r"""
@@ -65,7 +65,7 @@ def by_r(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[float]
     return [dict(rows[start : start + 4]) for start in range(0, len(rows), 4)]
 
 
-RATINGS = draw(21, people=7, trials=12, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
+RATINGS = draw(21, people=5, trials=9, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
@@ -74,7 +74,8 @@ def test_r_fits_the_same(by_r: list[dict[str, list[float]]], case: int) -> None:
     expected, fit = by_r[case], fit_mixed(RATINGS, models, settings)
     assert fit.log_likelihood == pytest.approx(expected["log-likelihood"][0], abs=1e-4)
     ours = [(row.estimate, row.standard_error) for row in fit.thresholds]
-    ours += [(20 * row.estimate, 20 * row.standard_error) for row in fit.coefficients]
+    slopes = [row.estimate for row in fit.coefficients]
+    ours += [(20 * slope.value, 20 * slope.standard_error) for slope in slopes]
     estimates, errors = zip(*ours, strict=True)
     assert estimates == pytest.approx(expected["estimates"], rel=1e-3, abs=1e-3)
     assert errors == pytest.approx(expected["errors"], rel=2e-3)

@@ -10,7 +10,8 @@ import pytest
 
 from contstim.arrays import FloatArray
 from contstim.errors import InputError
-from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
+from contstim.experiments.analysis.mixed.comparisons import compare_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, subset
 from contstim.stimuli import Condition
 from tests.experiments.analysis.mixed.ratings import draw, group
@@ -23,9 +24,9 @@ def changed(ratings: Ratings, change: Callable[[GroupRatings], GroupRatings]) ->
 def test_planted_effects_are_recovered() -> None:
     ratings = draw(4, groups=6, people=12, trials=40, slopes=(0.04, 0.0), following=0.3)
     fit = fit_mixed(ratings, ["a", "b"])
-    assert abs(fit["a"].estimate - 0.04) < 3 * fit["a"].standard_error
-    assert abs(fit["b"].estimate) < 3 * fit["b"].standard_error
-    assert fit["a"].p_value < 1e-6
+    assert abs(fit["a"].estimate.value - 0.04) < 3 * fit["a"].estimate.standard_error
+    assert abs(fit["b"].estimate.value) < 3 * fit["b"].estimate.standard_error
+    assert fit["a"].estimate.p_value < 1e-6
     deviations = {(row.factor, row.effect): row.standard_deviation for row in fit.variances}
     assert deviations["trials", "intercept"] == pytest.approx(0.8, rel=0.2)
     assert deviations["participants", "intercept"] == pytest.approx(0.3, rel=0.4)
@@ -33,7 +34,7 @@ def test_planted_effects_are_recovered() -> None:
     assert deviations["participants", "b"] < 0.1
     assert [row.estimate for row in fit.thresholds] == pytest.approx([0.6, 1.4], rel=0.15)
     assert fit.aic == pytest.approx(2 * 8 - 2 * fit.log_likelihood)
-    assert (fit.ratings, fit.participants, fit.trials) == (2_880, 72, 240)
+    assert (fit.rated.size, len(fit.rated.participants), fit.rated.n_trials) == (2_880, 72, 240)
 
 
 def turned(ratings: Ratings, seed: int) -> Ratings:
@@ -93,7 +94,7 @@ def test_leanings_are_towards_a_side_and_told_where_sides_are_recorded() -> None
     for share, sided in ((0.0, 900), (0.5, 450), (2.0, 0)):
         fit = fit_mixed(changed(ratings, unsided(share)), ["a"])
         deviations = {(row.factor, row.effect): row.standard_deviation for row in fit.variances}
-        assert fit.sided == sided
+        assert fit.rated.sided == sided
         assert (("participants", "intercept") in deviations) == (sided > 0)
         if sided:
             assert deviations["participants", "intercept"] == pytest.approx(0.6, rel=0.35)
@@ -116,7 +117,7 @@ def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> N
 
     before, after = (fit_mixed(each, ["a"]) for each in (ratings, changed(ratings, shuffle)))
     assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
-    assert 1000 * after["a"].estimate == pytest.approx(before["a"].estimate, rel=1e-5)
+    assert 1000 * after["a"].estimate.value == pytest.approx(before["a"].estimate.value, rel=1e-5)
     assert after["a"].typical_effect == pytest.approx(before["a"].typical_effect, rel=1e-5)
     effects = [{row.trial_id: row.estimate for row in fit.trial_effects} for fit in (before, after)]
     assert effects[1] == pytest.approx(effects[0], abs=1e-5)
@@ -154,14 +155,14 @@ def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> No
         log_probs[0, 0] = (-100 - cap, -100)
         return replace(each, log_probs=log_probs)
 
-    assert row.estimate == pytest.approx(
-        fit_mixed(changed(ratings, capped), ["a"])["a"].estimate, rel=1e-6
+    assert row.estimate.value == pytest.approx(
+        fit_mixed(changed(ratings, capped), ["a"])["a"].estimate.value, rel=1e-6
     )
     ranked = MixedSettings(ratios="ranks")
     cubed = changed(ratings, lambda g: replace(g, log_probs=(g.log_probs + 100) ** 3))
     # Ranks do not change where ratios are stretched, nor do infinite ones need a cap
-    assert fit_mixed(cubed, ["a"], ranked)["a"].estimate == pytest.approx(
-        fit_mixed(ratings, ["a"], ranked)["a"].estimate, rel=1e-6
+    assert fit_mixed(cubed, ["a"], ranked)["a"].estimate.value == pytest.approx(
+        fit_mixed(ratings, ["a"], ranked)["a"].estimate.value, rel=1e-6
     )
     assert fit_mixed(infinite, ["a"], ranked)["a"].capped == 0
 

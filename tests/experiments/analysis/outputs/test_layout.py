@@ -9,18 +9,15 @@ import pytest
 from matplotlib.figure import Figure
 
 from contstim.correlation import Correlation
-from contstim.evaluation.acceptability import acceptability_figures as acceptability
-from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
-from contstim.evaluation.acceptability.sentence_scores import SentenceScores
-from contstim.evaluation.comparison import comparison_report as comparison
-from contstim.evaluation.desiderata.carriers import Carrier, WordScores
-from contstim.evaluation.desiderata.desiderata_report import desiderata_figure
-from contstim.evaluation.desiderata.evaluation import Desiderata, ModelDesiderata
-from contstim.evaluation.desiderata.measures import Splitting
-from contstim.evaluation.minimal_pairs import accuracy_figures as minimal_pairs
-from contstim.evaluation.minimal_pairs.accuracies import Accuracies
-from contstim.evaluation.minimal_pairs.curves import LearningCurve
-from contstim.evaluation.minimal_pairs.profile import FEATURES, Bin
+from contstim.evaluation import acceptability_report as acceptability
+from contstim.evaluation import comparison
+from contstim.evaluation import minimal_pair_report as minimal_pairs
+from contstim.evaluation.accuracies import FEATURES, Accuracies, Bin
+from contstim.evaluation.criteria import evaluate_acceptability
+from contstim.evaluation.desiderata import Desiderata, ModelDesiderata
+from contstim.evaluation.desiderata_report import desiderata_figure
+from contstim.evaluation.judged_scores import JudgedScores
+from contstim.evaluation.learning_curves import LearningCurve
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.outputs.drawings import drawings
 from contstim.experiments.analysis.run import analyze
@@ -32,7 +29,7 @@ from contstim.reporting.heat_map import agreement_map
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition
-from tests.evaluation.acceptability.tables import simulated
+from tests.evaluation.judged_tables import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.outputs.paper import faults
 from tests.experiments.analysis.simulation import simulate
@@ -78,7 +75,7 @@ def comparison_figures(n: int, *, long: bool) -> list[Figure]:
 
 def acceptability_figures(n: int, *, long: bool) -> list[Figure]:
     judgements, scores = simulated(30, n)
-    named = SentenceScores(names(n, long=long), scores.values)
+    named = JudgedScores(names(n, long=long), scores.values)
     found = evaluate_acceptability(judgements, named)
     return [acceptability.correlation_figure(found), acceptability.scatter_figure(found)]
 
@@ -111,19 +108,29 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
 def desiderata_figures(n: int, *, long: bool) -> list[Figure]:
     rng, models = np.random.default_rng(0), names(n, long=long)
     correlation = Correlation(0.5, 0.4, 0.6, 30)
-    splitting = Splitting(0.5, -3.0, -4.0, 0.1, 0.1)
+    splitting = (0.5, 0.2, -3.0, -4.0, 0.1, 0.1)
     rows = tuple(
-        ModelDesiderata(name, correlation, correlation, correlation, (), splitting, 0.2)
+        ModelDesiderata(name, correlation, correlation, correlation, (), *splitting)
         for name in models
     )
     table = ScoreTable(
         tuple(Sentence.parse(f"s{i}") for i in range(30)), models, -rng.gamma(9, 6, (30, n))
     )
-    words = WordScores(-rng.gamma(3, 3, (20, 1)), rng.integers(1, 3, 20))
+    words = np.stack([-rng.gamma(3, 3, (20, 1))] * n)
+    word_tokens = np.stack([rng.integers(1, 3, 20)] * n, axis=1)
     found = [
         Desiderata(
-            *(rows, reference, (Carrier("_"),), table, rng.gamma(9, 1, (30, n))),
-            *(tuple(f"w{i}" for i in range(20)), rng.uniform(1, 7, 20), (words,) * n, (), {}),
+            rows,
+            reference,
+            ("_",),
+            table,
+            tokens=rng.gamma(9, 1, (30, n)),
+            words=tuple(f"w{i}" for i in range(20)),
+            zipfs=rng.uniform(1, 7, 20),
+            word_scores=words,
+            word_tokens=word_tokens,
+            left_out=(),
+            words_left_out={},
         )
         for reference in ((None, models[-1]) if n < 9 else (models[-1],))
     ]

@@ -1,0 +1,299 @@
+"""Sentences that people judged and their minimal pairs, from LI-Adger's files or any table."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contstim.documents import shortened
+from contstim.errors import InputError, SentenceError
+from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
+from contstim.sentence import Sentence
+from contstim.tables import listed, parsed, read_table
+from contstim.tables import number as cell_number
+from contstim.tables import text as cell_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Table = Mapping[str, Sequence[Any]]
+
+LI_ADGER_SENTENCES = "human_ME_results_li-adger_sentences.csv"
+LI_ADGER_PAIRS = "li-adger_min_pairs.csv"
+# how spreadsheets, R and pandas write an empty cell
+MISSING = frozenset({"", "#N/A", "N/A", "NA", "nan", "NaN", "None", "null"})
+_ACCEPTABLE = frozenset({"1", "1.0", "true", "yes", "acceptable", "grammatical", "good", "g", "ok"})
+_UNACCEPTABLE = frozenset({"0", "0.0", "false", "no", "unacceptable", "ungrammatical", "bad"})
+_NOT_DISCARDED = frozenset({"0", "0.0", "false", "no"})
+_MARKS = frozenset("*?#%()")  # as linguists write them
+_SHOWN = 5  # of the mistakes of a kind
+
+
+@dataclass(frozen=True)
+class JudgedSentence:
+    """A sentence and how acceptable people find it: the more, the better; nan where unknown."""
+
+    id: str
+    sentence: Sentence
+    judgement: float = math.nan
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """Two sentences, by their identifiers, of which experts call the first acceptable.
+
+    Attributes:
+        acceptable: identifier of the sentence that experts accept.
+        unacceptable: identifier of the one they reject.
+        phenomenon: what the pair is about.
+        source: the collection that it comes from; empty where there is one only.
+        discarded: whether the collection's makers left it out.
+    """
+
+    acceptable: str
+    unacceptable: str
+    phenomenon: str = ""
+    source: str = ""
+    discarded: bool = False
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """Judged sentences and their minimal pairs.
+
+    Attributes:
+        sentences: with distinct identifiers.
+        pairs: distinct pairs of these sentences.
+        files: where they were read.
+        named: whether the identifiers are the data's own, not numbers of its rows.
+
+    Raises:
+        InputError: an identifier or a pair is given twice, or a pair names an unknown sentence.
+    """
+
+    sentences: tuple[JudgedSentence, ...]
+    pairs: tuple[JudgedPair, ...]
+    files: tuple[Path, ...] = ()
+    named: bool = True
+
+    def __post_init__(self) -> None:
+        # every mistake is told with its examples, the most elementary first
+        ids = Counter(judged.id for judged in self.sentences)
+        both = Counter((pair.acceptable, pair.unacceptable) for pair in self.pairs)
+        _refuse("These identifiers of sentences are given twice", (i for i in ids if ids[i] > 1))
+        _refuse("These pairs are given twice", (" / ".join(p) for p in both if both[p] > 1))
+        unknown = {name for pair in both for name in pair} - set(ids)
+        _refuse("Pairs name sentences that there are not", sorted(unknown))
+        if not self.pairs:
+            raise InputError(
+                "There are no minimal pairs. Give a table of pairs, or items that have acceptable "
+                "and unacceptable sentences."
+            )
+
+    @property
+    def texts(self) -> list[Sentence]:
+        """The sentences without their judgements; several items may share one."""
+        return [judged.sentence for judged in self.sentences]
+
+
+def _refuse(what: str, names: Iterable[str]) -> None:
+    every = list(names)
+    if every:
+        more = f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
+        raise InputError(f"{what}: {', '.join(every[:_SHOWN])}{more}.")
+
+
+def read_judgements(
+    data: Path | str,
+    pairs: Path | str | None = None,
+    settings: AcceptabilitySettings = ACCEPTABILITY,
+) -> Judgements:
+    """Read judged sentences and their minimal pairs.
+
+    Args:
+        data: LI-Adger's folder (or its folder `data`), or a table of sentences. Where judgements
+            are not known, the cell is empty or #N/A; labels of experts are 1 or 0, acceptable or
+            unacceptable, g or *.
+        pairs: a table of pairs of sentences; without it, every acceptable and every unacceptable
+            sentence of an item make a pair. Any mark but 0, false or no discards a pair.
+        settings: what the columns are called.
+
+    Raises:
+        InputError: a file or a column is missing (names it and what there is), a value is of the
+            wrong kind, and what `Judgements` refuses.
+    """
+    data = Path(data)
+    if data.is_dir():
+        data, published_pairs = _published(data)
+        pairs = pairs or published_pairs
+    table = read_table(data)
+    # Pairs come from a table of their own, or from items: labels then say which sentences are
+    # acceptable, and each of these makes a pair with each of the others.
+    sentences = _sentences(data, table, settings)
+    if pairs is not None:
+        files: tuple[Path, ...] = (data, Path(pairs))
+        _columns(data, table, settings, item=(), label=())
+        formed = _pairs_of_table(files[1], read_table(pairs), settings)
+    else:
+        # a name that was given for a table of pairs shows that one was forgotten
+        for what in ("acceptable", "unacceptable", "discard"):
+            name = getattr(settings, f"{what}_column")
+            if name != _usual_name(what):
+                raise InputError(
+                    f"{name!r} is to be a column in a table of pairs, and there is none: give one, "
+                    f"or leave the column's name out."
+                )
+        files, formed = (data,), _pairs_of_items(data, table, sentences, settings)
+    try:
+        return Judgements(sentences, formed, files, named=settings.id_column in table)
+    except InputError as error:
+        raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
+
+
+def _published(folder: Path) -> tuple[Path, Path]:
+    for place in (folder, folder / "data", folder / "li-adger" / "data"):
+        if (place / LI_ADGER_SENTENCES).is_file() and (place / LI_ADGER_PAIRS).is_file():
+            return place / LI_ADGER_SENTENCES, place / LI_ADGER_PAIRS
+    raise InputError(
+        f"{folder} does not hold {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}, in itself or in its "
+        f"folder data. Give the repository of LI-Adger, or a table of judged sentences."
+    )
+
+
+def _columns(
+    path: Path,
+    table: Table,
+    settings: AcceptabilitySettings,
+    *needed: str,
+    **absent: Sequence[Any],
+) -> list[Sequence[Any]]:
+    """Columns of a table that must be there, then others.
+
+    Args:
+        path: of the table.
+        table: where they are.
+        settings: what they are called.
+        needed: columns by what they hold.
+        absent: stand in for columns that have their usual names and are not there.
+
+    Raises:
+        InputError: one is missing; names it and those that there are.
+    """
+    names = {what: getattr(settings, f"{what}_column") for what in (*needed, *absent)}
+    missing = [
+        name
+        for what, name in names.items()
+        if name not in table and (what in needed or name != _usual_name(what))
+    ]
+    if missing:
+        raise InputError(
+            f"{path} lacks {', '.join(map(repr, missing))}; its columns are {listed(table)}. "
+            f"Options say what columns are called."
+        )
+    return [table[name] if name in table else absent[what] for what, name in names.items()]
+
+
+def _usual_name(what: str) -> str:
+    return str(getattr(ACCEPTABILITY, f"{what}_column"))
+
+
+def number(path: Path, row: int, name: str, value: object) -> float:
+    """A number of a table; nan where it says that there is none.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if value is None or str(value).strip() in MISSING:
+        return math.nan
+    try:
+        return cell_number(value, infinite=True)
+    except ValueError:
+        raise InputError(
+            f"{path}, row {row}: {shortened(value)} under {name} is not a number."
+        ) from None
+
+
+def _sentences(
+    path: Path, table: Table, settings: AcceptabilitySettings
+) -> tuple[JudgedSentence, ...]:
+    rows = range(len(next(iter(table.values()))))
+    texts, values, ids = _columns(path, table, settings, "sentence", "judgement", id=rows)
+    ids = parsed(path, settings.id_column, ids, cell_text, "text")
+    sentences = []
+    for row, (name, text, value) in enumerate(zip(ids, texts, values, strict=True)):
+        try:
+            sentence = Sentence.parse(text)
+        except SentenceError as error:
+            raise InputError(f"{path}, row {row}: {error}") from error
+        judgement = number(path, row, settings.judgement_column, value)
+        if math.isinf(judgement):
+            raise InputError(f"{path}, row {row}: the judgement {shortened(value)} is not finite.")
+        sentences.append(JudgedSentence(name, sentence, judgement))
+    return tuple(sentences)
+
+
+def _pairs_of_table(
+    path: Path, table: Table, settings: AcceptabilitySettings
+) -> tuple[JudgedPair, ...]:
+    nothing = [""] * len(next(iter(table.values())))
+    good, bad, phenomena, marks = _columns(
+        *(path, table, settings, "acceptable", "unacceptable"), phenomenon=nothing, discard=nothing
+    )
+    good = parsed(path, settings.acceptable_column, good, cell_text, "text")
+    bad = parsed(path, settings.unacceptable_column, bad, cell_text, "text")
+    marks = ["" if mark is None else str(mark).strip() for mark in marks]
+    sources = table.get("dataset", nothing)
+    # a pair without a phenomenon is about the two types of sentences that it contrasts
+    return tuple(
+        JudgedPair(
+            acceptable=a,
+            unacceptable=u,
+            phenomenon=str(phenomenon or "") or f"{_type(a)} / {_type(u)}",
+            source=str(source or ""),
+            discarded=mark not in MISSING and mark.lower() not in _NOT_DISCARDED,
+        )
+        for a, u, phenomenon, source, mark in zip(good, bad, phenomena, sources, marks, strict=True)
+    )
+
+
+def _type(identifier: str) -> str:
+    """LI-Adger's sentence types: an identifier without the number of the lexicalisation."""
+    stem, _, last = identifier.rpartition(".")
+    return stem if stem and last.isdigit() else identifier
+
+
+def _pairs_of_items(
+    path: Path,
+    table: Table,
+    sentences: Sequence[JudgedSentence],
+    settings: AcceptabilitySettings,
+) -> tuple[JudgedPair, ...]:
+    nothing = [""] * len(sentences)
+    items, labels, phenomena = _columns(path, table, settings, "item", "label", phenomenon=nothing)
+    # Sentences without an item are in no pair, but count when judgements are standardized.
+    sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable and of other sentences
+    for row, (item, label) in enumerate(zip(items, labels, strict=True)):
+        if item is None or str(item).strip() in MISSING:
+            continue
+        acceptable, unacceptable = sides.setdefault(str(item), ([], []))
+        text = str(label).strip().lower()
+        if text in _ACCEPTABLE:
+            acceptable.append(row)
+        elif text in _UNACCEPTABLE or (text and set(text) <= _MARKS):
+            unacceptable.append(row)
+        else:
+            raise InputError(
+                f"{path}, row {row}: the label {shortened(label)} is neither acceptable "
+                f"({', '.join(sorted(_ACCEPTABLE))}) nor unacceptable "
+                f"({', '.join(sorted(_UNACCEPTABLE))})."
+            )
+    # every acceptable sentence of an item with every other one: 2 and 3 sentences give 6 pairs
+    return tuple(
+        JudgedPair(sentences[good].id, sentences[bad].id, str(phenomena[good] or ""))
+        for both in sides.values()
+        for good, bad in product(*both)
+    )

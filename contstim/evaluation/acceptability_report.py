@@ -1,0 +1,222 @@
+"""An evaluation of acceptability as a folder of tables and figures with a page."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.evaluation.criteria import (
+    CriterionShare,
+    Fit,
+    criteria_apart,
+    criterion_shares,
+    delta_correlations,
+    fits,
+    models_apart,
+)
+from contstim.evaluation.folder import Findings, page_table, panels, table_of
+from contstim.evaluation.scores import LeftOut
+from contstim.reporting.canvas import BLUE, ORANGE, widest
+from contstim.reporting.heat_map import heat_map
+from contstim.reporting.names import short_names
+from contstim.reporting.report import Heading, Paragraph, Table
+from contstim.tables import columns_of
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from matplotlib.figure import Figure
+
+    from contstim.evaluation.criteria import AcceptabilityEvaluation, Apart
+    from contstim.evaluation.folder import Columns
+    from contstim.reporting.report import Part
+
+_MOST_ROWS = 30  # of a table in the report
+_ACROSS = 3
+
+
+def acceptability_findings(
+    evaluation: AcceptabilityEvaluation, title: str = "Acceptability"
+) -> Findings:
+    """Criteria that are met, as a page, figures, and tables.
+
+    criteria        how many pairs meet each criterion under each model
+    phenomena       the same by phenomenon
+    pairs           each pair's deltas, and what it passes
+    models_apart    pairs on which two models differ
+    criteria_apart  pairs that pass one criterion and fail the other
+    correlations    Pearson's r between the deltas of people and models, empty if undefined
+    fits            scores of sentences against judgements
+    excluded        pairs that are not evaluated, and why
+    left_out        sentences without a score, and why
+    """
+    settings, tables = evaluation.settings, acceptability_tables(evaluation)
+    counts = sentence_and_pair_counts(evaluation)
+    scores = "as given" if settings.scores_as_given else "z-scores over all scored sentences"
+    facts = {
+        "data_files": [path.name for path in evaluation.files],
+        "score_columns": list(evaluation.models),
+        **counts,
+        "scores_are": scores,
+        "judgements_are": "z-scores" if settings.human_z_scores else "as given",
+    }
+    return Findings(
+        title,
+        criteria_table(evaluation),
+        tuple(_parts(evaluation, counts, tables)),
+        tables,
+        partial(acceptability_figures, evaluation),
+        facts,
+    )
+
+
+def sentence_and_pair_counts(evaluation: AcceptabilityEvaluation) -> dict[str, int]:
+    """Numbers of sentences and pairs that were evaluated, and of those that were not."""
+    left_out = {omission.sentence for omission in evaluation.scores.left_out}
+    return {
+        "sentences": len(evaluation.judgements.sentences),
+        "sentences_without_judgement": int(np.isnan(evaluation.sentence_judgements).sum()),
+        "sentences_without_score": len(left_out),
+        "pairs": len(evaluation.judgements.pairs),
+        "pairs_evaluated": len(evaluation.pairs),
+        "pairs_disputed": int(evaluation.disputed.sum()),
+        **{f"pairs_excluded ({why})": n for why, n in evaluation.excluded_for().items()},
+    }
+
+
+def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Columns]:
+    """Every table by its name."""
+    names, matrix = delta_correlations(evaluation)
+    rows = zip(names, matrix.tolist(), strict=True)
+    between_models = _apart(evaluation, models_apart(evaluation), "criterion", "passes", "fails")
+    between_criteria = _apart(evaluation, criteria_apart(evaluation), "model", "model")
+    return {
+        "criteria": columns_of(CriterionShare, criterion_shares(evaluation)),
+        "phenomena": columns_of(CriterionShare, criterion_shares(evaluation, "phenomenon")),
+        "pairs": evaluation.table(),
+        "models_apart": between_models,
+        "criteria_apart": between_criteria,
+        "correlations": table_of({"": n} | dict(zip(names, r, strict=True)) for n, r in rows),
+        "fits": columns_of(Fit, fits(evaluation)),
+        "excluded": table_of(
+            (
+                {"acceptable_id": p.acceptable, "unacceptable_id": p.unacceptable, "reason": why}
+                for p, why in evaluation.excluded
+            ),
+            ("acceptable_id", "unacceptable_id", "reason"),
+        ),
+        "left_out": columns_of(LeftOut, evaluation.scores.left_out),
+    }
+
+
+def _apart(evaluation: AcceptabilityEvaluation, apart: Apart, at: str, *deltas_of: str) -> Columns:
+    """A row for each pair that one side passes and the other fails.
+
+    Args:
+        evaluation: of the pairs.
+        apart: numbers of the pairs.
+        at: the column that says under which criterion models differ, or the model.
+        deltas_of: columns that name the models whose deltas are given.
+    """
+    rows = [
+        dict(zip((at, "passes", "fails"), kind, strict=True)) | {"pair": pair}
+        for kind, pairs in apart.items()
+        for pair in pairs.tolist()
+    ]
+    for row in rows:
+        for name in deltas_of:
+            model = evaluation.models.index(row[name])
+            row[f"delta_{name}"] = float(evaluation.deltas[row["pair"], model])
+    columns = table_of(rows, (at, "passes", "fails", "pair", *(f"delta_{n}" for n in deltas_of)))
+    return columns | evaluation.pair_columns(columns.pop("pair"))
+
+
+def _parts(
+    evaluation: AcceptabilityEvaluation, counts: Mapping[str, int], tables: Mapping[str, Columns]
+) -> Iterator[Part]:
+    yield Paragraph(
+        f"{counts['pairs_evaluated']:,} of {counted(counts['pairs'], 'minimal pair')} over "
+        f"{counted(counts['sentences'], 'sentence')}. Not evaluated: "
+        + ", ".join(f"{n:,} ({why})" for why, n in evaluation.excluded_for().items())
+        + f". Sentences without a judgement: {counts['sentences_without_judgement']:,}; without a "
+        f"score: {counts['sentences_without_score']:,}. In "
+        f"{counted(counts['pairs_disputed'], 'evaluated pair')} people do not prefer the sentence "
+        "that experts accept."
+    )
+    yield criteria_table(evaluation)
+    if {pair.source for pair in evaluation.pairs} != {""}:
+        yield from (Heading("By source"), criteria_table(evaluation, by="source"))
+    phenomena = len({pair.phenomenon for pair in evaluation.pairs})
+    if 1 < phenomena <= _MOST_ROWS:
+        yield from (Heading("By phenomenon"), criteria_table(evaluation, by="phenomenon"))
+    elif phenomena > _MOST_ROWS:
+        yield Paragraph(f"phenomena.csv lists {phenomena:,} phenomena.")
+    for heading, at, apart in (
+        ("Pairs on which models differ", "criterion", models_apart(evaluation)),
+        ("Pairs on which criteria differ", "model", criteria_apart(evaluation)),
+    ):
+        rows = [
+            (*kind, len(pairs), int(evaluation.disputed[pairs].sum()))
+            for kind, pairs in apart.items()
+            if len(pairs)
+        ]
+        if rows:
+            header = (at, "passes", "fails", "pairs", "of these disputed by people")
+            yield from (Heading(heading), Table(header, rows[:_MOST_ROWS], texts=3))
+    yield from (Heading("Scores against judgements"), page_table(tables["fits"]))
+
+
+def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
+    """A row for each model, or for each group and model, with a cell for each criterion."""
+    about = ["source", "phenomenon"] if by == "phenomenon" else [by] if by else []
+    if {pair.source for pair in evaluation.pairs} == {""}:
+        about = [name for name in about if name != "source"]
+    about.append("model")
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for share in criterion_shares(evaluation, by):
+        cell = f"{share.met:,} of {share.pairs:,} ({share.share:.1%})"
+        # shares come criterion by criterion within a row, in the order of the table's columns
+        rows.setdefault(tuple(getattr(share, name) for name in about), []).append(cell)
+    names = [criterion.name for criterion in evaluation.criteria]
+    return Table([*about, *names], [[*row, *cells] for row, cells in rows.items()], len(about))
+
+
+def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
+    """Both figures, by the names of their files."""
+    return {
+        "correlations": correlation_figure(evaluation),
+        "scatter": scatter_figure(evaluation),
+    }
+
+
+def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:
+    """Pearson's r between the deltas of people and models, a cell each."""
+    names, matrix = delta_correlations(evaluation)
+    short = short_names(names)
+    title = "Correlation of differences within pairs"
+    return heat_map(short, short, matrix, title=title, middle=0.0, numbers="decimals")
+
+
+def scatter_figure(evaluation: AcceptabilityEvaluation) -> Figure:
+    """A panel a model: a dot a sentence, and the line that fits judgements best."""
+    names = short_names(evaluation.models)
+    side = max(2.2, 0.5 + widest(names))
+    figure, grid = panels(len(names), _ACROSS, side, 2.1, sharey=True)
+    judgements = evaluation.sentence_judgements
+    dot = max(1.5, 40 / math.sqrt(len(judgements)))  # smaller, the more there are
+    for column, (axes, line) in enumerate(zip(grid[0], fits(evaluation), strict=True)):
+        scores = evaluation.sentence_scores[:, column]
+        axes.plot(scores, judgements, ".", ms=dot, color=BLUE, alpha=0.35, mew=0, rasterized=True)
+        if np.isfinite(line.slope):
+            # the line spans the scores; sentences without a score are nan
+            ends = np.array([np.nanmin(scores), np.nanmax(scores)])
+            axes.plot(ends, line.intercept + line.slope * ends, color=ORANGE, lw=1.2)
+        axes.set_title(f"{names[column]}\nr = {line.pearson:.2f}", loc="left", fontsize="small")
+        axes.set_xlabel("z-score")
+    for axes in grid[0, ::_ACROSS]:
+        axes.set_ylabel("judgement")
+    return figure

@@ -1,0 +1,358 @@
+"""Accuracy on minimal pairs: by paradigm, phenomenon and overall, in contrasts, in bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.correlation import pearson_matrix
+from contstim.errors import InputError
+from contstim.evaluation.learning_curves import curves
+from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings, TieRule
+from contstim.tables import frame_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from pandas import DataFrame
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.evaluation.learning_curves import LearningCurve
+    from contstim.evaluation.minimal_pairs import HumanAgreement
+    from contstim.evaluation.pair_scores import PairScores, PairScoring
+    from contstim.models.base import Scorer
+    from contstim.sentence import Sentence
+    from contstim.tables import Column
+
+OVERALL, PEOPLE = "overall", "people"
+_AGAIN = " (published)"
+_RESERVED = {
+    *(PEOPLE, "method", "phenomenon", "paradigm", "paradigms", "pairs", "unread", "identical"),
+    *("contrast", "condition", "model"),
+}
+_LEVEL = 0.95
+_BINS = 10
+
+FEATURES = {
+    "length": "words of the good sentence",
+    "perplexity": "perplexity per word of the good sentence",
+    "log_prob": "log-probability of the good sentence (nats)",
+    "confidence": "difference of log-probabilities (nats)",
+}
+"""Features that accuracy is shown against (Warstadt et al. 2020, Fig. 2)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracies:
+    """Accuracy of models, or of people, in paradigms.
+
+    Attributes:
+        paradigms: names, sorted by phenomenon.
+        phenomena: that of each paradigm.
+        n_pairs: (n_paradigms,) how many pairs were judged.
+        columns: whose accuracy.
+        values: (n_paradigms, n_columns), 0 to 1; nan where there is none.
+        others: how many of the columns, the last ones, come from elsewhere, were not judged on
+            these pairs, and have no intervals.
+    """
+
+    paradigms: tuple[str, ...]
+    phenomena: tuple[str, ...]
+    n_pairs: IntArray
+    columns: tuple[str, ...]
+    values: FloatArray
+    others: int = 0
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The columns that were judged on these pairs."""
+        return self.columns[: len(self.columns) - self.others]
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """The paradigms of all phenomena, as `overall`, then those of each."""
+        groups = {OVERALL: self.paradigms}
+        for paradigm, phenomenon in zip(self.paradigms, self.phenomena, strict=True):
+            groups[phenomenon] = (*groups.get(phenomenon, ()), paradigm)
+        return groups
+
+    def with_column(self, name: str, accuracy: Mapping[str, float]) -> Accuracies:
+        """The same with one column more from elsewhere, nan in paradigms that it lacks.
+
+        Nothing is added where it lacks all of them.
+        """
+        if accuracy.keys().isdisjoint(self.paradigms):
+            return self
+        column = np.array([accuracy.get(paradigm, np.nan) for paradigm in self.paradigms])
+        return replace(
+            self,
+            columns=(*self.columns, name),
+            values=np.column_stack([self.values, column]),
+            others=self.others + 1,
+        )
+
+    def mean(self, paradigms: Sequence[str] | None = None) -> FloatArray:
+        """Unweighted mean over paradigms, all by default, (n_columns,); nan where one is nan.
+
+        So the paper averages (Warstadt et al. 2020, Table 3); all its paradigms are equally large.
+        """
+        means: FloatArray = self.values[self._rows(paradigms)].mean(axis=0)
+        return means
+
+    def limits(self) -> FloatArray:
+        """Wilson's 95 % intervals, (2, n_paradigms, n_columns); nan for columns from elsewhere."""
+        from statsmodels.stats.proportion import proportion_confint
+
+        pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
+        # not a whole number where ties count one half, for which the formula works as well
+        correct = self.values * pairs
+        limits: FloatArray = np.stack(
+            proportion_confint(correct, pairs, alpha=1 - _LEVEL, method="wilson")
+        )
+        limits[:, :, len(self.judged) :] = np.nan
+        return limits
+
+    def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
+        """The 95 % interval of `mean`, (2, n_columns), for other pairs of the same paradigms.
+
+        Wilson's intervals of the paradigms, put together by the method of variance estimates
+        recovery (Newcombe 1998; Zou & Donner 2008): of one paradigm it is Wilson's.
+        """
+        rows = self._rows(paradigms)
+        # The variance of a mean of k independent parts is the sum of theirs over k²; a limit's
+        # distance from the estimate stands for the standard deviation, each side for itself.
+        distances = self.limits()[:, rows] - self.values[rows]  # (2, k, n_columns)
+        low, high = np.sqrt((distances**2).sum(axis=1)) / len(rows)
+        mean = self.mean(paradigms)
+        return np.stack([mean - low, mean + high])
+
+    def pairs_of(self, paradigms: Sequence[str] | None = None) -> int:
+        """Number of judged pairs of some paradigms, all by default."""
+        return int(self.n_pairs[self._rows(paradigms)].sum())
+
+    def correlations(self) -> FloatArray:
+        """Pearson correlation of columns over the paradigms that both have.
+
+        Shape (n_columns, n_columns); nan where these are fewer than three or a column is constant.
+        """
+        # each cell over its own paradigms: results from elsewhere may cover some only
+        return pearson_matrix(self.values, fewest=3)
+
+    def to_frame(self) -> DataFrame:
+        """A row for each paradigm: phenomenon, paradigm, pairs, and a column for each of `columns`.
+
+        The same names are the columns of paradigms.csv.
+        """
+        columns: dict[str, Column] = {"phenomenon": self.phenomena, "paradigm": self.paradigms}
+        accuracies = dict(zip(self.columns, self.values.T, strict=True))
+        return frame_of(columns | {"pairs": self.n_pairs} | accuracies)
+
+    def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
+        """Rows of paradigms; all of them for None."""
+        chosen = self.paradigms if paradigms is None else paradigms
+        return [self.paradigms.index(paradigm) for paradigm in chosen]
+
+
+def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
+    """The share of each paradigm's pairs in which a model prefers the good side."""
+    phenomenon_of = {pair.paradigm: pair.phenomenon for pair in scores.pairs}
+    names = sorted(phenomenon_of, key=lambda name: (phenomenon_of[name], name))
+    rows = {name: row for row, name in enumerate(names)}
+    row_of_pair = np.array([rows[pair.paradigm] for pair in scores.pairs], np.int64)
+    n_pairs = np.bincount(row_of_pair, minlength=len(names))
+    # `add.at` adds up pairs of the same row, where `sums[row_of_pair] +=` would keep the last one
+    sums = np.zeros((len(names), len(scores.models)))
+    np.add.at(sums, row_of_pair, scores.correct(ties))
+    phenomena = tuple(phenomenon_of[name] for name in names)
+    return Accuracies(tuple(names), phenomena, n_pairs, scores.models, sums / n_pairs[:, None])
+
+
+_DETERMINER = "determiner_noun_agreement_"
+_ADJACENT = tuple(f"{_DETERMINER}{x}" for x in ("1", "2", "irregular_1", "irregular_2"))
+_ADJECTIVE = tuple(
+    f"{_DETERMINER}with_adj{x}" for x in ("ective_1", "_2", "_irregular_1", "_irregular_2")
+)
+_REGULAR_VERB, _IRREGULAR_VERB = (
+    tuple(f"{kind}_plural_subject_verb_agreement_{i}" for i in (1, 2))
+    for kind in ("regular", "irregular")
+)
+
+CONTRASTS = {
+    ("intervening adjective", "without"): _ADJACENT,
+    ("intervening adjective", "with"): _ADJECTIVE,
+    ("attractor", "none"): (*_REGULAR_VERB, *_IRREGULAR_VERB),
+    ("attractor", "relational noun"): ("distractor_agreement_relational_noun",),
+    ("attractor", "relative clause"): ("distractor_agreement_relative_clause",),
+    ("determiner-noun morphology", "regular"): (*_ADJACENT[:2], *_ADJECTIVE[:2]),
+    ("determiner-noun morphology", "irregular"): (*_ADJACENT[2:], *_ADJECTIVE[2:]),
+    ("subject-verb morphology", "regular"): _REGULAR_VERB,
+    ("subject-verb morphology", "irregular"): _IRREGULAR_VERB,
+}
+"""Paradigms of each contrast and condition of Warstadt et al. (2020), sections 5.3 and 5.4."""
+
+
+def contrasts(accuracy: Accuracies) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The contrasts all of whose paradigms are there."""
+    present = set(accuracy.paradigms)
+    return {name: members for name, members in CONTRASTS.items() if present.issuperset(members)}
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Pairs that have about the same value of a feature.
+
+    Attributes:
+        model: whose accuracy.
+        feature: one of `FEATURES`.
+        low: the smallest value.
+        high: the largest one.
+        mean: of the values.
+        pairs: how many.
+        accuracy: the share in which the model prefers the good sentence.
+        accuracy_low: lower end of its 95 % interval (Wilson's).
+        accuracy_high: its upper end.
+    """
+
+    model: str
+    feature: str
+    low: float
+    high: float
+    mean: float
+    pairs: int
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+
+
+def profile(
+    scores: PairScores, ties: TieRule = "wrong", *, relative: Collection[str] = ()
+) -> list[Bin]:
+    """Accuracy in up to ten bins of equally many pairs, by model and feature.
+
+    Pairs with the same value stay in one bin. Perplexity is exp(-log p / number of words), not
+    tokens, so that models with different tokenizers share an axis. Pairs of whose good sentence a
+    model gives probability zero have no finite value but of length, and are left out elsewhere.
+
+    Args:
+        scores: of full sentences.
+        ties: how ties count.
+        relative: models whose scores are not log-probabilities of sentences, and which have neither
+            perplexity nor log-probability.
+    """
+    correct, margins = scores.correct(ties), np.abs(scores.margins)  # (n_pairs, n_models)
+    lengths = np.array([len(pair.good) for pair in scores.pairs], np.float64)
+    bins: list[Bin] = []
+    for column, model in enumerate(scores.models):
+        good = scores.log_probs[:, 0, column]  # (n_pairs,), of the good side
+        features = {"length": lengths, "confidence": margins[:, column]}
+        if model not in relative:
+            with np.errstate(over="ignore"):  # infinite ones are left out of the bins
+                features["perplexity"] = np.exp(-good / lengths)
+            features["log_prob"] = good
+        for name in FEATURES:
+            if name in features:
+                bins += _bins(model, name, features[name], correct[:, column])
+    return bins
+
+
+def _bins(model: str, feature: str, values: FloatArray, correct: FloatArray) -> Iterator[Bin]:
+    from statsmodels.stats.proportion import proportion_confint
+
+    finite = np.isfinite(values)
+    values, correct = values[finite], correct[finite]
+    if not len(values):
+        return
+    # Nine deciles cut the values into ten bins. Those that coincide count once, so that ties share
+    # a bin; a value belongs to the bin that ends with the first decile that is not below it.
+    deciles = np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
+    bin_of_pair = np.searchsorted(np.unique(deciles), values, side="left")
+    for number in np.unique(bin_of_pair):
+        inside = values[bin_of_pair == number]
+        share = float(correct[bin_of_pair == number].mean())
+        limits = proportion_confint(share * len(inside), len(inside), method="wilson")
+        extent = float(inside.min()), float(inside.max()), float(inside.mean())
+        yield Bin(model, feature, *extent, len(inside), share, *map(float, limits))
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalPairEvaluation:
+    """Accuracies of models on minimal pairs, ready to be written.
+
+    Attributes:
+        scoring: both sides of all pairs under all models.
+        settings: how ties count, and more.
+        accuracies: by method, people and published models beside.
+        profile: accuracy on full sentences against length, perplexity and the like.
+        curves: learning curves by method.
+        people: their agreement with the labels, by paradigm.
+    """
+
+    scoring: PairScoring
+    settings: MinimalPairSettings
+    accuracies: Mapping[Method, Accuracies]
+    profile: tuple[Bin, ...]
+    curves: Mapping[Method, tuple[LearningCurve, ...]]
+    people: Mapping[str, HumanAgreement] = field(default_factory=dict)
+
+    @property
+    def full(self) -> Accuracies | None:
+        """Accuracies on full sentences, where these were compared."""
+        return self.accuracies.get(Method.FULL_SENTENCE)
+
+    def to_frame(self) -> DataFrame:
+        """A row for each method and paradigm; see `Accuracies.to_frame`."""
+        from pandas import concat
+
+        frames = {method.value: table.to_frame() for method, table in self.accuracies.items()}
+        return concat(frames, names=["method"]).reset_index("method").reset_index(drop=True)
+
+
+def evaluate_minimal_pairs(
+    scoring: PairScoring,
+    settings: MinimalPairSettings = MINIMAL_PAIRS,
+    *,
+    models: Sequence[Scorer] = (),
+    texts: Mapping[str, Sequence[Sentence]] | None = None,
+    people: Mapping[str, HumanAgreement] | None = None,
+    published: Mapping[str, Mapping[str, float]] | None = None,
+) -> MinimalPairEvaluation:
+    """Accuracies, profile and learning curves from the scores of pairs.
+
+    Args:
+        scoring: see `score_pairs`.
+        settings: how ties count.
+        models: those that were asked, to know whose scores are log-probabilities.
+        texts: by the names of the models that learning curves are drawn through, what they read.
+        people: their agreement with the labels, by paradigm, to set beside.
+        published: accuracies of published models on full sentences, by model and paradigm.
+
+    Raises:
+        InputError: a model is called like a column of the tables.
+    """
+    people = people or {}
+    taken = {model for scores in scoring.by_method for model in scores.models} & _RESERVED
+    if taken:
+        raise InputError(
+            f"A model cannot be called {min(taken)!r}, which is a column of the tables. Give it "
+            "another name."
+        )
+    relative = {model.name for model in models if not model.convention.is_log_probability}
+    by_method, curves_by_method = {}, {}
+    bins: list[Bin] = []
+    for scores in scoring.by_method:
+        table = accuracies(scores, settings.ties)
+        if lines := curves(table, texts or {}):
+            curves_by_method[scores.method] = tuple(lines)
+        if scores.method is Method.FULL_SENTENCE:
+            bins = profile(scores, settings.ties, relative=relative)
+            # published models were asked by full sentences only
+            for model, accuracy in (published or {}).items():
+                table = table.with_column(model + _AGAIN, accuracy)
+        shares = {paradigm: agreement.individual for paradigm, agreement in people.items()}
+        by_method[scores.method] = table.with_column(PEOPLE, shares)
+    return MinimalPairEvaluation(
+        scoring, settings, by_method, tuple(bins), curves_by_method, people
+    )

@@ -1,0 +1,411 @@
+"""Agreement of models or scoring rules on the order of sentences, and what sets them at odds."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.correlation import pearson
+from contstim.errors import InputError, ScoreError, VocabularyError
+from contstim.evaluation.folder import Findings, page_table, panels
+from contstim.evaluation.scores import score_readable
+from contstim.models.base import require_language_model
+from contstim.models.specifications import with_name
+from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.optimization.selection.question import NaturalQuestion
+from contstim.optimization.selection.strata import strata
+from contstim.reporting.canvas import BLUE, GREY, widest
+from contstim.reporting.heat_map import agreement_map
+from contstim.reporting.names import short_names
+from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence, repeats
+from contstim.tables import columns_of
+from contstim.vocabulary import Vocabulary
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from contstim.evaluation.folder import Columns
+    from contstim.models.base import Scorer
+    from contstim.reporting.report import Part
+    from contstim.stimuli import Triplet
+    from contstim.store import Store
+
+_MODELS = "models"
+_PANELS, _IN_A_ROW = 12, 4
+_SHOWN = 3
+_SEARCH = "A search for controversial sentences"
+
+
+def read_tables(paths: Iterable[Path]) -> dict[str, ScoreTable]:
+    """Tables of scores by the names of their files, or by whole paths of files of one name."""
+    every = list(paths)
+    stems = Counter(path.stem for path in every)
+    return {p.stem if stems[p.stem] == 1 else str(p): ScoreTable.read(p) for p in every}
+
+
+def gather(
+    tables: Mapping[str, ScoreTable],
+    models: Sequence[Scorer] = (),
+    sentences: Sequence[Sentence] | None = None,
+    *,
+    store: Store | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
+) -> tuple[ScoreTable, dict[str, str]]:
+    """One table of all models on the sentences that all have, and what was left out and why.
+
+    Args:
+        tables: scores by a name each.
+        models: scored here.
+        sentences: for the models; those of the tables where there are none.
+        store: see `score_sentences`.
+        progress: see `score_sentences`.
+
+    Raises:
+        InputError: fewer than two models in all, or models without sentences.
+        ScoreError: see `join_tables`.
+        ModelError, StoreError: see `score_sentences`.
+    """
+    named = [name for table in tables.values() for name in table.models]
+    named += [model.name for model in models]
+    if len(named) < 2:
+        raise InputError(
+            f"A comparison needs two models or more; here is {', '.join(named) or 'none'}. Give "
+            f"models, or tables of scores with two columns of scores."
+        )
+    reasons: dict[str, str] = {}
+    given = dict(tables)
+    if models:
+        scored = (sentence for table in tables.values() for sentence in table.sentences or ())
+        chosen = sentences if sentences is not None else list(scored)
+        if not chosen:
+            raise InputError("Models need sentences to score: give some (`sentences`).")
+        given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)
+        reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
+    table, lacks = join_tables(given)
+    # a model's own reason tells more than that its table lacks the sentence, and comes first
+    for name, texts_lacking in lacks.items():
+        for text in texts_lacking:
+            reasons.setdefault(text, f"not among the sentences of {name}")
+    return table, reasons
+
+
+def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str, tuple[str, ...]]]:
+    """The sentences that every table has, in the order of the first; and what each table lacks.
+
+    Sentences are the same if they read the same (`Sentence.text`). A model that several tables
+    have is called `table:model`.
+
+    Args:
+        tables: by a name each, such as the file's.
+
+    Returns:
+        The joined table, and by table the sentences that others have and it lacks.
+
+    Raises:
+        ScoreError: a table comes without sentences, or fewer than two sentences are common.
+    """
+    for name, table in tables.items():
+        if table.sentences is None:
+            raise ScoreError(
+                f"{name} has scores without sentences; they must have a column 'sentence'."
+            )
+    # in the order of the first table, then what further tables add
+    every = dict.fromkeys(sentence for table in tables.values() for sentence in table.rows)
+    lacks = {
+        name: tuple(sentence.text for sentence in every if sentence not in table.rows)
+        for name, table in tables.items()
+    }
+    # ranks and agreement are of the same sentences under every model, so only common ones count
+    common = [s for s in every if all(s in table.rows for table in tables.values())]
+    if len(common) < 2:
+        raise ScoreError(
+            f"The tables have {len(common)} of {len(every):,} sentences in common; a comparison "
+            f"needs two or more. Score the same sentences with 'contstim score'."
+        )
+    # columns of the same name would be one in the joined table: the file's name tells them apart
+    times = Counter(model for table in tables.values() for model in table.models)
+    columns = {
+        f"{name}:{model}" if times[model] > 1 else model: table.column(model)[table.rows_of(common)]
+        for name, table in tables.items()
+        for model in table.models
+    }
+    scores = np.stack(list(columns.values()), axis=1)
+    return ScoreTable(tuple(common), tuple(columns), scores), lacks
+
+
+@dataclass(frozen=True)
+class ModelAgreement:
+    """Agreement of two models on the order of the same sentences.
+
+    Attributes:
+        model_1: a model.
+        model_2: another.
+        spearman: Pearson's r of average ranks; nan where a model gives all the same score.
+        kendall: Kendall's tau-a.
+        pearson: of the scores themselves, over rows where both are finite.
+        agreement: the share of all pairs of sentences that both order alike; a pair that one of
+            them ties counts one half.
+    """
+
+    model_1: str
+    model_2: str
+    spearman: float
+    kendall: float
+    pearson: float
+    agreement: float
+
+
+def model_agreements(table: ScoreTable) -> tuple[ModelAgreement, ...]:
+    """Every pair of models of a table, in the order of its columns.
+
+    Raises:
+        ScoreError: there are fewer than two sentences.
+    """
+    agreement, ranks = table.agreement(), table.ranks()
+    return tuple(
+        ModelAgreement(
+            table.models[i],
+            table.models[j],
+            spearman=pearson(ranks[:, i], ranks[:, j]),
+            # a pair ordered alike adds 1 to tau-a's sum and 1 to agreement's; otherwise -1 and 0
+            kendall=float(2 * agreement[i, j] - 1),
+            pearson=pearson(table.log_probs[:, i], table.log_probs[:, j]),
+            agreement=float(agreement[i, j]),
+        )
+        for i, j in combinations(range(len(table.models)), 2)
+    )
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A sentence that one model ranks much higher than another.
+
+    Attributes:
+        model_1: ranks it lower.
+        model_2: ranks it higher.
+        sentence: the sentence.
+        rank_1: its fractional rank under model_1, in (0, 1].
+        rank_2: the same under model_2.
+        log_prob_1: its score under model_1, nats.
+        log_prob_2: the same under model_2.
+    """
+
+    model_1: str
+    model_2: str
+    sentence: str
+    rank_1: float
+    rank_2: float
+    log_prob_1: float
+    log_prob_2: float
+
+
+def disagreements(table: ScoreTable, top: int) -> tuple[Disagreement, ...]:
+    """For every ordered pair of models the sentences with the greatest gain in rank, best first.
+
+    Only sentences that model_2 ranks higher than model_1; ties in the order of the table.
+    """
+    # Ranks, not scores: models whose scores have other units or scales are compared alike.
+    ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
+    return tuple(
+        Disagreement(
+            table.models[i],
+            table.models[j],
+            texts[row],
+            *(float(ranks[row, model]) for model in (i, j)),
+            *(float(table.log_probs[row, model]) for model in (i, j)),
+        )
+        for pair in combinations(range(len(table.models)), 2)
+        for i, j in (pair, pair[::-1])
+        for gain in [ranks[:, j] - ranks[:, i]]  # (n_sentences,)
+        for row in np.argsort(-gain, kind="stable")[:top]
+        if gain[row] > 0
+    )
+
+
+def select_command(folder: Path, table: ScoreTable) -> str:
+    """The command that selects natural pairs from the scores that a comparison writes.
+
+    Ten for each pair of models, or as many as there surely are where few sentences tell them apart.
+
+    Args:
+        folder: that the comparison writes into.
+        table: the scores.
+    """
+    (stratum,) = strata(table, NaturalQuestion())
+    least = int(stratum.admissible().min())
+    # A sentence that some models reject and the others accept is shared by as many (reject, accept)
+    # as these numbers multiplied, M²/4 at most
+    per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
+    files = ["--scores", str(folder / "scores.csv"), "--out", str(folder / "pairs.csv")]
+    files[2:2] = ["--per-pair", str(per_pair)]
+    return shlex.join(["contstim", "select", "natural", *files])
+
+
+def contest_start(
+    models: Sequence[Scorer], table: ScoreTable, vocabulary: Path | None = None
+) -> tuple[Sentence, Vocabulary]:
+    """A sentence from which a search can set each of some models against each other.
+
+    Args:
+        models: two or more.
+        table: their scores.
+        vocabulary: the words to use; by default as `contstim synthesize` does.
+
+    Returns:
+        The sentence that all models find likeliest, and the words that all of them know.
+
+    Raises:
+        VocabularyError: no word is left, or no sentence is made of such words alone.
+        ModelError: a word-level model has no counts beside it, or the scores of a model are not
+            log-probabilities.
+        InputError: the vocabulary cannot be read.
+    """
+    for model in models:
+        require_language_model(model, _SEARCH)
+    words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
+    # a word that one of the models does not know cannot be used
+    words, _ = shared_vocabulary(models, words)
+    start = start_sentence(table, words)
+    if start is None:
+        raise VocabularyError(
+            "No sentence is made of words of the vocabulary alone, none of them twice: the "
+            "search has no start. Give a larger `vocabulary`, or other sentences."
+        )
+    return start, words
+
+
+def contest_commands(
+    models: Sequence[Scorer], start: Sentence, vocabulary: Path | None, prompt: str | None = None
+) -> list[str]:
+    """Commands that search from a sentence: every pair of models in both directions."""
+    extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
+    extra += ["--prompt", prompt] if prompt else []
+    extra += ["--sentence", start.text]
+    named = [with_name(m.name, m.specification or m.name) for m in models]
+    return [
+        shlex.join(["contstim", "synthesize", "--accept", accept, "--reject", reject, *extra])
+        # in both directions: each model once accepts and once rejects
+        for pair in combinations(named, 2)
+        for reject, accept in (pair, pair[::-1])
+    ]
+
+
+def contest_triplets(
+    models: Sequence[Scorer], start: Sentence, words: Vocabulary, *, seed: int = 0
+) -> list[Triplet]:
+    """Triplets that these commands find: one for every pair of models.
+
+    Raises:
+        ContstimError: see `synthesize`.
+    """
+    searchable = [require_language_model(model, _SEARCH) for model in models]
+    return [
+        synthesize_triplet(*pair, start, words, seed=seed)[0]
+        for pair in combinations(searchable, 2)
+    ]
+
+
+def start_sentence(table: ScoreTable, vocabulary: Vocabulary) -> Sentence | None:
+    """The sentence that a search may start from and that all models find likeliest.
+
+    Its words are in the vocabulary, none but repeatable ones occurs twice, and the lowest of its
+    ranks under the models is highest. None where no sentence will do.
+    """
+    sentences = table.sentences or ()
+    lowest_ranks = table.ranks().min(axis=1)  # under the model that finds the sentence least likely
+    for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
+        sentence = sentences[row]
+        if (
+            len(sentence) > 1
+            and not vocabulary.missing(sentence)
+            and np.isfinite(table.log_probs[row]).all()
+            and not repeats(sentence.words, vocabulary.repeatable)
+        ):
+            return sentence
+    return None
+
+
+def comparison_findings(
+    table: ScoreTable, *, top: int, left_out: Mapping[str, str], commands: Sequence[str]
+) -> Findings:
+    """A comparison as a page, two figures, and the tables comparison, disagreements, scores.
+
+    Args:
+        table: two models or more.
+        top: how many sentences to list for each ordered pair of models.
+        left_out: sentences that are not compared, with the reason.
+        commands: what sets the models against each other.
+
+    Raises:
+        ScoreError: there are fewer than two sentences.
+    """
+    most = disagreements(table, top)
+    agreements = columns_of(ModelAgreement, model_agreements(table))
+    scores = dict(zip(table.models, table.log_probs.T.tolist(), strict=True))
+    return Findings(
+        "How alike the models order sentences",
+        page_table(agreements),
+        tuple(_parts(table, agreements, most, left_out, commands)),
+        {
+            "comparison": agreements,
+            "disagreements": columns_of(Disagreement, most),
+            "scores": {"sentence": list(map(str, table.sentences or ())), **scores},
+            "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
+        },
+        lambda: {"agreement": agreement_map(table), "ranks": ranks_figure(table)},
+    )
+
+
+def _parts(
+    table: ScoreTable,
+    agreements: Columns,
+    most: Sequence[Disagreement],
+    left_out: Mapping[str, str],
+    commands: Sequence[str],
+) -> Iterator[Part]:
+    sentences = f"{counted(len(table.log_probs), 'sentence')}. "
+    meaning = ": the share of all pairs of sentences that both order alike (ties count one half)."
+    yield Paragraph((sentences, emphasis("agreement"), meaning))
+    yield page_table(agreements)
+    yield Heading("Where they part")
+    for pair in combinations(table.models, 2):
+        for lower, higher in (pair, pair[::-1]):
+            between = [d for d in most if (d.model_1, d.model_2) == (lower, higher)][:_SHOWN]
+            if between:
+                yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
+                yield Bullets(
+                    [f"{d.sentence} ({d.rank_1:.2f} against {d.rank_2:.2f})" for d in between]
+                )
+    if left_out:
+        yield Paragraph(f"Left out: {counted(len(left_out), 'sentence')} (left_out.csv).")
+    if commands:
+        yield Heading("Set them against each other")
+        yield Bullets([(code(command),) for command in commands])
+
+
+def ranks_figure(table: ScoreTable) -> Figure:
+    """A panel for each pair of models (the first twelve): every sentence at its two ranks."""
+    pairs = list(combinations(range(len(table.models)), 2))[:_PANELS]
+    # fractional ranks, (n_sentences, n_models), up to 1 for the likeliest sentence
+    ranks, names = table.ranks(), short_names(table.models)
+    side = max(2.0, 0.5 + widest(names))
+    figure, grid = panels(len(pairs), _IN_A_ROW, side, side)
+    for axes, (i, j) in zip(grid[0], pairs, strict=True):
+        axes.plot((0, 1), (0, 1), color=GREY, lw=0.8)
+        axes.plot(ranks[:, i], ranks[:, j], "o", ms=2, color=BLUE, alpha=0.4, mew=0)
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 1), yticks=(0, 1))
+        axes.set_xlabel(f"rank under\n{names[i]}", fontsize="small")
+        axes.set_ylabel(f"rank under\n{names[j]}", fontsize="small")
+    return figure

@@ -1,0 +1,497 @@
+"""Desiderata of a scoring rule, which hold of any measure of a sentence's likelihood.
+
+Longer sentences should be less likely, frequent words likelier, and masked models should agree with
+causal ones; a word should not gain by being cut into several tokens. A word's score is the sum of
+its own terms under the model's rule in a neutral sentence: what is said about the other words and
+about the end mark does not count, although models that read from both sides see them.
+
+Source: Kauf & Ivanova (2023), *A Better Way to Do Masked Language Model Scoring*, ACL.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from contstim.correlation import Correlation
+from contstim.errors import InputError
+from contstim.evaluation.scores import score_readable
+from contstim.evaluation.settings import DESIDERATA, GAP, DesiderataSettings
+from contstim.models.base import require_language_model
+from contstim.sentence import Sentence
+from contstim.tables import ShownAsTable, frame_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pandas import DataFrame
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.evaluation.scores import LeftOut
+    from contstim.frequencies import WordFrequencies
+    from contstim.models.base import Scorer
+    from contstim.scores import ScoreTable
+    from contstim.store import Store
+
+    Progress = Callable[[Scorer, int], None]
+
+_FEWEST = 4
+_BLOCK = 64
+
+ORIGINAL, ADAPTED = "@pll-original", "@pll-word-l2r"
+_SAMPLES, _SEED = 1000, 0
+Verdict: TypeAlias = Literal["holds", "does not hold", "undecided"]
+
+
+@dataclass(frozen=True)
+class ModelDesiderata:
+    """Results of one model: its correlations, and the effect of splitting words.
+
+    Attributes:
+        model: its name.
+        length: of negative score with number of tokens, over sentences.
+        reference: of score with the reference model's score, over sentences.
+        frequency: of a word's mean score over the carriers with its frequency (Zipf scale).
+        by_carrier: the same in each carrier.
+        split_words: the share of the words that are cut into several tokens.
+        split_in_text: the share of the sentences' running words that are.
+        score_of_single: mean score of the words that are one token, nats.
+        score_of_several: mean score of the others, nats.
+        advantage_of_several: how much higher a word of several tokens scores than one of one token
+            that is as frequent, nats: its coefficient in a linear regression of score on frequency
+            and splitting.
+        advantage_error: its standard error.
+    """
+
+    model: str
+    length: Correlation
+    reference: Correlation | None
+    frequency: Correlation
+    by_carrier: tuple[Correlation, ...]
+    split_words: float
+    split_in_text: float
+    score_of_single: float
+    score_of_several: float
+    advantage_of_several: float
+    advantage_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Desiderata(ShownAsTable):
+    """The results, and what they were computed from.
+
+    Attributes:
+        models: a result for each.
+        reference: the name of the causal model, or None.
+        carriers: where words stood.
+        scores: sentences × models; the reference is one more column where it is none of them.
+        tokens: (n_sentences, n_models).
+        words: those that every model can score.
+        zipfs: (n_words,), the words' frequencies on the Zipf scale.
+        word_scores: (n_models, n_words, n_carriers), nats.
+        word_tokens: (n_words, n_models), into how many tokens each is cut in the first carrier.
+        left_out: sentences that a model cannot score.
+        words_left_out: words that a model does not know or cannot score, with the reason.
+    """
+
+    models: tuple[ModelDesiderata, ...]
+    reference: str | None
+    carriers: tuple[str, ...]
+    scores: ScoreTable
+    tokens: FloatArray
+    words: tuple[str, ...]
+    zipfs: FloatArray
+    word_scores: FloatArray
+    word_tokens: IntArray
+    left_out: tuple[LeftOut, ...]
+    words_left_out: dict[str, str]
+
+    def table(self) -> dict[str, list[Any]]:
+        """One row a model: correlations with 95 % intervals, and what splitting does."""
+        columns: dict[str, list[Any]] = {}
+        for field in fields(ModelDesiderata):
+            name, values = field.name, [getattr(model, field.name) for model in self.models]
+            if name in ("length", "frequency") or (name == "reference" and self.reference):
+                if name == "reference":
+                    columns[name] = [self.reference] * len(values)
+                columns |= correlation_columns(name, values)
+            elif name not in ("reference", "by_carrier"):
+                columns[name] = values
+        return columns
+
+    def to_frame(self) -> DataFrame:
+        """Table of desiderata.csv as a data frame; see `table`."""
+        return frame_of(self.table())
+
+
+def correlation_columns(name: str, correlations: Sequence[Correlation]) -> dict[str, list[Any]]:
+    """The columns NAME_r, NAME_low, NAME_high and NAME_n of a table."""
+    return {
+        f"{name}_{field.name}": [getattr(each, field.name) for each in correlations]
+        for field in fields(Correlation)
+    }
+
+
+def with_reference(models: Sequence[str], reference: str | None) -> tuple[list[str], int | None]:
+    """Specifications of all models to load, and the place of the reference among them.
+
+    A model that is evaluated and the reference as well is loaded once.
+    """
+    from contstim.models.specifications import parse_model
+
+    if reference is None:
+        return [*models], None
+    for place, named in enumerate(map(parse_model, models)):
+        if reference in (named.name, named.specification, named.text):
+            return [*models], place
+    return [*models, reference], len(models)
+
+
+def evaluate_desiderata(
+    models: Sequence[Scorer],
+    sentences: Sequence[Sentence],
+    words: Sequence[str],
+    frequencies: WordFrequencies,
+    *,
+    carriers: Sequence[str] = DESIDERATA.carrier,
+    reference: Scorer | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> Desiderata:
+    """Correlations of scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
+
+    Sentences that a model cannot score, and words that it does not know, are left out for all.
+
+    Args:
+        models: what is evaluated.
+        sentences: for length and reference; repeated ones count once.
+        words: for frequency and splitting.
+        frequencies: of the words.
+        carriers: sentences with a gap for a word.
+        reference: the causal model.
+        store: where scores are kept between runs.
+        progress: told the model and how many sentences more have their score.
+
+    Raises:
+        InputError: a carrier has no gap, or fewer than four sentences or words are left.
+        ModelError, ScoreError, StoreError: see `score_sentences` and `score_words`.
+    """
+    check_carriers(carriers)
+    # the reference is scored once, also where it is one of the models
+    others = [reference] if reference and reference.name not in {m.name for m in models} else []
+    table, left_out = score_readable([*models, *others], sentences, store=store, progress=progress)
+    # a word stays only where every model knows it and can read it in every carrier
+    reasons = unreadable(models, words, carriers)
+    usable = [word for word in dict.fromkeys(words) if word not in reasons]
+    for what, number, lost in (
+        ("sentences", len(table.log_probs), len(left_out)),
+        ("words", len(usable), len(reasons)),
+    ):
+        if number < _FEWEST:
+            raise InputError(
+                f"A correlation needs {_FEWEST} {what} or more; here are {number} ({lost} left out "
+                f"because a model cannot score them)."
+            )
+    readable = list(table.sentences or ())
+    zipfs = np.array([frequencies.zipf(word) for word in usable])
+    scored = [score_words(m, usable, carriers, store=store, progress=progress) for m in models]
+    tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
+    reference_scores = table.column(reference.name) if reference else None
+    results = []
+    for column, (model, (word_scores, word_tokens)) in enumerate(zip(models, scored, strict=True)):
+        # (n_sentences,), and (n_words,): a word's score is its mean over the carriers
+        scores, means = table.column(model.name), word_scores.mean(axis=1)
+        against = reference_scores
+        share, *splitting = split_effect(means, zipfs, word_tokens > 1)
+        results.append(
+            ModelDesiderata(
+                model.name,
+                Correlation.of(-scores, tokens[:, column]),
+                None if against is None else Correlation.of(scores, against),
+                Correlation.of(means, zipfs),
+                tuple(Correlation.of(each, zipfs) for each in word_scores.T),
+                share,
+                _split_in_text(model, readable),
+                *splitting,
+            )
+        )
+    return Desiderata(
+        models=tuple(results),
+        reference=reference.name if reference else None,
+        carriers=tuple(carriers),
+        scores=table,
+        tokens=tokens,
+        words=tuple(usable),
+        zipfs=zipfs,
+        word_scores=np.stack([word_scores for word_scores, _ in scored]),
+        word_tokens=np.stack([word_tokens for _, word_tokens in scored], axis=1),
+        left_out=tuple(left_out),
+        words_left_out=reasons,
+    )
+
+
+def sample_items(
+    sentences: Sequence[Sentence],
+    frequencies: WordFrequencies,
+    settings: DesiderataSettings = DESIDERATA,
+    words: Sequence[str] | None = None,
+) -> tuple[list[Sentence], list[str]]:
+    """The distinct sentences, or a sample of them in the order given; and words.
+
+    Args:
+        sentences: of which a sample is drawn.
+        frequencies: of which words are drawn.
+        settings: how many are drawn, and the carriers that words will stand in.
+        words: instead of drawn ones.
+
+    Raises:
+        InputError: see `check_carriers`.
+    """
+    check_carriers(settings.carrier)
+    chosen = list(dict.fromkeys(sentences))
+    if 0 < settings.sample < len(chosen):
+        rows = random.Random(settings.seed).sample(range(len(chosen)), settings.sample)
+        chosen = [chosen[row] for row in sorted(rows)]
+    drawn = frequencies.sample(settings.words, seed=settings.seed) if words is None else words
+    return chosen, [*drawn]
+
+
+def check_carriers(carriers: Sequence[str]) -> None:
+    """Refuse what are no sentences with a gap for one word; the gap alone is not a context.
+
+    Raises:
+        InputError: there is none, or one has no gap, or several.
+    """
+    if not carriers:
+        raise InputError("Words need a carrier, such as 'My word is _'.")
+    for carrier in carriers:
+        # an end mark may follow the gap without a space
+        if carrier.rstrip(".!?").split().count(GAP) != 1:
+            raise InputError(
+                f"{carrier!r} is not a carrier: write {GAP!r} once, where the word goes, as in "
+                f"{DESIDERATA.carrier[0]!r}."
+            )
+
+
+def in_carrier(carrier: str, words: Sequence[str]) -> tuple[int, list[Sentence]]:
+    """Word position of the gap, from 0; and the sentence with each of some words in it."""
+    sentence = Sentence.parse(carrier)
+    position = sentence.words.index(GAP)
+    return position, [sentence.replace(position, word) for word in words]
+
+
+def score_words(
+    model: Scorer,
+    words: Sequence[str],
+    carriers: Sequence[str],
+    *,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """Scores of words in carriers, kept in the store as soon as they are known; their tokens.
+
+    Returns:
+        (n_words, n_carriers), nats; and (n_words,), into how many tokens each word is cut in the
+        first carrier.
+
+    Raises:
+        ModelError: the model has no score for each word (a transform), or cannot score a sentence.
+    """
+    language_model = require_language_model(model, "A score for each word")
+    report = progress or (lambda _model, _n: None)
+    columns = []
+    for carrier in carriers:
+        position, sentences = in_carrier(carrier, words)
+        texts = [sentence.text for sentence in sentences]
+        key = f"{model.convention.fingerprint} word {position}"
+        scores = store.log_probs(key, texts) if store else np.full(len(texts), np.nan)
+        missing = np.flatnonzero(np.isnan(scores))
+        report(model, len(texts) - len(missing))
+        # saved block by block: an interrupted run goes on from here
+        for start in range(0, len(missing), _BLOCK):
+            rows = missing[start : start + _BLOCK]
+            terms = language_model.token_log_probs([sentences[row] for row in rows])
+            # of all terms of a sentence those of the word's own tokens
+            scores[rows] = [
+                sum(term.log_prob for term in sentence if term.word == position)
+                for sentence in terms
+            ]
+            if store:
+                store.save(key, model.convention.json, [texts[row] for row in rows], scores[rows])
+            report(model, len(rows))
+        columns.append(scores)
+    # a word that begins the sentence may be cut in another way than one after a space
+    first, _ = in_carrier(carriers[0], ())
+    counts = model.tokens_per_word(words, initial=not first)
+    return np.stack(columns, axis=1), np.ones(len(words), np.int64) if counts is None else counts
+
+
+def unreadable(
+    models: Sequence[Scorer], words: Sequence[str], carriers: Sequence[str]
+) -> dict[str, str]:
+    """The words that some model cannot score or does not know, each with the reason."""
+    reasons: dict[str, str] = {}
+    for model in models:
+        for word, is_known in zip(words, model.knows(words), strict=True):
+            if not is_known:
+                reasons.setdefault(word, f"unknown to {model.name}")
+        for carrier in carriers:
+            _, sentences = in_carrier(carrier, words)
+            for word, reason in zip(words, model.unscorable(sentences), strict=True):
+                if reason:
+                    reasons.setdefault(word, f"{model.name}: {reason}")
+    return reasons
+
+
+def split_effect(
+    scores: FloatArray, zipfs: FloatArray, split: BoolArray
+) -> tuple[float, float, float, float, float]:
+    """Effect on a word's score of being cut into several tokens.
+
+    Args:
+        scores: (n_words,).
+        zipfs: (n_words,), their log frequencies.
+        split: (n_words,), whether they are cut.
+
+    Returns:
+        The fields of `ModelDesiderata` from `split_words` on, without `split_in_text`.
+    """
+    share = float(split.mean())
+    if not 0 < share < 1:  # all words are alike: there is nothing to compare
+        mean = float(scores.mean())
+        single, several = (math.nan, mean) if share else (mean, math.nan)
+        return share, single, several, math.nan, math.nan
+    from statsmodels.api import OLS, add_constant
+
+    single, several = float(scores[~split].mean()), float(scores[split].mean())
+    # (n_words, 3): constant, frequency, 1 for a word that is cut
+    design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
+    # splitting may follow from frequency alone; and three coefficients need a fourth word
+    if np.linalg.matrix_rank(design) < 3 or len(scores) <= 3:
+        return share, single, several, math.nan, math.nan
+    fit = OLS(scores, design).fit()
+    return share, single, several, float(fit.params[2]), float(fit.bse[2])
+
+
+def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
+    """The share of running words that are several tokens where they stand; 0 for whole words."""
+    counts: list[int] = []
+    for initial in (True, False):  # a word that begins a sentence may be cut in another way
+        words = [w for s in sentences for w in (s.words[:1] if initial else s.words[1:])]
+        if words:
+            tokens = model.tokens_per_word(words, initial=initial)
+            counts += [1] * len(words) if tokens is None else tokens.tolist()
+    return float(np.mean(np.array(counts) > 1))
+
+
+@dataclass(frozen=True)
+class RuleClaim:
+    """A finding of Kauf & Ivanova (2023) on two rules, and what comes out here.
+
+    They find that `pll-original` correlates less with length, word frequency and a causal model
+    than `pll-word-l2r`, and that it inflates the scores of words of several tokens.
+
+    Attributes:
+        model: the checkpoint under `pll-original`.
+        finding: what the paper says of it, against `pll-word-l2r`.
+        original: the number under `pll-original`.
+        adapted: the number under `pll-word-l2r`.
+        low: end of the 95 % bootstrap interval of original less adapted, over sentences or words.
+        high: the other end.
+        verdict: `holds` where the numbers are ordered as in the paper and the interval leaves out
+            zero, `does not hold` where they are ordered otherwise and it does, else `undecided`.
+    """
+
+    model: str
+    finding: str
+    original: float
+    adapted: float
+    low: float
+    high: float
+    verdict: Verdict
+
+
+def check_claims(desiderata: Desiderata) -> Iterator[RuleClaim]:
+    """Every finding for every checkpoint that was evaluated under both rules."""
+    names = [model.model for model in desiderata.models]
+    for original, name in enumerate(names):
+        counterpart = name.removesuffix(ORIGINAL) + ADAPTED
+        if not name.endswith(ORIGINAL) or counterpart not in names:
+            continue
+        both = [original, names.index(counterpart)]
+        scores = np.stack([desiderata.scores.column(names[row]) for row in both])
+        words = desiderata.word_scores[both].mean(axis=2)  # (2, n_words)
+        # longer sentences should be less likely, so that the negative score grows with length
+        correlated = {
+            "correlates less with length": (-scores, desiderata.tokens[:, original]),
+            "correlates less with word frequency": (words, desiderata.zipfs),
+        }
+        if desiderata.reference:
+            reference = desiderata.scores.column(desiderata.reference)
+            correlated["correlates less with the causal model"] = (scores, reference)
+        for finding, (columns, target) in correlated.items():
+            rows = np.stack([*columns, target])  # (3, n)
+            rows = rows[:, np.isfinite(rows).all(axis=0)]
+            defined = rows.shape[1] >= _FEWEST and np.ptp(rows, axis=1).all()
+            yield _checked(name, finding, rows, _correlations if defined else None, as_published=-1)
+        # a word of one token has the same score under both rules, and says nothing here
+        rows = words[:, desiderata.word_tokens[:, original] > 1]
+        measures = _means if rows.shape[1] else None
+        finding = "scores words of several tokens higher (nats)"
+        yield _checked(name, finding, rows, measures, as_published=1)
+
+
+def _checked(
+    name: str,
+    finding: str,
+    rows: FloatArray,
+    measures: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]] | None,
+    *,
+    as_published: int,
+) -> RuleClaim:
+    """A claim about two measures, with the bootstrap interval of their difference.
+
+    Args:
+        name: of the model.
+        finding: what the paper says.
+        rows: (n_rows, n), what is drawn together, so that what both measures share falls out.
+        measures: the two measures and their difference, of rows (n_rows, ..., n); None where these
+            are not defined.
+        as_published: sign of the difference in the paper.
+    """
+    if measures is None:
+        return RuleClaim(name, finding, *(math.nan,) * 4, "undecided")
+    a, b = map(float, measures(rows)[:2])
+    n = rows.shape[1]
+    # rows drawn with replacement, (samples, n); the same for every claim about n rows
+    drawn = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
+    low, high = map(float, np.nanpercentile(measures(rows[:, drawn])[2], (2.5, 97.5)))
+    verdict: Verdict = "undecided"
+    if low > 0 or high < 0:
+        verdict = "holds" if as_published * (a - b) > 0 else "does not hold"
+    return RuleClaim(name, finding, a, b, low, high, verdict)
+
+
+def _means(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    original, adapted = rows
+    return original.mean(axis=-1), adapted.mean(axis=-1), (original - adapted).mean(axis=-1)
+
+
+def _correlations(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    first, second, target = rows
+    a, b = _correlation(first, target), _correlation(second, target)
+    return a, b, a - b
+
+
+def _correlation(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Pearson's r along the last axis; nan where a resample does not vary."""
+    x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation: FloatArray = (x * y).sum(axis=-1) / np.sqrt(
+            (x * x).sum(axis=-1) * (y * y).sum(axis=-1)
+        )
+    return correlation

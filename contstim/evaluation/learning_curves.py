@@ -1,0 +1,195 @@
+"""Learning curves: what models of one kind know after more and more text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.models.catalog import load_model
+from contstim.models.training.settings import (
+    RECURRENT_TRAINING,
+    TRANSFORMER_TRAINING,
+    RecurrentKind,
+    RecurrentSettings,
+    TransformerSettings,
+)
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.evaluation.accuracies import Accuracies
+    from contstim.evaluation.settings import MinimalPairSettings
+    from contstim.models.base import LanguageModel
+    from contstim.models.loading import Device
+    from contstim.models.training.loop import Progress
+    from contstim.sentence import Sentence
+
+
+def train_on_parts(
+    text: Sequence[Sentence],
+    settings: MinimalPairSettings,
+    folder: Path,
+    *,
+    taken: Collection[str] = (),
+    device: Device = "auto",
+    say: Callable[[str], None] = lambda _line: None,
+    on_progress: Callable[[Progress, str], None] = lambda _now, _name: None,
+) -> list[tuple[LanguageModel, list[Sentence]]]:
+    """Train a model on each part of a text, and leave it in the folder.
+
+    What an interrupted run has trained is not trained again.
+
+    Args:
+        text: of which the parts are drawn; see `nested_texts`.
+        settings: sizes of the parts and kind of the model; networks have the sizes that are the
+            defaults of `contstim train`.
+        folder: of the models, each named by its kind and number of sentences.
+        taken: names of other models.
+        device: where a network is trained, and scores.
+        say: told what happens next.
+        on_progress: told where a network's training is, and its name.
+
+    Returns:
+        Models with what they have read, from the smallest part to the largest.
+
+    Raises:
+        InputError: sizes are no numbers, or make no parts; a name is taken.
+        ModelError, CorpusError: see `train_ngram`, `train_recurrent` and `train_transformer`.
+    """
+    try:
+        sizes = [int(size) for size in (settings.sizes or "").split(",")]
+    except ValueError:
+        raise InputError(
+            f"`sizes` must be whole numbers such as 1000,10000,100000, not {settings.sizes!r}."
+        ) from None
+    if max(sizes) > len(text):
+        say(f"The text has {counted(len(text), 'sentence')}, not {max(sizes):,}: all are used.")
+    parts = {f"{settings.train}-{len(p)}": p for p in nested_texts(text, sizes, settings.seed)}
+    if both := parts.keys() & taken:
+        raise InputError(
+            f"{min(both)!r} is what a model is called that is trained here. Choose another name "
+            f"for the other model."
+        )
+    trained = []
+    for name, part in parts.items():
+        say(f"Training {settings.train} on {counted(len(part), 'sentence')}.")
+        specification = _train(part, settings, folder / name, device, on_progress)
+        trained.append((load_model(specification, name=name, device=device), part))
+    return trained
+
+
+def nested_texts(
+    sentences: Sequence[Sentence], sizes: Sequence[int], seed: int
+) -> list[list[Sentence]]:
+    """Random parts of a text with so many sentences, ascending, each within the next.
+
+    A size larger than the text gives the whole text.
+
+    Raises:
+        InputError: a size is not positive, or two parts would be the same.
+    """
+    numbers = sorted(min(size, len(sentences)) for size in sizes)
+    if len(set(numbers)) < len(numbers) or min(numbers, default=1) < 1:
+        raise InputError(
+            f"Sizes are distinct numbers of sentences, of which the text has {len(sentences):,}; "
+            f"given {', '.join(map(str, sizes))}."
+        )
+    # the first n of one random order, so that a smaller text lies within a larger one
+    order = np.random.default_rng(seed).permutation(len(sentences))
+    return [[sentences[i] for i in order[:n]] for n in numbers]
+
+
+def _train(
+    text: Sequence[Sentence],
+    settings: MinimalPairSettings,
+    out: Path,
+    device: Device,
+    on_progress: Callable[[Progress, str], None],
+) -> str:
+    """Train a model, and return its specification; other kinds' libraries are not loaded."""
+    kind: Any = settings.train
+    if kind == "ngram":
+        from contstim.models.ngram.training import train_ngram
+
+        train_ngram(text, settings.order, out.with_name(f"{out.name}.arpa"))
+        return f"kenlm:{out}.arpa"
+    is_recurrent = kind in get_args(RecurrentKind)
+    training = RECURRENT_TRAINING if is_recurrent else TRANSFORMER_TRAINING
+    training = replace(training, seed=settings.seed, epochs=settings.epochs or training.epochs)
+    run: Any = {"device": device, "on_progress": lambda now: on_progress(now, out.name)}
+    if is_recurrent:
+        from contstim.models.training.recurrent import train_recurrent
+
+        train_recurrent(text, out, RecurrentSettings(kind=kind), training, **run)
+        return f"{kind}:{out}"
+    from contstim.models.training.transformers import train_transformer
+
+    train_transformer(text, out, TransformerSettings(kind=kind), training, **run)
+    return f"hf:{out}"
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """Accuracy in one phenomenon after more and more text.
+
+    Attributes:
+        phenomenon: its name, or `overall`.
+        sentences: of the texts, ascending.
+        words: of the texts.
+        accuracies: one each.
+        lows: lower ends of their 95 % intervals; see `Accuracies.interval`.
+        highs: upper ends.
+        slope: accuracy gained by each doubling of the text, by least squares.
+        standard_error: of the slope; nan for fewer than three sizes.
+    """
+
+    phenomenon: str
+    sentences: tuple[int, ...]
+    words: tuple[int, ...]
+    accuracies: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+    slope: float
+    standard_error: float
+
+
+def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> list[LearningCurve]:
+    """The curve overall, then that of each phenomenon; none for fewer than two sizes.
+
+    Args:
+        accuracy: of models, of which some may not have been asked.
+        texts: what each model has read, by its name.
+    """
+    from scipy.stats import linregress
+
+    asked = sorted((len(texts[name]), name) for name in texts if name in accuracy.columns)
+    if len(asked) < 2:
+        return []
+    sizes = tuple(size for size, _ in asked)
+    words = tuple(sum(map(len, texts[name])) for _, name in asked)
+    # `means[columns]` is (n_sizes,), from the smallest text to the largest
+    columns = [accuracy.columns.index(name) for _, name in asked]
+    fitted = []
+    for phenomenon, paradigms in accuracy.groups.items():
+        means = accuracy.mean(paradigms)[columns]
+        line = linregress(np.log2(sizes), means)  # so that one unit is a doubling
+        low, high = accuracy.interval(paradigms)[:, columns]  # (2, n_sizes)
+        fitted.append(
+            LearningCurve(
+                phenomenon,
+                sizes,
+                words,
+                tuple(means.tolist()),
+                lows=tuple(low.tolist()),
+                highs=tuple(high.tolist()),
+                slope=float(line.slope),
+                standard_error=float(line.stderr) if len(sizes) > 2 else math.nan,
+            )
+        )
+    return fitted

@@ -1,0 +1,346 @@
+"""An evaluation on minimal pairs as a folder of tables and figures with a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.evaluation.accuracies import FEATURES, Bin, contrasts
+from contstim.evaluation.folder import Findings, page_table, panels, table_of
+from contstim.evaluation.minimal_pairs import HumanAgreement
+from contstim.evaluation.scores import LeftOut
+from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure, plain_log, widest
+from contstim.reporting.heat_map import heat_map
+from contstim.reporting.names import short_names, shortened
+from contstim.reporting.report import Details, Heading, Paragraph, Table
+from contstim.tables import columns_of
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
+    from contstim.arrays import FloatArray
+    from contstim.evaluation.accuracies import Accuracies, MinimalPairEvaluation
+    from contstim.evaluation.folder import Columns
+    from contstim.evaluation.learning_curves import LearningCurve
+    from contstim.evaluation.pair_scores import PairScores
+    from contstim.reporting.report import Part
+
+    Row = dict[str, Any]
+
+_HOW_TIES_COUNT = {"wrong": "a tie is wrong", "half": "a tie counts one half"}
+_SHOWN = 10
+_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
+_LINES = ("-", "--", ":")
+_ACROSS = 4  # panels of learning curves in a row
+
+
+def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
+    """Accuracies as a page, figures, and tables.
+
+    Tables: paradigms, phenomena, ties, pairs (every pair under every model), left_out, refusals,
+    contrasts, profile, correlations, people, learning_curves, slopes; some are there, or have rows,
+    for some data only.
+    """
+    settings, tables = evaluation.settings, minimal_pair_tables(evaluation)
+    return Findings(
+        "Minimal pairs",
+        _summary(evaluation),
+        tuple(_parts(evaluation, tables)),
+        tables,
+        partial(minimal_pair_figures, evaluation),
+        {"ties": settings.ties, "sample": settings.sample or "all", "seed": settings.seed},
+    )
+
+
+def minimal_pair_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
+    """Every table by its name; tables that there is nothing to tell in have no columns."""
+    scoring, full = evaluation.scoring, evaluation.full
+    both = [(scores, evaluation.accuracies[scores.method]) for scores in scoring.by_method]
+    tables = {
+        "paradigms": table_of(row for each in both for row in _paradigms(*each)),
+        "phenomena": table_of(
+            {"method": scores.method.value, "phenomenon": name} | group_cells(accuracies, members)
+            for scores, accuracies in both
+            for name, members in accuracies.groups.items()
+        ),
+        "ties": table_of(
+            (row for scores, _ in both for row in _ties(scores)),
+            dict.fromkeys(
+                ["method", "paradigm", "identical"]
+                + [model for scores, _ in both for model in scores.models]
+            ),
+        ),
+        "pairs": table_of(row for scores, _ in both for row in _pairs(scores)),
+        "left_out": columns_of(LeftOut, scoring.left_out),
+        "refusals": table_of(
+            (
+                {"model": model, "method": method.value, "reason": reason}
+                for (model, method), reason in scoring.refusals.items()
+            ),
+            ("model", "method", "reason"),
+        ),
+        "profile": columns_of(Bin, evaluation.profile),
+        "people": {"paradigm": list(evaluation.people)}
+        | columns_of(HumanAgreement, evaluation.people.values()),
+    }
+    if full:
+        rows = (
+            {"contrast": contrast, "condition": condition} | group_cells(full, members)
+            for (contrast, condition), members in contrasts(full).items()
+        )
+        tables["contrasts"] = table_of(rows, ("contrast", "condition", *group_cells(full)))
+    if full and len(full.columns) > 1:
+        correlations = [dict(zip(full.columns, row, strict=True)) for row in full.correlations()]
+        tables["correlations"] = table_of(
+            {"model": name} | row for name, row in zip(full.columns, correlations, strict=True)
+        )
+    if evaluation.curves:
+        curves = [
+            ({"method": method.value, "phenomenon": curve.phenomenon}, curve)
+            for method, of_method in evaluation.curves.items()
+            for curve in of_method
+        ]
+        points = ("sentences", "words", "accuracy", "accuracy_low", "accuracy_high")
+        tables["learning_curves"] = table_of(
+            about | dict(zip(points, point, strict=True))
+            for about, c in curves
+            for point in zip(c.sentences, c.words, c.accuracies, c.lows, c.highs, strict=True)
+        )
+        tables["slopes"] = table_of(
+            about | {"slope_per_doubling": curve.slope, "standard_error": curve.standard_error}
+            for about, curve in curves
+        )
+    return tables
+
+
+def _paradigms(scores: PairScores, accuracies: Accuracies) -> Iterator[Row]:
+    limits = accuracies.limits()
+    for row, paradigm in enumerate(accuracies.paradigms):
+        yield {
+            "method": scores.method.value,
+            "phenomenon": accuracies.phenomena[row],
+            "paradigm": paradigm,
+            "pairs": int(accuracies.n_pairs[row]),
+            "unread": scores.unread[paradigm],
+            **_cells(accuracies, accuracies.values[row], limits[:, row]),
+        }
+
+
+def group_cells(accuracies: Accuracies, members: Sequence[str] | None = None) -> Row:
+    """Cells about some paradigms, all by default."""
+    return {
+        "paradigms": len(accuracies.paradigms if members is None else members),
+        "pairs": accuracies.pairs_of(members),
+        **_cells(accuracies, accuracies.mean(members), accuracies.interval(members)),
+    }
+
+
+def _cells(accuracies: Accuracies, values: FloatArray, limits: FloatArray) -> Row:
+    """A cell for each column, then `MODEL: low` and `MODEL: high` of what was judged.
+
+    Args:
+        accuracies: whose columns.
+        values: (n_columns,).
+        limits: (2, n_columns).
+    """
+    cells = dict(zip(accuracies.columns, values.tolist(), strict=True))
+    for name, *both in zip(accuracies.judged, *limits.tolist(), strict=False):
+        cells |= {f"{name}: low": both[0], f"{name}: high": both[1]}
+    return cells
+
+
+def _ties(scores: PairScores) -> Iterator[Row]:
+    """Paradigms with ties: of how many pairs both sides are the same text, and under each model."""
+    identical = Counter(pair.paradigm for pair in scores.identical)
+    paradigms = np.array([pair.paradigm for pair in scores.pairs])
+    for name in sorted(set(paradigms[scores.ties.any(axis=1)].tolist())):
+        yield {
+            "method": scores.method.value,
+            "paradigm": name,
+            "identical": identical[name],
+            **dict(
+                zip(scores.models, scores.ties[paradigms == name].sum(axis=0).tolist(), strict=True)
+            ),
+        }
+
+
+def _pairs(scores: PairScores) -> Iterator[Row]:
+    names = [f"{model}: {side}" for model in scores.models for side in ("good", "bad")]
+    # (n_pairs, 2, n_models) -> a row a pair, good and bad in turn
+    rows = scores.log_probs.transpose(0, 2, 1).reshape(len(scores.pairs), -1).tolist()
+    for pair, row in zip(scores.pairs, rows, strict=True):
+        # a continuation's text has a line break where the prefix ends
+        good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
+        yield {
+            "method": scores.method.value,
+            "paradigm": pair.paradigm,
+            "pair_id": pair.pair_id,
+            "good": good,
+            "bad": bad,
+            **dict(zip(names, row, strict=True)),
+        }
+
+
+def _summary(evaluation: MinimalPairEvaluation) -> Table:
+    """Accuracy with its interval, and ties, of every model and of people, by method."""
+    columns: list[tuple[str, dict[str, str]]] = []
+    for scores in evaluation.scoring.by_method:
+        accuracies = evaluation.accuracies[scores.method]
+        ((_, pairs, *means),) = page_table(table_of([group_cells(accuracies)])).rows
+        ties = zip(scores.models, scores.ties.sum(axis=0).tolist(), strict=True)
+        columns += [
+            (
+                f"{scores.method}\n{pairs} pairs",
+                dict(zip(accuracies.columns, map(str, means), strict=True)),
+            ),
+            ("ties", {model: f"{n:,}" for model, n in ties}),
+        ]
+    names = dict.fromkeys(name for _, cells in columns for name in cells)
+    return Table(
+        ["", *(heading for heading, _ in columns)],
+        [[name, *(cells.get(name, "") for _, cells in columns)] for name in names],
+    )
+
+
+def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> Iterator[Part]:
+    full, left_out = evaluation.full, evaluation.scoring.left_out
+    yield Paragraph(
+        f"A model is right where the good side of a pair has the higher score; "
+        f"{_HOW_TIES_COUNT[evaluation.settings.ties]}. Accuracies of phenomena and overall are "
+        f"means over paradigms; in brackets 95 % intervals (Wilson's), for other pairs of the same "
+        f"paradigms. Columns without intervals are others' results, on pairs of their own number."
+    )
+    if evaluation.scoring.refusals:
+        yield page_table(tables["refusals"])
+    for method, accuracies in evaluation.accuracies.items():
+        paradigms = counted(len(accuracies.paradigms), "paradigm")
+        yield Heading(f"Accuracy, {method}")
+        yield Paragraph(f"{counted(accuracies.pairs_of(), 'pair')} of {paradigms}.")
+        names = {"phenomenon": "", "pairs": "pairs", **{name: name for name in accuracies.columns}}
+        yield page_table(tables["phenomena"], names, method=method.value)
+    if tables["ties"]["paradigm"]:
+        yield Heading("Ties")
+        yield Details("By paradigm", [page_table(tables["ties"])])
+    if left_out:
+        sentences = len({omission.sentence for omission in left_out})
+        yield Heading("Left out")
+        yield Paragraph(
+            f"Not every model can read {counted(sentences, 'sentence')}, which left_out.csv lists; "
+            f"they are left out with their pairs."
+        )
+        yield page_table(tables["left_out"], most=_SHOWN)
+    agreement = (
+        [evaluation.people[p] for p in full.paradigms if p in evaluation.people] if full else []
+    )
+    if agreement:
+        individual = float(np.mean([paradigm.individual for paradigm in agreement]))
+        majorities = sum(paradigm.majorities for paradigm in agreement)
+        items = sum(paradigm.items for paradigm in agreement)
+        yield Heading("People")
+        yield Paragraph(
+            f"In {counted(len(agreement), 'paradigm')} one person agrees with the labels in "
+            f"{individual:.6f} of the choices, and the majority in {majorities:,} of "
+            f"{counted(items, 'pair')}."
+        )
+    for name, heading in (("contrasts", "Contrasts"), ("slopes", "Learning curves")):
+        if any(tables.get(name, {}).values()):
+            yield from (Heading(heading), page_table(tables[name]))
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]:
+    """Every figure that the evaluation has data for, by the names of their files."""
+    full = evaluation.full
+    figures = {
+        f"phenomena-{method}": phenomena_figure(
+            accuracies, f"Accuracy (%), {method}, {counted(accuracies.pairs_of(), 'pair')}"
+        )
+        for method, accuracies in evaluation.accuracies.items()
+    }
+    # over two paradigms every correlation is 1 or -1
+    if full and len(full.columns) > 1 and len(full.paradigms) > 2:
+        figures["correlations"] = correlations_figure(full)
+    if evaluation.profile:
+        figures["profile"] = profile_figure(evaluation.profile)
+    for method, curves in evaluation.curves.items():
+        figures[f"learning-curves-{method}"] = curves_figure(curves)
+    return figures
+
+
+def phenomena_figure(accuracies: Accuracies, title: str) -> Figure:
+    """Accuracy of every column in every phenomenon and overall, in per cent."""
+    names = shortened([_spaced(name) for name in accuracies.groups])
+    values = np.stack([accuracies.mean(paradigms) for paradigms in accuracies.groups.values()])
+    return heat_map(names, short_names(accuracies.columns), values, title=title, middle=0.5)
+
+
+def correlations_figure(accuracies: Accuracies) -> Figure:
+    """Correlation of accuracies in paradigms between columns, in hundredths."""
+    names, values = short_names(accuracies.columns), accuracies.correlations()
+    title = "Correlation of accuracies in paradigms (hundredths)"
+    return heat_map(names, names, values, title=title, middle=0.0, numbers="hundredths")
+
+
+def profile_figure(bins: Sequence[Bin]) -> Figure:
+    """A panel for each feature with a line for each model (Warstadt et al. 2020, Fig. 2)."""
+    features = [name for name in FEATURES if any(point.feature == name for point in bins)]
+    models = list(dict.fromkeys(point.model for point in bins))
+    names = short_names(models)
+    width = max(3.8, 1.9 * len(features), 1.2 + 2 * widest(names))
+    figure = new_figure(width, 2.4 + 0.09 * len(models))
+    axes_of = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
+    for axes, feature in zip(axes_of, features, strict=True):
+        for number, model in enumerate(models):
+            line = [point for point in bins if (point.model, point.feature) == (model, feature)]
+            axes.plot(
+                [point.mean for point in line],
+                [point.accuracy for point in line],
+                # every colour once with a solid line, then all of them dashed, then dotted
+                linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
+                color=_COLOURS[number % len(_COLOURS)],
+                marker="o",
+                ms=2.5,
+                lw=1,
+                label=names[number],
+            )
+        axes.axhline(0.5, color=GREY, lw=0.6)
+        axes.set_xlabel(FEATURES[feature].replace(" of", "\nof"))
+        if feature == "perplexity":
+            axes.set_xscale("log")
+            plain_log(axes.xaxis)
+    axes_of[0].set_ylabel("accuracy")
+    handles, labels = axes_of[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def curves_figure(curves: Sequence[LearningCurve]) -> Figure:
+    """A panel for each phenomenon: accuracy against sentences of text, with the fitted line."""
+    figure, grid = panels(len(curves), _ACROSS, 1.75, 1.45, sharex=True, sharey=True)
+    for axes, curve in zip(grid[0], curves, strict=True):
+        sizes, values = np.array(curve.sentences), np.array(curve.accuracies)
+        # a least-squares line passes through the means of both coordinates
+        doublings = np.log2(sizes)
+        fitted = values.mean() + curve.slope * (doublings - doublings.mean())
+        axes.plot(sizes, fitted, color=ORANGE, lw=0.8)
+        axes.plot(sizes, values, "o", color=BLUE, ms=3)
+        axes.axhline(0.5, color=GREY, lw=0.6)
+        axes.set_xscale("log")
+        plain_log(axes.xaxis)
+        title = f"{_spaced(curve.phenomenon)}\n{curve.slope:+.3f} per doubling"
+        axes.set_title(title, loc="left", fontsize="small")
+    # numbers stand under the lowest panel of each column, also where the last row is not full
+    for axes in grid[0, -_ACROSS:]:
+        axes.tick_params(labelbottom=True)
+    figure.supxlabel("sentences of text", fontsize="medium")
+    figure.supylabel("accuracy", fontsize="medium")
+    return figure

@@ -1,0 +1,334 @@
+"""Minimal pairs from BLiMP's files or any table; what people chose, and published models did."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+
+from contstim.documents import read_json_lines, shortened
+from contstim.errors import InputError, SentenceError
+from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
+from contstim.models.base import Continuation
+from contstim.sentence import Sentence
+from contstim.tables import listed, number, parsed, read_csv, read_table
+from contstim.tables import text as cell_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    Row = Mapping[str, Any]
+
+PHENOMENON_OF_TERM = {"s-selection": "argument_structure"}
+"""The paper's twelve phenomena hold what the files call by a thirteenth term."""
+
+_ENDINGS = (".jsonl", ".csv", ".parquet")
+# by method: the flag, and prefix and critical words of the good and of the bad side
+_PREFIX_FIELDS = {
+    Method.ONE_PREFIX: (
+        "one_prefix_method",
+        ("one_prefix_prefix", "one_prefix_word_good"),
+        ("one_prefix_prefix", "one_prefix_word_bad"),
+    ),
+    Method.TWO_PREFIX: (
+        "two_prefix_method",
+        ("two_prefix_prefix_good", "two_prefix_word"),
+        ("two_prefix_prefix_bad", "two_prefix_word"),
+    ),
+}
+
+# the file has a row for each assignment of a worker, with five pairs and the worker's languages;
+# `wh_islandans2` is a pair of the paradigm `wh_island` whose second sentence is acceptable
+_CONDITION = re.compile(r"(?P<paradigm>.+)ans(?P<answer>[12])")
+_ANSWERS = Path("raw_results/all_outputs/human_responses.csv")
+_SUMMARY = Path("raw_results/summary/models_summary.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalPair:
+    """An acceptable and an unacceptable sentence.
+
+    Attributes:
+        paradigm: what all pairs made after the same pattern belong to.
+        phenomenon: what the paradigm is an example of.
+        pair_id: names the pair within its paradigm.
+        good: the acceptable sentence.
+        bad: the unacceptable one.
+        one_prefix: the critical words of the good and of the bad sentence after the words that both
+            begin with; None where the pair has no such place.
+        two_prefix: the same critical words after what is before them in the good and in the bad
+            sentence; None where the pair has no such place.
+    """
+
+    paradigm: str
+    phenomenon: str
+    pair_id: str
+    good: Sentence
+    bad: Sentence
+    one_prefix: tuple[Continuation, Continuation] | None = None
+    two_prefix: tuple[Continuation, Continuation] | None = None
+
+    def sides(
+        self, method: Method = Method.FULL_SENTENCE
+    ) -> tuple[Sentence, Sentence] | tuple[Continuation, Continuation] | None:
+        """The good and the bad side of a comparison; None where the method cannot be used."""
+        if method is Method.FULL_SENTENCE:
+            return self.good, self.bad
+        return self.one_prefix if method is Method.ONE_PREFIX else self.two_prefix
+
+
+def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
+    """Some pairs of each paradigm, all where it has no more, in the order given.
+
+    Which ones depends on nothing but the seed, the paradigm's name and the number of its pairs. A
+    smaller sample is part of a larger one.
+    """
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, pair in enumerate(pairs):
+        rows[pair.paradigm].append(row)
+    chosen: list[int] = []
+    for paradigm, own in rows.items():
+        # a checksum of the name, since Python's hash of a text is another in every process
+        order = np.random.default_rng([seed, crc32(paradigm.encode())]).permutation(len(own))
+        chosen += (own[place] for place in order[:size])
+    return [pairs[row] for row in sorted(chosen)]
+
+
+def pair_files(path: Path | str) -> list[Path]:
+    """The file itself; or the tables of a folder, or of the folder `data` in it, by name.
+
+    Raises:
+        InputError: there is no such file or folder, or it holds no table.
+    """
+    path = Path(path)
+    if path.is_file():
+        return [path]
+    for folder in (path / "data", path):
+        if folder.is_dir():
+            files = sorted(file for file in folder.iterdir() if file.suffix.lower() in _ENDINGS)
+            if files:
+                return files
+    raise InputError(
+        f"There are no minimal pairs in {path}; expected a table ({', '.join(_ENDINGS)}), a folder "
+        f"of them, or a checkout of alexwarstadt/blimp."
+    )
+
+
+def read_minimal_pairs(
+    files: Iterable[Path | str], settings: MinimalPairSettings = MINIMAL_PAIRS
+) -> list[MinimalPair]:
+    """The pairs of tables in order, or a sample of them.
+
+    Prefix methods use the fields that BLiMP has for them: `one_prefix_prefix`,
+    `one_prefix_word_good` and `one_prefix_word_bad`; `two_prefix_prefix_good`,
+    `two_prefix_prefix_bad` and `two_prefix_word`. A word may be several.
+
+    Args:
+        files: tables.
+        settings: names of the columns, and the sample; BLiMP's names and all pairs by default.
+
+    Raises:
+        InputError: a file cannot be read; a row lacks a field or has it empty (names both); two
+            pairs of a paradigm have the same identifier; a paradigm belongs to two phenomena; there
+            are no rows at all.
+    """
+    pairs: list[MinimalPair] = []
+    places: dict[tuple[str, str], str] = {}
+    phenomena: dict[str, str] = {}
+    paths = list(map(Path, files))
+    for file in paths:
+        for row_number, row in enumerate(_rows(file)):
+            place = f"{file}, row {row_number + 1}"
+            pair = _pair(row, place, settings, default=(file.stem, str(row_number)))
+            # files of one paradigm may be split, so identifiers are checked over all of them
+            key = (pair.paradigm, pair.pair_id)
+            if key in places:
+                raise InputError(
+                    f"Pair {pair.pair_id} of {pair.paradigm} stands twice: {places[key]}, and "
+                    f"{place}. Identifiers are distinct within a paradigm."
+                )
+            if phenomena.setdefault(pair.paradigm, pair.phenomenon) != pair.phenomenon:
+                raise InputError(
+                    f"{place}: {pair.paradigm} belongs to {pair.phenomenon} here and to "
+                    f"{phenomena[pair.paradigm]} above. A paradigm belongs to one phenomenon."
+                )
+            places[key] = place
+            pairs.append(pair)
+    if not pairs:
+        raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
+    return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    if file.suffix.lower() == ".jsonl":  # whose rows may have different fields
+        yield from (row for _, row in read_json_lines(file))
+        return
+    columns = read_table(file)
+    for cells in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, cells, strict=True))
+
+
+def _pair(
+    row: Row, place: str, settings: MinimalPairSettings, default: tuple[str, str]
+) -> MinimalPair:
+    """The pair of a row, with a paradigm and an identifier where it names none."""
+
+    def text(field: str) -> str:
+        if field not in row:
+            raise InputError(
+                f"{place} has no field {field!r}; its fields are {listed(row)}. "
+                f"Options say what a table calls its fields."
+            )
+        try:
+            # null is no text, and as empty as blanks are
+            value = "" if row[field] is None else cell_text(row[field]).strip()
+        except ValueError:
+            raise InputError(
+                f"{place}: {shortened(row[field])} in the field {field!r} is not a text."
+            ) from None
+        if not value:
+            raise InputError(f"{place}: the field {field!r} is empty.")
+        return value
+
+    def sentence(field: str, *before: str) -> Sentence:
+        words = (*before, *text(field).split())
+        try:
+            return Sentence(words) if before else Sentence.parse(row[field])
+        except SentenceError as error:
+            raise InputError(f"{place}, field {field!r}: {error}") from error
+
+    def sides(method: Method) -> tuple[Continuation, Continuation] | None:
+        flag, *fields = _PREFIX_FIELDS[method]
+        has_fields = any(field in row for side in fields for field in side)
+        # as the flag says, or where there is none, the fields
+        if not (str(row[flag]).strip().lower() in {"true", "1"} if flag in row else has_fields):
+            return None
+        prefixes = [(text(prefix).split(), words) for prefix, words in fields]
+        good, bad = (Continuation(sentence(words, *p), len(p)) for p, words in prefixes)
+        return good, bad
+
+    paradigm = text(settings.paradigm_column) if settings.paradigm_column else default[0]
+    # the term that the file uses, which need not be the paper's phenomenon
+    term = text(settings.phenomenon_column) if settings.phenomenon_column else paradigm
+    return MinimalPair(
+        paradigm=paradigm,
+        phenomenon=PHENOMENON_OF_TERM.get(term, term),
+        pair_id=text(settings.pair_column) if settings.pair_column else default[1],
+        good=sentence(settings.good_column),
+        bad=sentence(settings.bad_column),
+        one_prefix=sides(Method.ONE_PREFIX),
+        two_prefix=sides(Method.TWO_PREFIX),
+    )
+
+
+@dataclass(frozen=True)
+class HumanAgreement:
+    """Agreement of people with the labels of one paradigm: choices of the acceptable sentence.
+
+    Attributes:
+        individual: mean over items of the share of people who chose the acceptable sentence.
+        majorities: items in which more than half of them did.
+        items: how many pairs people judged.
+        answers: how many choices were counted.
+    """
+
+    individual: float
+    majorities: int
+    items: int
+    answers: int
+
+
+def published_files(
+    data: Path, people: Path | None = None, published: Path | None = None
+) -> tuple[Path | None, Path | None]:
+    """Files of people's answers and of published accuracies: those named, else those in data."""
+    answers, summary = data / _ANSWERS, data / _SUMMARY
+    return (
+        people or (answers if answers.is_file() else None),
+        published or (summary if summary.is_file() else None),
+    )
+
+
+def read_human_agreement(path: Path | str | None) -> dict[str, HumanAgreement]:
+    """Agreement by paradigm from the answers of BLiMP's crowd workers (`human_responses.csv`).
+
+    Counted are answers of approved assignments, whose workers say that they are fluent in English
+    or native speakers; attention checks and unanswered items are left out. So counted, the answers
+    give every number of the published summary. An item on which people were divided evenly has no
+    majority for the acceptable sentence. Without a file there is no agreement.
+
+    Raises:
+        InputError: the file cannot be read, or lacks a column (names it).
+    """
+    if path is None:
+        return {}
+    columns = read_csv(path)
+    right: dict[str, dict[tuple[str, str], list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for cells in zip(*columns.values(), strict=True):
+        row = dict(zip(columns, cells, strict=True))
+        try:
+            for paradigm, pair, is_right in _choices(row):
+                right[paradigm][pair].append(is_right)
+        except KeyError as error:
+            raise InputError(
+                f"{path} has no column {error}; it is not a table of BLiMP's answers."
+            ) from None
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None
+    if not right:
+        raise InputError(f"{path} has not an approved answer of anybody who speaks English.")
+    agreement = {}
+    for paradigm, items in sorted(right.items()):
+        # first by pair, so that pairs that more people judged do not count for more
+        shares = [float(np.mean(choices)) for choices in items.values()]
+        agreement[paradigm] = HumanAgreement(
+            individual=float(np.mean(shares)),
+            majorities=sum(share > 0.5 for share in shares),
+            items=len(shares),
+            answers=sum(map(len, items.values())),
+        )
+    return agreement
+
+
+def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], bool]]:
+    """Paradigm, pair of sentences, and whether the choice is right, of a worker who counts."""
+    # the column of native speakers is spelled so in the published file
+    speaks = "1" in (row["Answer.english"], row["Answer.navtive"])
+    approved = row["AssignmentStatus"] == "Approved"
+    for i in range(1, 6) if approved and speaks else ():
+        condition = row[f"Input.item_{i}_condition"]
+        match = _CONDITION.fullmatch(condition)
+        if match is None:
+            raise ValueError(f"{condition!r} names no paradigm and right answer.")
+        choice = row[f"Answer.Choice{i}"][:1]  # empty where nothing was chosen
+        pair = (row[f"Input.field_{i}_1"], row[f"Input.field_{i}_2"])
+        if choice and match["paradigm"] != "attnchk":  # which are checks of attention
+            yield match["paradigm"], pair, choice == match["answer"]
+
+
+def read_published_accuracies(path: Path | str | None) -> dict[str, dict[str, float]]:
+    """Accuracy of each published model by paradigm (`raw_results/summary/models_summary.jsonl`).
+
+    Its rows of averages are left out: averages are computed anew. Without a file there is none.
+
+    Raises:
+        InputError: the file cannot be read, has no field `UID`, or an accuracy is not a number.
+    """
+    if path is None:
+        return {}
+    columns = read_table(path)
+    if "UID" not in columns:
+        raise InputError(f"{path} has no field 'UID'; it is not a summary of BLiMP's models.")
+    paradigms = parsed(path, "UID", columns["UID"], cell_text, "text")
+    accuracies: dict[str, dict[str, float]] = {}
+    for model in columns:
+        if model not in {"UID", "linguistics_term"}:
+            numbers = parsed(path, model, columns[model], number, "number")
+            accuracies[model] = dict(zip(paradigms, numbers, strict=True))
+            accuracies[model].pop("overall", None)
+    return accuracies

@@ -1,0 +1,202 @@
+"""Performance of classifiers that differ in their seeds: alone, and by majority."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.evaluation.folder import Findings, page_table, table_of
+from contstim.evaluation.scores import LeftOut, refused_by
+from contstim.reporting.canvas import BLUE, ORANGE, new_figure
+from contstim.reporting.report import Heading, Paragraph, code
+from contstim.tables import columns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
+    from contstim.arrays import BoolArray, FloatArray
+    from contstim.evaluation.folder import Columns
+    from contstim.models.classifier.adapter import ClassifierModel
+    from contstim.models.training.cola import LabelledSentence
+    from contstim.reporting.report import Part
+
+    Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedSet:
+    """Probabilities that classifiers give to a set of labelled sentences.
+
+    Attributes:
+        name: of the set.
+        sentences: those that every classifier can read.
+        probabilities: (n_sentences, n_classifiers) of the label acceptable.
+        left_out: the sentences that one cannot read.
+        features: by name, which sentences have it, (n_sentences,).
+    """
+
+    name: str
+    sentences: tuple[LabelledSentence, ...]
+    probabilities: FloatArray
+    left_out: tuple[LeftOut, ...]
+    features: Mapping[str, BoolArray]
+
+    @property
+    def labels(self) -> BoolArray:
+        """Mask of the sentences that experts accept, (n_sentences,)."""
+        return np.array([sentence.acceptable for sentence in self.sentences], np.bool_)
+
+
+def judge(
+    name: str,
+    sentences: Sequence[LabelledSentence],
+    classifiers: Sequence[ClassifierModel],
+    features: Mapping[str, Sequence[bool]] | None = None,
+) -> JudgedSet:
+    """Ask classifiers about labelled sentences; what one cannot read is left out for all."""
+    plain = [sentence.plain for sentence in sentences]
+    left_out = refused_by(classifiers, plain)
+    # every classifier judges the same sentences, so that their correlations can be compared
+    refused = {omission.sentence for omission in left_out}
+    rows = [row for row, sentence in enumerate(plain) if sentence.text not in refused]
+    readable = [plain[row] for row in rows]
+    return JudgedSet(
+        name,
+        tuple(sentences[row] for row in rows),
+        np.stack([model.probabilities(readable) for model in classifiers], axis=1),
+        tuple(left_out),
+        {name: np.array(has, np.bool_)[rows] for name, has in (features or {}).items()},
+    )
+
+
+def matthews(labels: BoolArray, predicted: BoolArray) -> float:
+    """Matthews correlation of two classes; 0 where either has one value only, as is customary."""
+    yes, no = predicted[labels], predicted[~labels]  # of acceptable and of unacceptable sentences
+    tp, fn, fp, tn = (int(n) for n in (yes.sum(), (~yes).sum(), no.sum(), (~no).sum()))
+    # Python's integers: the product of four counts may exceed 64 bits from 110,000 sentences on
+    product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    return (tp * tn - fp * fn) / product**0.5 if product else 0.0
+
+
+def majority(probabilities: FloatArray) -> BoolArray:
+    """Majority vote of the classifiers, (n_sentences,); where they tie, the surer side wins.
+
+    Args:
+        probabilities: (n_sentences, n_classifiers) of the label acceptable.
+    """
+    # an even number of classifiers may tie; a probability of one half counts as a vote against
+    votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)  # 1 for acceptable, -1 against
+    surer = (probabilities - 0.5).sum(axis=1) > 0
+    chosen: BoolArray = np.where(votes == 0, surer, votes > 0)
+    return chosen
+
+
+def spread(labels: BoolArray, probabilities: FloatArray) -> Row:
+    """Mean, sample standard deviation, maximum and majority of Matthews correlation.
+
+    The deviation of one classifier is nan.
+
+    Args:
+        labels: (n_sentences,), whether experts accept a sentence.
+        probabilities: (n_sentences, n_classifiers) of the label acceptable.
+    """
+    each = [matthews(labels, column > 0.5) for column in probabilities.T]
+    return {
+        "sentences": len(labels),
+        "mean": float(np.mean(each)),
+        "sd": float(np.std(each, ddof=1)) if len(each) > 1 else float("nan"),
+        "maximum": max(each),
+        "majority": matthews(labels, majority(probabilities)),
+    }
+
+
+def restart_tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str, Columns]:
+    """Every table by its name; that of features has no columns where no sentence has any.
+
+    Args:
+        sets: what was judged.
+        names: of the classifiers.
+    """
+    return {
+        "restarts": table_of(row for judged in sets for row in _restarts(judged, names)),
+        "predictions": table_of(row for judged in sets for row in _predictions(judged, names)),
+        "summary": table_of({"set": s.name} | spread(s.labels, s.probabilities) for s in sets),
+        "features": table_of(
+            {"feature": feature} | spread(judged.labels[has], judged.probabilities[has])
+            for judged in sets
+            for feature, has in judged.features.items()
+            if has.any()
+        ),
+        "left_out": columns_of(LeftOut, [o for judged in sets for o in judged.left_out]),
+    }
+
+
+def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]) -> Findings:
+    """Performance of classifiers as a page, a figure, and tables.
+
+    restarts     Matthews correlation and accuracy of each classifier on each set
+    summary      their mean, standard deviation, maximum, and that of the majority
+    features     the same for the sentences with each feature, where annotations are given
+    predictions  probability of acceptable under each classifier, and the majority
+    left_out     sentences that are too long
+    """
+    tables = restart_tables(sets, [model.name for model in classifiers])
+    intro = f"Matthews correlation of {len(classifiers)} restarts; "
+    summary = page_table(tables["summary"])
+    parts: list[Part] = [
+        Paragraph((intro, code("sd"), " is the standard deviation of the sample.")),
+        summary,
+    ]
+    if tables["features"]:
+        parts += [Heading("By feature"), page_table(tables["features"])]
+    left_out = sum(len({o.sentence for o in judged.left_out}) for judged in sets)
+    return Findings(
+        "Classifiers of acceptability",
+        summary,
+        parts,
+        tables,
+        lambda: {"restarts": _figure(sets)},
+        {"sentences_left_out": left_out},
+    )
+
+
+def _restarts(judged: JudgedSet, names: Sequence[str]) -> Iterator[Row]:
+    for name, predicted in zip(names, (judged.probabilities > 0.5).T, strict=True):
+        yield {
+            "set": judged.name,
+            "model": name,
+            "sentences": len(judged.sentences),
+            "matthews": matthews(judged.labels, predicted),
+            "accuracy": float((predicted == judged.labels).mean()),
+        }
+
+
+def _predictions(judged: JudgedSet, names: Sequence[str]) -> Iterator[Row]:
+    chosen = majority(judged.probabilities).astype(int).tolist()
+    for row, sentence in enumerate(judged.sentences):
+        yield {
+            "set": judged.name,
+            "sentence": sentence.text,
+            "label": int(sentence.acceptable),
+            "majority": chosen[row],
+            **dict(zip(names, judged.probabilities[row].tolist(), strict=True)),
+        }
+
+
+def _figure(sets: Sequence[JudgedSet]) -> Figure:
+    """A dot a restart, a bar for the majority, a row a set."""
+    figure = new_figure(4.0, 0.9 + 0.3 * len(sets))
+    axes = figure.subplots()
+    for row, judged in enumerate(sets):
+        each = [matthews(judged.labels, column > 0.5) for column in judged.probabilities.T]
+        axes.plot(each, [row] * len(each), "o", ms=4, color=BLUE, alpha=0.6, mew=0)
+        together = matthews(judged.labels, majority(judged.probabilities))
+        axes.plot(together, row, "|", ms=12, color=ORANGE, mew=2)
+    axes.set_yticks(range(len(sets)), [judged.name for judged in sets])
+    axes.set_ylim(-0.6, len(sets) - 0.4)
+    axes.set_xlabel("Matthews correlation (dots: restarts; bar: their majority)")
+    return figure

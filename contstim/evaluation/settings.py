@@ -1,0 +1,134 @@
+"""Settings of evaluations: what may be chosen, said once at the fields themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from contstim.options import Help, Seed
+
+TieRule: TypeAlias = Literal["wrong", "half"]
+GAP = "_"
+
+
+class Method(StrEnum):
+    """Method of comparing the two sides of a pair (Warstadt et al. 2020, section 4.2)."""
+
+    FULL_SENTENCE = "full-sentence"
+    """The scores of the two sentences."""
+    ONE_PREFIX = "one-prefix"
+    """Two words after the same prefix."""
+    TWO_PREFIX = "two-prefix"
+    """The same word after two prefixes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinimalPairSettings:
+    """Options of an evaluation on minimal pairs."""
+
+    method: Annotated[
+        tuple[Method, ...],
+        Help("What is compared; repeatable. By default all that pairs allow."),
+    ] = ()
+    ties: Annotated[TieRule, Help("How a tie counts.")] = "wrong"
+    sample: Annotated[int | None, Help("Pairs of each paradigm, drawn at random.", at_least=1)] = (
+        None
+    )
+    sizes: Annotated[
+        str | None,
+        Help(
+            "Learning curves: train models on so many sentences of --text, such as "
+            "1000,10000,100000."
+        ),
+    ] = None
+    train: Annotated[
+        Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"],
+        Help("With --sizes: what to train."),
+    ] = "ngram"
+    order: Annotated[
+        int,
+        Help("With --train ngram: length of the longest n-grams.", at_least=1, at_most=6),
+    ] = 3
+    epochs: Annotated[
+        int | None, Help("With --train of a network: passes over the text at most.", at_least=1)
+    ] = None
+    good_column: Annotated[str, Help("The acceptable sentence.")] = "sentence_good"
+    bad_column: Annotated[str, Help("The unacceptable one.")] = "sentence_bad"
+    paradigm_column: Annotated[str, Help("The paradigm; '' for the file's name.")] = "UID"
+    phenomenon_column: Annotated[str, Help("The phenomenon; '' for the paradigm.")] = (
+        "linguistics_term"
+    )
+    pair_column: Annotated[str, Help("The pair's identifier; '' for the row's number.")] = "pairID"
+    seed: Seed = 0
+
+
+MINIMAL_PAIRS = MinimalPairSettings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceptabilitySettings:
+    """Options of an evaluation on gradient judgements; names of columns are LI-Adger's or ours.
+
+    Where the columns of identifiers, phenomena and discarded pairs have their usual names, they may
+    be missing.
+    """
+
+    column: Annotated[
+        tuple[str, ...],
+        Help(
+            "A column of --scores to take as a model; repeatable. By default all that hold "
+            "numbers, without indices, lengths, columns of --data, and z-scores of another column."
+        ),
+    ] = ()
+    delta: Annotated[
+        tuple[float, ...], Help("δ of the Acceptability Delta Criterion; repeatable.")
+    ] = (0.5, 1.0, 5.0)  # those of Vázquez Martínez (2021)
+    scores_as_given: Annotated[
+        bool, Help("The scores are z-scores already.", flag="--scores-as-given")
+    ] = False
+    human_z_scores: Annotated[
+        bool, Help("Turn the judgements into z-scores too.", flag="--human-z-scores")
+    ] = False
+    allow_missing: Annotated[
+        bool,
+        Help(
+            "Leave sentences that a table of scores lacks, and pairs, out.", flag="--allow-missing"
+        ),
+    ] = False
+    id_column: Annotated[str, Help("Identifies a sentence.")] = "id"
+    sentence_column: Annotated[str, Help("Its text.")] = "sentence"
+    judgement_column: Annotated[str, Help("People's judgement.")] = "judgement"
+    item_column: Annotated[str, Help("The item it belongs to.")] = "item"
+    label_column: Annotated[str, Help("Whether experts accept it.")] = "label"
+    phenomenon_column: Annotated[str, Help("What it is about.")] = "phenomenon"
+    acceptable_column: Annotated[str, Help("In --pairs: the acceptable sentence's identifier.")] = (
+        "gramm_id"
+    )
+    unacceptable_column: Annotated[str, Help("In --pairs: the other one's identifier.")] = (
+        "ungramm_id"
+    )
+    discard_column: Annotated[str, Help("In --pairs: marks pairs to leave out.")] = "discard"
+
+
+ACCEPTABILITY = AcceptabilitySettings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesiderataSettings:
+    """Options of an evaluation of scoring rules."""
+
+    sample: Annotated[int, Help("Sentences to draw by chance; 0 for all.", at_least=0)] = 0
+    words: Annotated[
+        int, Help("Words of small letters to draw from the frequencies.", at_least=1)
+    ] = 500
+    carrier: Annotated[tuple[str, ...], Help("A sentence with '_' for the word; repeatable.")] = (
+        "My word is _",
+        "The next word is _",
+        "She wrote down the word _",
+        GAP,
+    )
+    seed: Seed = 0
+
+
+DESIDERATA = DesiderataSettings()

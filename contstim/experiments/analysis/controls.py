@@ -1,0 +1,420 @@
+"""Linguistic controls: what else than probability could preferences follow?
+
+Whether models prefer the sentence that their tokenizer cuts into fewer tokens, and whether they
+prefer frequent words, or any other feature, more or less than people do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.families import with_family
+from contstim.experiments.analysis.intervals import Estimate
+from contstim.sentence import Sentence
+from contstim.stimuli import CONTROVERSIAL, Condition
+from contstim.tables import listed, number, parsed, read_table
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.arrays import BoolArray, FloatArray
+    from contstim.experiments.analysis.ratings import Ratings
+    from contstim.frequencies import WordFrequencies
+    from contstim.models.base import Scorer
+    from contstim.stimuli import Trial
+
+__all__ = [
+    "FeaturePreference",
+    "FeatureShare",
+    "TokenCountTest",
+    "count_tokens",
+    "feature_preferences",
+    "feature_shares",
+    "mean_log_frequencies",
+    "mean_zipfs",
+    "read_features",
+    "token_count_control",
+]
+
+Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
+"""Feature (or model) → `Sentence.text` → value."""
+
+MOST_FEATURES = 1_000  # columns; each is tested against each model
+
+_Row = TypeVar("_Row", "TokenCountTest", "FeaturePreference")
+
+_LEVEL = 0.95  # of intervals
+_UNSHUFFLED = tuple(condition for condition in Condition if condition is not Condition.CATCH)
+
+
+@dataclass(frozen=True)
+class TokenCountTest:
+    """Test of whether a model prefers the sentence that its tokenizer cuts into fewer tokens.
+
+    Attributes:
+        model: the model.
+        errors_only: whether only trials count in which most people prefer the other sentence.
+        equal: trials with as many tokens in both sentences; they do not count.
+        pairs: trials with different numbers of tokens, on which the model prefers a sentence.
+        fewer: of these, those in which it prefers the sentence with fewer tokens.
+        share: fewer / pairs; nan without pairs.
+        low: lower end of the share's exact 95 % interval (Clopper & Pearson).
+        high: its upper end.
+        p_value: two-sided binomial test against one half; nan without pairs.
+        adjusted: the same by Benjamini and Hochberg, over the family.
+        family: the tests that `adjusted` is adjusted for: models with the same `errors_only`.
+    """
+
+    model: str
+    errors_only: bool
+    equal: int
+    pairs: int
+    fewer: int
+    share: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    p_value: float = np.nan
+    adjusted: float = np.nan
+    family: str = ""
+
+
+@dataclass(frozen=True)
+class FeaturePreference:
+    """Preference of a model, and of people, for sentences with more of a feature.
+
+    Over the trials that target the model, on which it prefers a sentence and most people do too.
+
+    Attributes:
+        feature: what is measured of a sentence.
+        model: the model.
+        trials: how many.
+        model_difference: mean of the feature of the preferred less that of the rejected sentence.
+        people_difference: the same for the sentence that most people prefer.
+        model_share: share of trials in which the model prefers the sentence with more of it.
+        people_share: the same for most people. Trials with equal values do not count in shares.
+        difference: `model_difference` less `people_difference`, the effect that is tested, paired
+            by trial; nan below two trials.
+        adjusted: the p-value by Benjamini and Hochberg, over the family.
+        family: the tests that `adjusted` is adjusted for.
+    """
+
+    feature: str
+    model: str
+    trials: int
+    model_difference: float
+    people_difference: float
+    model_share: float
+    people_share: float
+    difference: Estimate
+    adjusted: float = np.nan
+    family: str = ""
+
+
+@dataclass(frozen=True)
+class FeatureShare:
+    """Share of trials in which somebody prefers the sentence with more of a feature.
+
+    Attributes:
+        feature: what is measured of a sentence.
+        judge: a participant or a model.
+        is_model: which of the two.
+        trials: those with different values in which the judge prefers a sentence.
+        share: of these, in which it is the one with more; nan without trials.
+    """
+
+    feature: str
+    judge: str
+    is_model: bool
+    trials: int
+    share: float
+
+
+def read_features(path: Path | str) -> dict[str, dict[str, float]]:
+    """Read a table with a column `sentence` and a column of numbers for each feature.
+
+    Raises:
+        InputError: the file cannot be read, has no such columns, a cell that is not a number, or a
+            sentence twice with different values.
+    """
+    table = read_table(path)
+    if "sentence" not in table or len(table) < 2:
+        raise InputError(
+            f"{path} must have a column `sentence` and one for each feature; its columns are "
+            f"{listed(table)}."
+        )
+    if len(table) > MOST_FEATURES:
+        raise InputError(
+            f"{path} has {len(table):,} columns; each beside `sentence` is taken for a feature, "
+            f"and there may be {MOST_FEATURES - 1:,}. Keep the columns that are."
+        )
+    sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
+    texts = [sentence.text for sentence in sentences]
+    features: dict[str, dict[str, float]] = {}
+    # A sentence may stand in several rows, as in a table of trials, if its values are the same.
+    for name, cells in table.items():
+        if name != "sentence":
+            features[name] = {}
+            values = parsed(path, name, cells, number, "number")
+            for row, (text, value) in enumerate(zip(texts, values, strict=True)):
+                if features[name].setdefault(text, value) != value:
+                    raise InputError(f"{path}, row {row}: {text!r} has two values of {name}.")
+    return features
+
+
+def mean_zipfs(sentences: Iterable[Sentence], frequencies: WordFrequencies) -> dict[str, float]:
+    """The mean word frequency of each sentence, on the Zipf scale."""
+    return {sentence.text: frequencies.mean_zipf(sentence) for sentence in sentences}
+
+
+def mean_log_frequencies(
+    sentences: Iterable[Sentence], frequencies: Mapping[str, float]
+) -> dict[str, float]:
+    """The mean log10 frequency of the words of each sentence, as in the 2023 study.
+
+    For its published frequencies; those of a text are measured by `mean_zipfs`. A word is looked
+    up as written, then in lower case; one that is not there counts like the rarest that is.
+
+    Args:
+        sentences: what to measure.
+        frequencies: word → relative frequency, as the published ones
+            (`contstim.experiments.reproduce.published.reading.read_frequencies`).
+
+    Raises:
+        InputError: no frequencies, or one that is not positive.
+    """
+    rarest = min(frequencies.values(), default=0.0)
+    if not rarest > 0:
+        raise InputError("Frequencies of words must be positive, and there must be some.")
+
+    def log_frequency(word: str) -> float:
+        frequency = frequencies.get(word, frequencies.get(word.lower(), rarest))
+        return float(np.log10(frequency))
+
+    return {s.text: float(np.mean(list(map(log_frequency, s.words)))) for s in sentences}
+
+
+def count_tokens(
+    models: Sequence[Scorer], sentences: Sequence[Sentence]
+) -> dict[str, dict[str, float]]:
+    """Number of tokens that each model's rule scores in each sentence; see `token_counts`."""
+    texts = [sentence.text for sentence in sentences]
+    counts = {model.name: model.token_counts(sentences).astype(float) for model in models}
+    return {name: dict(zip(texts, of.tolist(), strict=True)) for name, of in counts.items()}
+
+
+def token_count_control(
+    ratings: Ratings, counts: Features, conditions: Collection[Condition] = CONTROVERSIAL
+) -> tuple[TokenCountTest, ...]:
+    """Test for each model whether its preferences follow the number of tokens.
+
+    A sub-word model may find a sentence unlikely because its words are cut into many tokens. Over
+    the trials that target a model, and over those in which people prefer the other sentence, count
+    how often the sentence it prefers has fewer tokens. A binomial test per model, as in Table S2 of
+    the 2023 study, which tests each transformer on pairs of two synthetic sentences whose other
+    model is a transformer too; ours are by default all controversial trials.
+
+    Args:
+        ratings: who chose what, and the models' log-probabilities.
+        counts: model → sentence → number of tokens; models without counts are not tested, and
+            word-level models have nothing to test where sentences are equally long.
+        conditions: which trials.
+
+    Returns:
+        For each model of counts a test over all trials, then for each a test over its errors.
+
+    Raises:
+        InputError: counts of a model without log-probabilities, or no count of a sentence.
+    """
+    tests: list[TokenCountTest] = []
+    # The errors are a part of all trials, not further tests: each has a family of its own.
+    for errors_only in (False, True):
+        family = []
+        for model in counts:
+            side, people, difference = _judged(ratings, model, conditions, counts, model)
+            if errors_only:
+                wrong = people * side < 0
+                side, difference = side[wrong], difference[wrong]
+            family.append(_token_count_test(model, errors_only, side, difference))
+        where = "trials on which people prefer the other sentence" if errors_only else "all trials"
+        tests += _in_family(family, [test.p_value for test in family], where)
+    return tuple(tests)
+
+
+def _in_family(rows: list[_Row], p_values: list[float], where: str) -> tuple[_Row, ...]:
+    tested = counted(int(np.isfinite(p_values).sum()), "model")
+    return with_family(rows, p_values, f"{tested} on {where}")
+
+
+def _token_count_test(
+    model: str, errors_only: bool, side: FloatArray, difference: FloatArray
+) -> TokenCountTest:
+    from scipy.stats import binomtest
+
+    # A negative product means that the model prefers the sentence with fewer tokens.
+    decided = (side * difference)[(side != 0) & (difference != 0)]
+    fewer, equal = int((decided < 0).sum()), int((difference == 0).sum())
+    if not len(decided):
+        return TokenCountTest(model, errors_only, equal, 0, 0)
+    test = binomtest(fewer, len(decided))
+    low, high = map(float, test.proportion_ci(method="exact"))
+    share = fewer / len(decided), low, high, float(test.pvalue)
+    return TokenCountTest(model, errors_only, equal, len(decided), fewer, *share)
+
+
+def feature_preferences(
+    ratings: Ratings,
+    features: Features,
+    conditions: Collection[Condition] = (Condition.SYNTHETIC_SYNTHETIC,),
+) -> tuple[FeaturePreference, ...]:
+    """Compare models with people in what they prefer (2023, Fig. S7).
+
+    Ties of the model and of people (5:5) are left out.
+
+    Args:
+        ratings: who chose what, and the models' log-probabilities.
+        features: feature → sentence → value.
+        conditions: which trials; the published figure shows synthetic controversial pairs.
+
+    Raises:
+        InputError: a sentence without a value.
+    """
+    rows: list[FeaturePreference] = []
+    for feature in features:
+        family = []
+        for model in ratings.models:
+            sides = _judged(ratings, model, conditions, features, feature)
+            family.append(_feature_preference(feature, model, *sides))
+        rows += _in_family(family, [row.difference.p_value for row in family], feature)
+    return tuple(rows)
+
+
+def _feature_preference(
+    feature: str, model: str, side: FloatArray, people: FloatArray, difference: FloatArray
+) -> FeaturePreference:
+    # The feature of the preferred less that of the rejected sentence.
+    decided = (side != 0) & (people != 0)
+    by_model, by_people = (difference * side)[decided], (difference * people)[decided]
+    apart, n = by_model - by_people, len(by_model)
+    # No difference anywhere is no evidence; the same one everywhere leaves no room for chance.
+    error = float(apart.std(ddof=1)) / n**0.5 if n > 1 and np.ptp(apart) else 0.0
+    estimate = Estimate(_mean(apart), *(np.nan,) * 6)
+    if n > 1:
+        estimate = Estimate.by_t(_mean(apart), error, n - 1, _LEVEL)
+    return FeaturePreference(
+        feature,
+        model,
+        n,
+        _mean(by_model),
+        _mean(by_people),
+        _mean(by_model[by_model != 0] > 0),
+        _mean(by_people[by_people != 0] > 0),
+        estimate,
+    )
+
+
+def feature_shares(
+    ratings: Ratings, features: Features, conditions: Collection[Condition] = _UNSHUFFLED
+) -> tuple[FeatureShare, ...]:
+    """For each participant and each model, over all trials of some conditions that they judged.
+
+    By default all but catch trials: what people prefer there follows from the order of words.
+
+    Raises:
+        InputError: a sentence without a value, or no such trial.
+    """
+    shares: list[FeatureShare] = []
+    for feature in features:
+        _require_values(ratings, conditions, features, feature)
+        # A participant saw one group's trials; a model is judged on all groups' trials together.
+        of_models = []
+        for group in ratings.groups:
+            columns = _columns_of(group.trials, conditions)
+            differences = _differences([group.trials[c] for c in columns], features, feature)
+            chosen = differences * np.sign(group.preferences[:, columns])
+            people = zip(group.participants, chosen, strict=True)
+            shares += [_share(feature, name, False, preferred) for name, preferred in people]
+            of_models.append(differences * np.sign(group.ratios[:, columns]))
+        together = zip(ratings.models, np.concatenate(of_models, axis=1), strict=True)
+        shares += [_share(feature, model, True, preferred) for model, preferred in together]
+    return tuple(shares)
+
+
+def _share(feature: str, judge: str, is_model: bool, preferred: FloatArray) -> FeatureShare:
+    """From the feature of the preferred less that of the rejected sentence of each trial."""
+    decided = preferred[preferred != 0]
+    return FeatureShare(feature, judge, is_model, len(decided), _mean(decided > 0))
+
+
+def _mean(values: FloatArray | BoolArray) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
+def _judged(
+    ratings: Ratings,
+    model: str,
+    conditions: Collection[Condition],
+    features: Features,
+    feature: str,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Trials of some conditions that evaluate a model: those that target it, or no model.
+
+    Returns:
+        (n_trials,) each: what the model and most people prefer, 1 for sentence_2, -1 for
+        sentence_1, 0 for neither; and the feature of sentence_2 less that of sentence_1.
+    """
+    if model not in ratings.models:
+        raise InputError(
+            f"There are no log-probabilities of {model!r}, only of {', '.join(ratings.models)}."
+        )
+    row = ratings.models.index(model)
+    _require_values(ratings, conditions, features, feature)
+    parts = []
+    for group in ratings.groups:
+        columns = [
+            column
+            for column in _columns_of(group.trials, conditions)
+            if group.trials[column].model_1 in ("", model) or group.trials[column].model_2 == model
+        ]
+        # The sum of choices has the majority's sign, and is 0 where people are divided evenly
+        votes = np.sign(group.preferences[:, columns]).sum(axis=0)
+        difference = _differences([group.trials[c] for c in columns], features, feature)
+        parts.append((np.sign(group.ratios[row, columns]), np.sign(votes), difference))
+    side, people, difference = map(np.concatenate, zip(*parts, strict=True))
+    return side, people, difference
+
+
+def _columns_of(trials: Iterable[Trial], conditions: Collection[Condition]) -> list[int]:
+    """Columns of the trials of some conditions."""
+    return [column for column, trial in enumerate(trials) if trial.condition in conditions]
+
+
+def _require_values(
+    ratings: Ratings, conditions: Collection[Condition], features: Features, feature: str
+) -> None:
+    """Make sure that every sentence of the trials of some conditions has a value of a feature.
+
+    Raises:
+        InputError: some have none; says how many different ones, over all groups.
+    """
+    # All groups are searched before anything is said, so that the table is mended once.
+    every = [t for group in ratings.groups for t in group.trials if t.condition in conditions]
+    texts = {sentence.text for trial in every for sentence in (trial.sentence_1, trial.sentence_2)}
+    missing = sorted(texts - features[feature].keys())
+    if missing:
+        lacking, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
+        raise InputError(
+            f"{lacking} of the trials {have} no value of {feature}, among them {missing[0]!r}. "
+            "Give the table a row for each."
+        )
+
+
+def _differences(trials: Iterable[Trial], features: Features, feature: str) -> FloatArray:
+    """The feature of sentence_2 less that of sentence_1, (n_trials,)."""
+    values = features[feature]
+    return np.array([values[t.sentence_2.text] - values[t.sentence_1.text] for t in trials])

@@ -1,0 +1,155 @@
+"""Tables of judged sentences, by hand; LI-Adger's files are tested on the published data."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.evaluation.acceptability import read_judgements
+from contstim.evaluation.settings import AcceptabilitySettings
+from contstim.tables import write_table
+from tests.evaluation.judged_tables import ITEMS, write
+
+
+def test_every_acceptable_sentence_of_an_item_meets_every_unacceptable_one(tmp_path: Path) -> None:
+    found = read_judgements(write(tmp_path / "items.csv", ITEMS))
+    pairs = [(p.acceptable, p.unacceptable, p.phenomenon) for p in found.pairs]
+    agreement = [(a, u, "agreement") for a in ("a1", "a3") for u in ("a2", "a4")]
+    assert pairs == [*agreement, ("b1", "b2", "islands"), ("c1", "c2", "islands")]
+    assert [one.judgement for one in found.sentences[:3]] == [6.5, 2, 6]
+    assert math.isnan(found.sentences[6].judgement)
+    assert found.sentences[0].sentence.text == "The dog sleeps."
+
+
+def test_sentences_of_no_item_are_in_no_pair(tmp_path: Path) -> None:
+    found = read_judgements(write(tmp_path / "items.csv", ITEMS + "d1,,,,A filler,4\n"))
+    assert len(found.sentences) == 9
+    assert len(found.pairs) == 6
+
+
+def test_columns_can_have_other_names_and_rows_no_identifier(tmp_path: Path) -> None:
+    text = "set,text,mean,ok\nx,It is,3,yes\nx,It be,1,no\n"
+    columns = AcceptabilitySettings(
+        sentence_column="text", judgement_column="mean", item_column="set", label_column="ok"
+    )
+    found = read_judgements(write(tmp_path / "a.csv", text), settings=columns)
+    assert [(p.acceptable, p.unacceptable) for p in found.pairs] == [("0", "1")]
+    assert not found.named
+
+
+def test_given_pairs_replace_items(tmp_path: Path) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    text = "gramm_id,ungramm_id,discard,phenomenon\na1,a2,,\na3,a4,X,number\n"
+    found = read_judgements(data, write(tmp_path / "pairs.csv", text))
+    assert [p.discarded for p in found.pairs] == [False, True]
+    assert [p.phenomenon for p in found.pairs] == ["a1 / a2", "number"]
+    assert len(found.files) == 2
+
+
+def test_types_of_sentences_stand_in_for_a_phenomenon(tmp_path: Path) -> None:
+    data = "id,sentence,judgement\n32.1.a.g.01,It is,1\n32.1.b.*.01,It be,0\n"
+    pairs = write(tmp_path / "p.csv", "gramm_id,ungramm_id\n32.1.a.g.01,32.1.b.*.01\n")
+    (pair,) = read_judgements(write(tmp_path / "a.csv", data), pairs).pairs
+    assert pair.phenomenon == "32.1.a.g / 32.1.b.*"
+
+
+@pytest.mark.parametrize(
+    ("mark", "discarded"),
+    [
+        *((mark, False) for mark in ("", "0", "0.0", "False", "FALSE", "no", "#N/A")),
+        *((mark, True) for mark in ("1", "X", "True", "yes", "typo")),
+    ],
+)
+def test_a_mark_that_says_no_discards_nothing(
+    tmp_path: Path, mark: str, *, discarded: bool
+) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    pairs = write(tmp_path / "pairs.csv", f"gramm_id,ungramm_id,discard\na1,a2,{mark}\n")
+    assert [p.discarded for p in read_judgements(data, pairs).pairs] == [discarded]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_marks_of_other_types_discard_what_is_true(tmp_path: Path, kind: str) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    ids = {"gramm_id": ["a1", "a1", "a3"], "ungramm_id": ["a2", "a4", "a2"]}
+    for marks in ([False, True, None], [0, 1, None], [0.0, 1.0, None]):
+        write_table(tmp_path / f"pairs.{kind}", {**ids, "discard": marks})
+        found = read_judgements(data, tmp_path / f"pairs.{kind}")
+        assert [p.discarded for p in found.pairs] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (AcceptabilitySettings(id_column="nope"), "items.csv lacks 'nope'"),
+        (AcceptabilitySettings(phenomenon_column="nope"), "pairs.csv lacks 'nope'"),
+        (
+            AcceptabilitySettings(discard_column="discarded"),
+            "pairs.csv lacks 'discarded'; its columns are gramm_id",
+        ),
+        (AcceptabilitySettings(item_column="nope"), "items.csv lacks 'nope'"),
+        (AcceptabilitySettings(label_column="nope"), "items.csv lacks 'nope'"),
+    ],
+)
+def test_a_column_that_is_named_must_exist(
+    tmp_path: Path, columns: AcceptabilitySettings, message: str
+) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    pairs = write(tmp_path / "pairs.csv", "gramm_id,ungramm_id\na1,a2\n")
+    assert len(read_judgements(data, pairs).pairs) == 1
+    with pytest.raises(InputError, match=message):
+        read_judgements(data, pairs, columns)
+
+
+def test_columns_of_pairs_are_refused_where_items_make_the_pairs(tmp_path: Path) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    for columns in (
+        AcceptabilitySettings(discard_column="d"),
+        AcceptabilitySettings(acceptable_column="a"),
+        AcceptabilitySettings(unacceptable_column="u"),
+    ):
+        with pytest.raises(InputError, match="in a table of pairs, and there is none"):
+            read_judgements(data, settings=columns)
+    with pytest.raises(InputError, match="lacks 'nope'"):
+        read_judgements(data, settings=AcceptabilitySettings(phenomenon_column="nope"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("judgement\n", "rating\n", "lacks 'judgement'; its columns are id, item, label"),
+        ("id,item,", "id,set,", "lacks 'item'"),
+        ("label", "experts", "lacks 'label'"),
+        ("a2,", "a1,", "identifiers of sentences are given twice: a1"),
+        (",6.5", ",high", "row 0: 'high' under judgement is not a number"),
+        (",6.5", ",inf", "row 0: the judgement 'inf' is not finite"),
+        ("b1,b,1", "b1,b,2", "row 4: the label '2' is neither acceptable"),
+        ("The dog sleeps,", ",", "row 0: A sentence needs at least one word"),
+    ],
+)
+def test_bad_tables_say_what_is_wrong(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_judgements(write(tmp_path / "items.csv", ITEMS.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ("gramm_id\na1\n", "lacks 'ungramm_id'"),
+        ("gramm_id,ungramm_id\na1,a2\na1,a2\n", "pairs are given twice: a1 / a2"),
+        ("gramm_id,ungramm_id\na1,z9\n", "name sentences that there are not: z9"),
+        ("gramm_id,ungramm_id\n", "a header and no rows"),
+    ],
+)
+def test_bad_pairs_say_what_is_wrong(tmp_path: Path, pairs: str, message: str) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    with pytest.raises(InputError, match=message):
+        read_judgements(data, write(tmp_path / "pairs.csv", pairs))
+
+
+def test_a_folder_without_the_published_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not hold human_ME_results"):
+        read_judgements(tmp_path)

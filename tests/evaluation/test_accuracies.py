@@ -1,0 +1,218 @@
+"""Accuracies, their correlations, contrasts and profiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import binned_statistic, pearsonr
+
+from contstim import plot
+from contstim.evaluation.accuracies import (
+    CONTRASTS,
+    Accuracies,
+    accuracies,
+    contrasts,
+    evaluate_minimal_pairs,
+    profile,
+)
+from contstim.evaluation.folder import page_table, table_of
+from contstim.evaluation.minimal_pair_report import group_cells
+from contstim.evaluation.minimal_pairs import MinimalPair
+from contstim.evaluation.pair_scores import PairScores, PairScoring
+from contstim.evaluation.settings import Method
+from contstim.sentence import Sentence
+
+
+def compared(n: int = 400, seed: int = 0) -> PairScores:
+    """Random scores of random sentences in three paradigms of two phenomena."""
+    rng = np.random.default_rng(seed)
+    kinds = (("x_1", "x"), ("x_2", "x"), ("y_1", "y"))
+    pairs = tuple(
+        MinimalPair(*kinds[rng.integers(3)], str(i), Sentence(("w",) * rng.integers(2, 9)), BAD)
+        for i in range(n)
+    )
+    scores = np.round(rng.normal(-20, 3, (n, 2, 2)), 1)  # rounded: some ties
+    return PairScores(Method.FULL_SENTENCE, pairs, ("m", "n"), scores, Counter())
+
+
+BAD = Sentence(("bad",))
+
+
+def known(values: list[list[float]], names: list[str]) -> Accuracies:
+    return Accuracies(
+        tuple(names),
+        tuple(name.partition("_")[0] for name in names),
+        np.full(len(names), 10),
+        tuple("abcdefg"[: len(values[0])]),
+        np.array(values),
+    )
+
+
+@pytest.mark.parametrize("ties", ["wrong", "half"])
+def test_accuracy_is_a_mean_of_means(ties: str) -> None:
+    """Witness: counting pair by pair."""
+    comparison = compared()
+    found = accuracies(comparison, "half" if ties == "half" else "wrong")
+    assert found.paradigms == ("x_1", "x_2", "y_1")
+    for column in range(2):
+        shares = []
+        for paradigm in found.paradigms:
+            points = [
+                1.0 if good > bad else 0.5 * (good == bad) * (ties == "half")
+                for pair, (good, bad) in zip(
+                    comparison.pairs, comparison.log_probs[:, :, column], strict=True
+                )
+                if pair.paradigm == paradigm
+            ]
+            shares.append(sum(points) / len(points))
+        assert found.values[:, column] == pytest.approx(shares)
+        assert found.mean()[column] == pytest.approx(sum(shares) / 3)
+        assert found.groups == {
+            "overall": ("x_1", "x_2", "y_1"),
+            "x": ("x_1", "x_2"),
+            "y": ("y_1",),
+        }
+        assert found.mean(found.groups["x"])[column] == pytest.approx(sum(shares[:2]) / 2)
+        assert found.mean(found.groups["y"])[column] == pytest.approx(shares[2])
+
+
+def test_a_column_of_others_is_unknown_where_they_are() -> None:
+    found = known([[0.2], [0.4]], ["x_1", "y_1"]).with_column("people", {"y_1": 0.9, "z_1": 0.1})
+    assert found.columns == ("a", "people")
+    np.testing.assert_equal(found.values, [[0.2, np.nan], [0.4, 0.9]])
+    np.testing.assert_allclose(found.mean(), [0.3, np.nan])
+
+
+def test_frames_hold_what_was_computed() -> None:
+    """Witness: the arrays that they are made from."""
+    table = accuracies(compared())
+    frame = table.to_frame()
+    assert list(frame) == ["phenomenon", "paradigm", "pairs", "m", "n"]
+    np.testing.assert_array_equal(frame[["m", "n"]], table.values)
+    scoring = PairScoring((compared(),), {}, ())
+    evaluation = evaluate_minimal_pairs(scoring)
+    cells, _scale = plot.minimal_pairs(evaluation, "phenomena-full-sentence")
+    assert [label.get_text() for label in cells.get_xticklabels()] == ["m", "n"]
+    whole = evaluation.to_frame()
+    assert set(whole["method"]) == {"full-sentence"}
+    np.testing.assert_array_equal(whole["m"], table.values[:, 0])
+
+
+def test_intervals_of_a_paradigm_are_wilsons() -> None:
+    """Witness: Wilson's (1927) formula, and 0 of 5 worked out by hand: 0 to z² / (5 + z²)."""
+    found = known([[0.0, 0.4], [1.0, 0.3]], ["x_1", "y_1"])
+    z = 1.959963984540054
+    for row, column in np.ndindex(2, 2):
+        n, p = 10, found.values[row, column]
+        middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+        assert found.limits()[:, row, column] == pytest.approx((middle - half, middle + half))
+    five = Accuracies(("x",), ("x",), np.array([5]), ("a",), np.zeros((1, 1)))
+    assert five.interval()[:, 0] == pytest.approx((0, z**2 / (5 + z**2)), abs=1e-12)
+
+
+def test_intervals_of_means_cover_the_truth_as_often_as_they_say() -> None:
+    """Witness: 4,000 samples of 12 pairs each of three paradigms of known accuracy."""
+    rng = np.random.default_rng(0)
+    truth = np.array([0.95, 0.6, 0.8])
+    drawn = rng.binomial(12, truth[:, None], (3, 4_000)) / 12
+    found = Accuracies(
+        ("x_1", "x_2", "y_1"), ("x", "x", "y"), np.full(3, 12), tuple(map(str, range(4_000))), drawn
+    )
+    low, high = found.interval()
+    covered = float(((low <= truth.mean()) & (truth.mean() <= high)).mean())
+    assert covered == pytest.approx(0.95, abs=0.02)
+    assert found.pairs_of(["x_1", "y_1"]) == 24
+
+
+def test_what_others_found_has_no_interval() -> None:
+    """By hand from Wilson's: .3 - √(.1433² + .2318²) / 2 and .3 + √(.3098² + .2873²) / 2."""
+    found = known([[0.2], [0.4]], ["x_1", "y_1"]).with_column("people", {"x_1": 0.9, "y_1": 0.9})
+    assert np.isfinite(found.interval()[:, 0]).all()
+    assert np.isnan(found.interval()[:, 1]).all()
+    (row,) = page_table(table_of([group_cells(found)])).rows
+    assert row == ["2", "20", "0.300 (0.16-0.51)", "0.900"]
+
+
+def test_correlations_are_pearsons_over_what_both_know() -> None:
+    """Witness: scipy.stats.pearsonr."""
+    rng = np.random.default_rng(1)
+    values = rng.random((9, 3))
+    values[[1, 4], 1] = np.nan
+    found = known(np.column_stack([values, np.ones(9)]).tolist(), [f"x_{i}" for i in range(9)])
+    matrix = found.correlations()
+    for i, j in np.ndindex(3, 3):
+        both = values[np.isfinite(values[:, [i, j]]).all(axis=1)]
+        assert matrix[i, j] == pytest.approx(pearsonr(both[:, i], both[:, j]).statistic)
+    assert np.isnan(matrix[3]).all()
+    assert np.isnan(matrix[:, 3]).all()
+
+
+def test_contrasts_average_their_paradigms() -> None:
+    names = sorted({paradigm for paradigms in CONTRASTS.values() for paradigm in paradigms})
+    rng = np.random.default_rng(2)
+    values = rng.random((len(names), 2))
+    found = known(values.tolist(), names)
+    assert contrasts(found) == CONTRASTS
+    row = values[names.index("distractor_agreement_relational_noun")]
+    np.testing.assert_allclose(found.mean(CONTRASTS["attractor", "relational noun"]), row)
+    for paradigms in CONTRASTS.values():
+        expected = sum(values[names.index(paradigm)] for paradigm in paradigms)
+        np.testing.assert_allclose(found.mean(paradigms), expected / len(paradigms))
+    without = [n for n in names if n != "distractor_agreement_relational_noun"]
+    kept = [values[names.index(n)].tolist() for n in without]
+    assert len(contrasts(known(kept, without))) == len(CONTRASTS) - 1
+
+
+def test_contrasts_set_all_paradigms_of_agreement_against_each_other() -> None:
+    """Adjectives, and regularity, split the eight paradigms of determiners and nouns in halves."""
+    members = {name: set(paradigms) for name, paradigms in CONTRASTS.items()}
+    without = members["intervening adjective", "without"]
+    with_ = members["intervening adjective", "with"]
+    regular = members["determiner-noun morphology", "regular"]
+    irregular = members["determiner-noun morphology", "irregular"]
+    assert without | with_ == regular | irregular
+    assert len(without) == len(with_) == len(regular) == len(irregular) == 4
+    assert all("adj" in name for name in with_)
+    assert not any("adj" in name for name in without)
+    assert all("irregular" in name for name in irregular)
+    assert not any("irregular" in name for name in regular)
+
+
+def test_profiles_are_means_within_bins() -> None:
+    """Witness: scipy.stats.binned_statistic with the same edges."""
+    comparison = compared()
+    bins = profile(comparison)
+    correct = comparison.correct()
+    good = comparison.log_probs[:, 0]
+    lengths = np.array([len(pair.good) for pair in comparison.pairs], np.float64)
+    for column, model in enumerate(comparison.models):
+        features = {
+            "length": lengths,
+            "perplexity": np.exp(-good[:, column] / lengths),
+            "log_prob": good[:, column],
+            "confidence": np.abs(good[:, column] - comparison.log_probs[:, 1, column]),
+        }
+        for name, values in features.items():
+            own = [one for one in bins if (one.model, one.feature) == (model, name)]
+            edges = [*(one.low for one in own), np.inf]
+            for statistic, field in (("mean", "accuracy"), ("count", "pairs")):
+                expected = binned_statistic(values, correct[:, column], statistic, edges).statistic
+                assert [getattr(one, field) for one in own] == pytest.approx(expected.tolist())
+            assert sum(one.pairs for one in own) == len(values)
+            if name != "length":
+                assert len(own) == 10
+                assert max(one.pairs for one in own) < 1.4 * len(values) / 10
+
+
+def test_profiles_leave_out_what_is_infinite_or_no_log_probability() -> None:
+    comparison = compared(40)
+    comparison.log_probs[:4, 0, 0] = -np.inf
+    bins = profile(comparison, relative={"n"})
+    assert {one.feature for one in bins if one.model == "n"} == {"length", "confidence"}
+    for feature, pairs in (("length", 40), ("log_prob", 36), ("confidence", 36)):
+        own = [one for one in bins if (one.model, one.feature) == ("m", feature)]
+        assert sum(one.pairs for one in own) == pairs
+        assert np.isfinite([one.mean for one in own]).all()

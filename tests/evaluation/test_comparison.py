@@ -1,0 +1,151 @@
+"""Comparisons against SciPy, against counting by hand, and against what the commands then do."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from contstim.english import generate
+from contstim.errors import InputError, ScoreError
+from contstim.evaluation.comparison import (
+    comparison_findings,
+    disagreements,
+    gather,
+    join_tables,
+    model_agreements,
+    ranks_figure,
+    start_sentence,
+)
+from contstim.models.ngram.adapter import NgramModel
+from contstim.reporting.canvas import styled
+from contstim.reporting.heat_map import agreement_map
+from contstim.reporting.report import Report
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+from tests.experiments.analysis.outputs.paper import is_whole
+
+
+def _table(*columns: list[float], texts: tuple[str, ...] = ()) -> ScoreTable:
+    names = tuple(f"m{i}" for i in range(len(columns)))
+    sentences = texts or tuple(f"Sentence {i}." for i in range(len(columns[0])))
+    return ScoreTable(tuple(map(Sentence.parse, sentences)), names, np.array(columns).T)
+
+
+def test_correlations_are_scipys_and_agreement_is_counted_by_hand() -> None:
+    """Outside witnesses: scipy.stats, and a loop over all pairs of sentences."""
+    rng = np.random.default_rng(1)
+    x = np.round(rng.normal(size=30), 1)
+    y = np.round(x + rng.normal(size=30), 1)
+    (found,) = model_agreements(_table(x.tolist(), y.tolist()))
+    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
+    alike = [
+        (1 + np.sign(x[i] - x[j]) * np.sign(y[i] - y[j])) / 2 for i, j in combinations(range(30), 2)
+    ]
+    assert found.agreement == pytest.approx(np.mean(alike))
+    assert found.kendall == pytest.approx(2 * np.mean(alike) - 1)
+
+
+def test_infinite_scores_have_ranks_and_constant_ones_no_correlation() -> None:
+    (found,) = model_agreements(_table([-np.inf, 1, 2, 3], [0, 1, 3, 2]))
+    assert found.pearson == pytest.approx(stats.pearsonr([1, 2, 3], [1, 3, 2]).statistic)
+    assert found.spearman == pytest.approx(stats.spearmanr([0, 1, 2, 3], [0, 1, 3, 2]).statistic)
+    (found,) = model_agreements(_table([1, 1, 1], [1, 2, 3]))
+    assert math.isnan(found.spearman)
+    assert found.agreement == 0.5
+
+
+def test_disagreements_are_the_largest_gains_in_rank() -> None:
+    """Outside witness: ranks written by hand, 1/4 2/4 3/4 4/4 against 4/4 1/4 3/4 2/4."""
+    found = disagreements(_table([-4, -3, -2, -1], [-1, -4, -2, -3]), top=2)
+    assert [(d.model_1, d.sentence, d.rank_1, d.rank_2) for d in found] == [
+        ("m0", "Sentence 0.", 0.25, 1.0),
+        ("m1", "Sentence 3.", 0.5, 1.0),
+        ("m1", "Sentence 1.", 0.25, 0.5),
+    ]
+    assert (found[0].log_prob_1, found[0].log_prob_2) == (-4, -1)
+
+
+def test_tables_are_joined_by_how_sentences_read() -> None:
+    """Outside witness: the rows that both tables have, picked by hand."""
+    one = _table([-1, -2, -3], texts=("One bird sings.", "Two birds sing", "Three do."))
+    other = _table([-6, -5, -4], [-9, -8, -7], texts=("Three do.", "Two birds sing.", "Four do."))
+    joined, lacks = join_tables({"a": one, "b": other})
+    assert list(map(str, joined.sentences or ())) == ["Two birds sing.", "Three do."]
+    assert joined.models == ("a:m0", "b:m0", "m1")
+    np.testing.assert_array_equal(joined.log_probs, [[-2, -5, -8], [-3, -6, -9]])
+    assert lacks == {"a": ("Four do.",), "b": ("One bird sings.",)}
+
+
+def test_tables_that_cannot_be_joined_are_named() -> None:
+    one = _table([-1, -2], texts=("One bird sings.", "Two birds sing."))
+    with pytest.raises(ScoreError, match="0 of 4 sentences in common"):
+        join_tables({"a": one, "b": _table([-1, -2], texts=("Three do.", "Four do."))})
+    with pytest.raises(ScoreError, match="a has scores without sentences"):
+        join_tables({"a": ScoreTable(None, ("m",), np.zeros((2, 1)))})
+
+
+def test_models_and_tables_together(bigram: NgramModel, trigram: NgramModel) -> None:
+    """Outside witness: scores asked for one by one."""
+    sentences = generate(20, seed=4)
+    given = ScoreTable(tuple(sentences[:15]), ("published",), np.arange(15.0)[:, None])
+    table, left_out = gather({"mine": given}, [bigram, trigram], sentences)
+    assert table.models == ("published", "2-gram", "3-gram")
+    expected = [trigram.log_probs([sentence])[0] for sentence in table.sentences or ()]
+    np.testing.assert_allclose(table.column("3-gram"), expected)
+    assert left_out == {s.text: "not among the sentences of mine" for s in sentences[15:]}
+    table, left_out = gather({"mine": given}, [bigram])
+    assert (table.sentences, left_out) == (tuple(sentences[:15]), {})
+
+
+def test_what_cannot_be_compared_is_said(bigram: NgramModel, trigram: NgramModel) -> None:
+    with pytest.raises(InputError, match="two models or more; here is 2-gram"):
+        gather({}, [bigram], generate(5, seed=0))
+    with pytest.raises(InputError, match="need sentences"):
+        gather({}, [bigram, trigram])
+
+
+def test_the_start_is_the_sentence_that_all_find_likely_and_may_change() -> None:
+    """Outside witness: the only sentence that no rule forbids, found by hand."""
+    texts = ("Go.", "The dog saw the owl.", "The the dog ran.", "The dog ran.", "A cat ran.")
+    table = _table([-1, -2, -3, -5, -6], [-1, -2, -3, -6, -7], texts=texts)
+    words = Vocabulary(("The", "A", "Go"), ("the", "dog", "ran", "cat"), frozenset())
+    assert start_sentence(table, words) == Sentence.parse("The dog ran.")
+    table = _table([-1, -2, -3, -np.inf, -6], [-1, -2, -3, -6, -7], texts=texts)
+    assert start_sentence(table, words) == Sentence.parse("A cat ran.")
+    assert start_sentence(table, Vocabulary(("The",), ("fox",), frozenset())) is None
+
+
+def test_findings_of_a_comparison_are_complete() -> None:
+    """The folder that they are written into is tested once, in `test_folder.py`."""
+    table = _table([-4, -3, -2, -1], [-1, -4, -2, -3], [-1, -2, -3, -4])
+    found = comparison_findings(table, top=1, left_out={"Gone.": "why"}, commands=["do"])
+    assert list(found.tables["scores"]) == ["sentence", *table.models]
+    page = Report(found.title, found.parts).markdown()
+    assert "- `do`" in page
+    assert "Left out: 1 sentence" in page
+    assert found.tables["left_out"] == {"sentence": ["Gone."], "reason": ["why"]}
+    assert len(found.summary.rows) == 3
+
+
+@pytest.mark.parametrize("length", [5, 45, 150])
+def test_figures_hold_long_names(length: int) -> None:
+    """Outside witness: where matplotlib draws what."""
+    scores = np.random.default_rng(0).normal(size=(9, 3))
+    table = ScoreTable(None, tuple("W" * length + f"{i}@pll-original" for i in range(3)), scores)
+    with styled():
+        assert is_whole(agreement_map(table))
+        assert is_whole(ranks_figure(table))
+
+
+def test_a_model_is_not_compared_with_itself() -> None:
+    """Outside witness: of three pairs of sentences one is tied and two are ordered alike."""
+    table = _table([-3, -2, -2], [-3, -2, -1])
+    texts = agreement_map(table).axes[0].texts
+    assert [(t.get_position(), t.get_text()) for t in texts] == [((1, 0), "83"), ((0, 1), "83")]
+    assert table.agreement()[1, 1] == 1

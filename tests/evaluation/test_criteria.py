@@ -1,0 +1,214 @@
+"""Criteria, shares, correlations and pairs apart. Witnesses: scipy, numpy, and counting by hand."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from contstim.errors import InputError
+from contstim.evaluation.acceptability_report import acceptability_tables
+from contstim.evaluation.criteria import (
+    AcceptabilityEvaluation,
+    Criterion,
+    criteria_apart,
+    criterion_shares,
+    delta_correlations,
+    evaluate_acceptability,
+    fits,
+    models_apart,
+    z_scores,
+)
+from contstim.evaluation.judged_scores import JudgedScores
+from contstim.evaluation.settings import AcceptabilitySettings
+from contstim.reporting.names import short_names
+from tests.evaluation.judged_tables import simulated
+
+BLIMP, HALF, ONE = Criterion(), Criterion(0.5), Criterion(1)
+
+
+def test_z_scores_are_those_of_scipy() -> None:
+    values = np.random.default_rng(3).normal(-40, 12, size=(50, 3))
+    values[4, 1] = np.nan
+    expected = stats.zscore(values, axis=0, ddof=0, nan_policy="omit")
+    np.testing.assert_allclose(z_scores(values), expected)
+
+
+def test_constant_values_have_no_z_scores() -> None:
+    with pytest.raises(InputError, match="All values are the same"):
+        z_scores(np.full((3, 2), 1.5))
+
+
+@pytest.mark.parametrize(
+    ("people", "model", "blimp", "half", "one"),
+    [
+        (1.0, 1.2, True, True, True),
+        (1.0, 1.5, True, False, True),  # strictly less than δ
+        (1.0, 2.0, True, False, False),
+        (0.2, -0.1, False, False, False),  # near, but in the other direction
+        (-0.2, 0.1, True, False, False),  # people dispute the experts
+        (-0.2, -0.3, False, True, True),
+        (0.0, 0.0, False, True, True),  # a tie fails the BLiMP criterion
+        (0.0, 0.1, True, False, False),
+        (0.1, 0.0, False, False, False),
+    ],
+)
+def test_criteria_by_hand(people: float, model: float, blimp: bool, half: bool, one: bool) -> None:
+    deltas = np.array([people]), np.array([model])
+    assert [bool(c.met(*deltas)[0]) for c in (BLIMP, HALF, ONE)] == [blimp, half, one]
+
+
+@given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0.01, 9))
+def test_the_adc_is_symmetric_and_grows_with_delta(
+    people: float, model: float, delta: float
+) -> None:
+    first, second = np.array([people]), np.array([model])
+    met = Criterion(delta).met(first, second)
+    assert met == Criterion(delta).met(second, first) == Criterion(delta).met(-first, -second)
+    assert Criterion(2 * delta).met(first, second) or not met
+
+
+def test_names_and_bad_deltas() -> None:
+    assert [c.name for c in (BLIMP, HALF, ONE)] == ["blimp", "adc-0.5", "adc-1"]
+    for delta in (0.0, -1.0, float("nan")):
+        with pytest.raises(InputError, match="`delta` must be above 0"):
+            Criterion(delta)
+
+
+@pytest.fixture(scope="module")
+def found() -> AcceptabilityEvaluation:
+    return evaluate_acceptability(*simulated(60, 3))
+
+
+def test_deltas_are_differences_of_z_scores(found: AcceptabilityEvaluation) -> None:
+    judgements, scores = simulated(60, 3)
+    z = stats.zscore(scores.values, axis=0)
+    np.testing.assert_allclose(found.deltas, z[::2] - z[1::2])
+    people = np.array([one.judgement for one in judgements.sentences])
+    np.testing.assert_allclose(found.people, people[::2] - people[1::2])
+    again = evaluate_acceptability(judgements, scores, AcceptabilitySettings(human_z_scores=True))
+    z_people = stats.zscore(people)
+    np.testing.assert_allclose(again.people, z_people[::2] - z_people[1::2])
+
+
+def test_the_frame_has_a_row_for_each_pair(found: AcceptabilityEvaluation) -> None:
+    """Witness: the deltas."""
+    frame = found.to_frame()
+    np.testing.assert_array_equal(frame["delta m1"], found.deltas[:, 1])
+    np.testing.assert_array_equal(frame["blimp m1"] == 1, found.deltas[:, 1] > 0)
+
+
+def test_shares_add_up_over_phenomena(found: AcceptabilityEvaluation) -> None:
+    whole = {(s.model, s.criterion): s for s in criterion_shares(found)}
+    for key, share in whole.items():
+        parts = [s for s in criterion_shares(found, "phenomenon") if (s.model, s.criterion) == key]
+        assert [s.phenomenon for s in parts] == ["p0", "p1", "p2"]
+        assert sum(s.met for s in parts) == share.met
+        assert sum(s.pairs for s in parts) == share.pairs == 60
+        assert sum(s.disputed for s in parts) == share.disputed == int((found.people <= 0).sum())
+        assert share.share == share.met / 60
+
+
+def test_correlations_and_fits_are_those_of_scipy(found: AcceptabilityEvaluation) -> None:
+    names, matrix = delta_correlations(found)
+    columns = [found.people, *found.deltas.T]
+    for i, first in enumerate(columns):
+        for j, second in enumerate(columns):
+            assert matrix[i, j] == pytest.approx(stats.pearsonr(first, second).statistic)
+    assert names == ("people", "m0", "m1", "m2")
+    for column, fit in enumerate(fits(found)):
+        x, y = found.sentence_scores[:, column], found.sentence_judgements
+        assert (fit.slope, fit.intercept) == pytest.approx(tuple(np.polyfit(x, y, 1)))
+        assert fit.pearson == pytest.approx(np.corrcoef(x, y)[0, 1])
+        ranks = stats.rankdata(x), stats.rankdata(y)
+        assert fit.spearman == pytest.approx(np.corrcoef(*ranks)[0, 1])
+
+
+def test_models_apart_by_counting(found: AcceptabilityEvaluation) -> None:
+    expected = {
+        (criterion.name, found.models[i], found.models[j], row)
+        for criterion in found.criteria
+        for i, j in permutations(range(3), 2)
+        for row in range(60)
+        for met in [criterion.met(found.people[row], found.deltas[row])]
+        if met[i] and not met[j]
+    }
+    apart = models_apart(found)
+    assert {(*kind, row) for kind, rows in apart.items() for row in rows.tolist()} == expected
+    tables = acceptability_tables(found)
+    assert len(tables["models_apart"]["passes"]) == len(expected)
+
+
+def test_what_passes_the_adc_and_fails_blimp_is_disputed_by_people(
+    found: AcceptabilityEvaluation,
+) -> None:
+    """The ADC asks for equal signs, so a negative delta that it accepts is people's too."""
+    apart = criteria_apart(found)
+    assert {model for model, _, _ in apart} == set(found.models)
+    assert any(len(rows) for rows in apart.values())
+    for (model, passes, fails), rows in apart.items():
+        deltas = found.deltas[rows, found.models.index(model)]
+        assert ((deltas > 0) == (passes == "blimp")).all()
+        if fails == "blimp":
+            assert found.disputed[rows].all()
+
+
+def test_without_blimp_deltas_are_compared_with_each_other() -> None:
+    found = evaluate_acceptability(*simulated(60, 1), criteria=(Criterion(0.5), Criterion(1)))
+    apart = [kind for kind, rows in criteria_apart(found).items() if len(rows)]
+    assert apart == [("m0", "adc-1", "adc-0.5")]
+
+
+def test_pairs_without_scores_are_excluded_and_counted() -> None:
+    judgements, scores = simulated(6, 2)
+    values = scores.values.copy()
+    values[3, 1] = np.nan
+    found = evaluate_acceptability(judgements, JudgedScores(scores.models, values))
+    assert list(found.excluded_for().values()) == [0, 0, 1]
+    assert len(found.pairs) == 5
+    values[::2] = np.nan
+    with pytest.raises(InputError, match=r"None of 6 pairs can be evaluated \(6: a score"):
+        evaluate_acceptability(judgements, JudgedScores(scores.models, values))
+
+
+@pytest.mark.parametrize("name", ["people", ""])
+def test_no_model_takes_the_row_of_people(name: str) -> None:
+    judgements, scores = simulated(6, 2)
+    with pytest.raises(InputError, match=f"A model cannot be called '{name}'"):
+        evaluate_acceptability(judgements, JudgedScores(("m0", name), scores.values))
+
+
+def test_one_pair_has_no_correlation() -> None:
+    """Warnings are errors here, numpy's of too few degrees of freedom too."""
+    found = evaluate_acceptability(*simulated(1, 2))
+    names, matrix = delta_correlations(found)
+    assert matrix.shape == (len(names), len(names)) == (3, 3)
+    assert np.isnan(matrix).all()
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        ["first-" + "x" * 60, "other-" + "x" * 60],
+        ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40],
+        ["x" * 60 + "-first", "x" * 60 + "-other"],
+    ],
+)
+def test_long_names_of_figures_are_distinct(long: list[str]) -> None:
+    found = short_names(["people", *long, "hf:runs/a/gpt2"])
+    assert len(set(found)) == 4
+    assert (found[0], found[3]) == ("people", "gpt2")
+    assert all(len(name) <= 28 for name in found)
+
+
+@pytest.mark.parametrize("value", [2.5, np.nan])
+def test_a_model_that_tells_nothing_is_named(value: float) -> None:
+    judgements, scores = simulated(6, 2)
+    values = scores.values.copy()
+    values[:, 1] = value
+    with pytest.raises(InputError, match="m1 gives every sentence the same score, or none"):
+        evaluate_acceptability(judgements, JudgedScores(scores.models, values))

@@ -1,0 +1,286 @@
+"""Word scores, whole evaluations and published findings, computed another way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from contstim import plot
+from contstim.correlation import Correlation
+from contstim.english import generate
+from contstim.errors import InputError, ModelError
+from contstim.evaluation.desiderata import (
+    Desiderata,
+    ModelDesiderata,
+    check_carriers,
+    check_claims,
+    evaluate_desiderata,
+    in_carrier,
+    score_words,
+    split_effect,
+    unreadable,
+)
+from contstim.evaluation.desiderata_report import desiderata_figure, desiderata_findings
+from contstim.frequencies import WordFrequencies
+from contstim.models.catalog import load_model, load_scorer
+from contstim.models.ngram.adapter import NgramModel
+from contstim.reporting.canvas import styled
+from contstim.reporting.report import Report
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from contstim.store import Store
+from tests.experiments.analysis.outputs.paper import is_whole
+
+CARRIERS = ("My word is _", "_")
+WORDS = ("cat", "dog", "book", "garden", "doctor", "house")
+
+
+@pytest.fixture(scope="module")
+def frequencies(english: list[Sentence]) -> WordFrequencies:
+    counts = [word for sentence in english for word in sentence.words]
+    return WordFrequencies({word: counts.count(word) for word in {*WORDS, "the"}})
+
+
+def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: NgramModel) -> None:
+    """Outside witness: KenLM's scores with and without the word, ends of sentences apart."""
+    scores, _ = score_words(trigram, WORDS, CARRIERS)
+
+    def of_words(*texts: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        terms = trigram.token_log_probs([Sentence.parse(text) for text in texts])
+        return np.array([sum(term.log_prob for term in of_one[:-1]) for of_one in terms])
+
+    whole, before = of_words(*(f"My word is {word}" for word in WORDS)), of_words("My word is")
+    np.testing.assert_allclose(scores[:, 0], whole - before, atol=1e-5)
+    np.testing.assert_allclose(scores[:, 1], of_words(*WORDS), atol=1e-5)
+
+
+@pytest.mark.parametrize("rule", ["pll-original", "pll-whole-word"])
+def test_a_words_score_under_a_masked_model_is_that_of_its_own_tokens(
+    tiny_checkpoint: Callable[[str], Path], rule: str
+) -> None:
+    """Outside witness: the network asked with its masks set by hand."""
+    import torch
+    import transformers
+
+    folder = tiny_checkpoint("bert")
+    scores, tokens = score_words(load_model(f"hf:{folder}@{rule}"), ["zebra"], CARRIERS[:1])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    network = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    ids = tokenizer("My word is zebra.", return_tensors="pt")["input_ids"]
+    own = range(1 + len(tokenizer.tokenize("My word is")), ids.shape[1] - 2)
+    total = 0.0
+    for place in own:
+        hidden = ids.clone()
+        hidden[0, [place] if rule == "pll-original" else list(own)] = tokenizer.mask_token_id
+        with torch.no_grad():
+            logits = network(input_ids=hidden).logits[0, place].double()
+        total += float(logits.log_softmax(-1)[ids[0, place]])
+    assert len(own) > 1
+    assert tokens.tolist() == [len(own)]
+    assert scores[0, 0] == pytest.approx(total, abs=1e-4)
+
+
+def test_an_evaluation_is_its_parts(
+    bigram: NgramModel, trigram: NgramModel, frequencies: WordFrequencies
+) -> None:
+    """Outside witness: numpy.corrcoef on scores computed one by one."""
+    sentences = generate(40, seed=5)
+    found = evaluate_desiderata(
+        [bigram, trigram], sentences, WORDS, frequencies, carriers=CARRIERS, reference=trigram
+    )
+    scores = {m.name: np.array([m.log_probs([s])[0] for s in sentences]) for m in (bigram, trigram)}
+    lengths = [len(sentence) + 1 for sentence in sentences]
+    one = found.models[0]
+    expected = np.corrcoef(-scores["2-gram"], lengths)[0, 1]
+    assert one.length.r == pytest.approx(expected)
+    assert one.reference is not None
+    assert one.reference.r == pytest.approx(np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1])
+    logs = [frequencies.zipf(word) for word in WORDS]
+    mean = found.word_scores[0].mean(axis=1)
+    assert one.frequency.r == pytest.approx(np.corrcoef(mean, logs)[0, 1])
+    assert (one.split_words, one.split_in_text) == (0, 0)
+    findings = desiderata_findings(found)
+    assert "40 sentences, 6 words in 2 carriers" in Report("", findings.parts).markdown()
+    assert found.to_frame()["length_r"].tolist() == [model.length.r for model in found.models]
+    names = {"desiderata", "claims", "carriers", "scores", "tokens", "words", "left_out"}
+    assert names == findings.tables.keys()
+
+
+def test_long_names_stay_apart_and_on_the_paper(
+    bigram: NgramModel, trigram: NgramModel, frequencies: WordFrequencies
+) -> None:
+    models = [
+        NgramModel(model.path, name=f"kenlm:{n}/" + "W" * 150)
+        for n, model in enumerate((bigram, trigram))
+    ]
+    found = evaluate_desiderata(
+        models, generate(10, seed=5), WORDS, frequencies, carriers=CARRIERS, reference=models[0]
+    )
+    with styled():
+        figure = desiderata_figure(found)
+        titles = [axes.get_title() for axes in figure.axes[:2]]
+        assert titles == [f"({n}) …" + "W" * 23 for n in (1, 2)]
+        assert is_whole(figure)
+    assert len(plot.desiderata(found)) == len(figure.axes)
+
+
+def test_words_that_a_model_does_not_know_are_left_out(
+    bigram: NgramModel, frequencies: WordFrequencies
+) -> None:
+    words = [*WORDS, "zyzzyva"]
+    assert list(unreadable([bigram], words, CARRIERS)) == ["zyzzyva"]
+    found = evaluate_desiderata(
+        [bigram], generate(10, seed=5), words, frequencies, carriers=CARRIERS
+    )
+    assert found.words == WORDS
+    assert found.words_left_out == {"zyzzyva": "unknown to 2-gram"}
+
+
+def test_nothing_is_scored_twice(
+    trigram: NgramModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second run reads everything from the store: the model may not be asked again."""
+    with Store(tmp_path / "scores.sqlite") as store:
+        first, _ = score_words(trigram, WORDS, CARRIERS, store=store)
+        monkeypatch.delattr(NgramModel, "token_log_probs")
+        again, _ = score_words(trigram, WORDS, CARRIERS, store=store)
+    np.testing.assert_array_equal(first, again)
+
+
+def test_what_cannot_be_evaluated_is_said(
+    bigram: NgramModel, frequencies: WordFrequencies, trained: Path
+) -> None:
+    few = generate(3, seed=5)
+    with pytest.raises(InputError, match="needs 4 sentences or more; here are 3"):
+        evaluate_desiderata([bigram], few, WORDS, frequencies, carriers=CARRIERS)
+    many = generate(9, seed=5)
+    words = ["cat", "xyz", "zyx"]
+    with pytest.raises(InputError, match=r"4 words or more; here are 1 \(2 left out"):
+        evaluate_desiderata([bigram], many, words, frequencies, carriers=CARRIERS)
+    with pytest.raises(InputError, match="need a carrier"):
+        evaluate_desiderata([bigram], many, WORDS, frequencies, carriers=[])
+    mean = load_scorer(f"kenlm:{trained / '2gram.arpa'}+mean")
+    with pytest.raises(ModelError, match=r"per token\. A score for each word needs log-prob"):
+        evaluate_desiderata([mean], many, WORDS, frequencies, carriers=CARRIERS)
+
+
+def test_the_advantage_of_split_words_is_what_was_put_in() -> None:
+    """Outside witness: scores made as 2 × log frequency + 3 × split + 1, without noise."""
+    log_frequencies = np.array([-1.0, -2.0, -3.0, -4.0, -5.0, -6.0])
+    split = np.array([False, False, True, False, True, True])
+    scores = 2 * log_frequencies + 3 * split + 1
+    share, single, several, advantage, error = split_effect(scores, log_frequencies, split)
+    assert share == 0.5
+    assert single == pytest.approx((-1 - 3 - 7) / 3)
+    assert several == pytest.approx((-2 - 6 - 8) / 3)
+    assert advantage == pytest.approx(3.0)
+    assert error == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("all_split", [True, False])
+def test_words_of_one_kind_have_no_advantage(all_split: bool) -> None:
+    share, *means, advantage, error = split_effect(
+        np.arange(5.0), np.arange(5.0), np.full(5, all_split)
+    )
+    assert share == float(all_split)
+    assert math.isnan(advantage)
+    assert math.isnan(error)
+    assert math.isnan(means[0 if all_split else 1])
+
+
+def test_carriers_hold_a_word_in_their_gap() -> None:
+    for carrier, text, place in (("My _ is here!", "My cat is here!", 1), ("_", "cat.", 0)):
+        check_carriers([carrier])
+        assert in_carrier(carrier, ["cat"]) == (place, [Sentence.parse(text)])
+    for carrier in ("My word", "_ and _", "My _s", ""):
+        with pytest.raises(InputError, match="not a carrier"):
+            check_carriers([carrier])
+
+
+N = 60
+
+
+def _found(noises: tuple[float, float], lift: float, *, names: tuple[str, str]) -> Desiderata:
+    """Scores of two rules that follow length and frequency with more or less noise."""
+    rng = np.random.default_rng(2)
+    tokens = rng.integers(4, 30, N).astype(float)
+    logs, split = -rng.uniform(5, 12, N), np.arange(N) % 2 == 0
+    columns = [-3 * tokens + noise * rng.normal(size=N) for noise in noises]
+    words = [logs + noise * rng.normal(size=N) / 10 for noise in noises]
+    words[0] = words[0] + lift * split
+    table = ScoreTable(
+        tuple(Sentence.parse(f"Sentence {i}.") for i in range(N)),
+        (*names, "causal"),
+        np.stack([*columns, -3 * tokens], axis=1),
+    )
+    nothing = Correlation.of(tokens, tokens)
+    models = tuple(
+        ModelDesiderata(name, nothing, nothing, nothing, (nothing,), 0.5, 0, -3, -4, 0.1, 0.1)
+        for name in names
+    )
+    word_tokens = 1 + np.stack([split, split], axis=1).astype(np.int64)
+    return Desiderata(
+        models, "causal", ("_",), table, np.stack([tokens, tokens], axis=1),
+        tuple(f"w{i}" for i in range(N)), logs, np.stack(words)[:, :, None], word_tokens, (), {},
+    )  # fmt: skip
+
+
+NAMES = ("hf:x@pll-original", "hf:x@pll-word-l2r")
+
+
+def test_findings_hold_where_scores_were_made_so() -> None:
+    """Outside witnesses: what was put in, and scipy.stats.pearsonr."""
+    found = _found((20.0, 1.0), lift=5.0, names=NAMES)
+    results = tuple(check_claims(found))
+    assert [one.verdict for one in results] == ["holds"] * 4
+    length = results[0]
+    expected = stats.pearsonr(-found.scores.column(NAMES[0]), found.tokens[:, 0]).statistic
+    assert length.original == pytest.approx(expected)
+    assert length.low < length.original - length.adapted < length.high < 0
+    assert results[3].original - results[3].adapted == pytest.approx(5, abs=1.5)
+
+
+def test_findings_do_not_hold_where_scores_were_made_otherwise() -> None:
+    results = tuple(check_claims(_found((1.0, 20.0), lift=-1.5, names=NAMES)))
+    assert [one.verdict for one in results] == ["does not hold"] * 4
+
+
+def test_what_an_interval_across_zero_says_is_undecided() -> None:
+    """Two rules made alike: intervals hold zero, whichever number comes out higher."""
+    found = _found((10.0, 10.0), lift=0.0, names=NAMES)
+    results = tuple(check_claims(found))
+    assert {one.original < one.adapted for one in results} == {True, False}
+    for one in results:
+        assert (one.verdict == "undecided") == (one.low <= 0 <= one.high)
+    assert "undecided" in {one.verdict for one in results}
+    findings = desiderata_findings(found)
+    assert findings.tables["claims"]["verdict"] == [one.verdict for one in results]
+    page = Report(findings.title, findings.parts).markdown()
+    assert "| undecided |" in page
+    assert "not sure" not in page
+
+
+def test_rules_of_two_checkpoints_are_not_compared() -> None:
+    names = ("hf:x@pll-original", "hf:y@pll-word-l2r")
+    assert not list(check_claims(_found((1.0, 2.0), lift=0.0, names=names)))
+
+
+def test_the_interval_is_scipys_bootstrap() -> None:
+    """Outside witness: scipy.stats.bootstrap of the paired difference, percentile method."""
+    found = _found((20.0, 10.0), lift=0.0, names=NAMES)
+    (length, *_) = check_claims(found)
+    rows = (-found.scores.column(NAMES[0]), -found.scores.column(NAMES[1]), found.tokens[:, 0])
+
+    def difference(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> float:
+        return float(np.corrcoef(a, x)[0, 1] - np.corrcoef(b, x)[0, 1])
+
+    theirs = stats.bootstrap(
+        rows, difference, paired=True, vectorized=False, n_resamples=1000, method="percentile",
+        rng=np.random.default_rng(5),
+    ).confidence_interval  # fmt: skip
+    assert (length.low, length.high) == pytest.approx((theirs.low, theirs.high), abs=0.03)

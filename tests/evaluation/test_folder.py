@@ -1,0 +1,107 @@
+"""The folder that every evaluation writes."""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.evaluation.folder import (
+    Findings,
+    data_hash,
+    page_table,
+    panels,
+    table_of,
+    write_findings,
+)
+from contstim.models.catalog import load_model
+from contstim.reporting.canvas import new_figure, styled
+from contstim.reporting.report import Paragraph
+from contstim.tables import read_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.evaluation.folder import Columns
+
+
+def test_the_report_says_what_was_run(tmp_path: Path, trained: Path) -> None:
+    trigram = load_model(f"kenlm:{trained / '3gram.arpa'}", name="3-gram")
+    out, data = tmp_path / "out", tmp_path / "pairs.jsonl"
+    data.write_text("{}")
+    columns: Columns = {"paradigm": ["a", "b"], "accuracy": [0.5, math.nan]}
+    findings = Findings(
+        title="A test",
+        summary=page_table(columns),
+        parts=[Paragraph("Half of it.")],
+        tables={"accuracy": columns, "nothing": {}, "header": {"paradigm": []}},
+        figures=lambda: {"accuracy": new_figure(2, 1)},
+        facts={"sample": "all"},
+    )
+    write_findings(findings, out, models=[trigram], data=[data], seed=7)
+    report = (out / "report.md").read_text(encoding="utf-8")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for fact in (
+        "# A test",
+        "Half of it.",
+        trigram.name,
+        trigram.convention.fingerprint,
+        "seed: 7",
+        "sample: all",
+    ):
+        assert fact.removeprefix("# ") in page
+        assert fact in report
+    assert data_hash([data]) in report
+    assert "![accuracy](accuracy.png)" in report
+    assert b64encode((out / "accuracy.png").read_bytes()).decode() in page
+    cells = {"paradigm": ["a", "b"], "accuracy": ["0.5", ""]}
+    assert read_table(out / "accuracy.csv") == cells
+    assert (out / "header.csv").read_text() == '"paradigm"\n'
+    assert not (out / "nothing.csv").exists()
+    assert (out / "accuracy.png").read_bytes()[1:4] == b"PNG"
+    record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))
+    assert record["models"][trigram.name]["rule"] == "log-likelihood"
+    read = {name.rpartition("/")[2] for name in record["inputs"]}
+    assert {"pairs.jsonl", "3gram.arpa", "3gram.arpa.counts.csv"} <= read
+
+
+def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
+    """Witness: hashlib on the bytes written out by hand."""
+    for name, content in (("b.txt", "two"), ("a.txt", "one")):
+        (tmp_path / name).write_text(content)
+    expected = sha256(b"a.txt\x003\x00oneb.txt\x003\x00two").hexdigest()
+    assert data_hash([tmp_path / "b.txt", tmp_path / "a.txt"]) == expected
+    with pytest.raises(InputError, match="Cannot read"):
+        data_hash([tmp_path / "c.txt"])
+
+
+def test_pages_show_numbers_short_with_intervals_beside() -> None:
+    """By hand."""
+    columns = table_of(
+        [
+            {"model": "m", "pairs": 1_200, "a": 0.48, "a: low": 0.35, "a: high": 0.611},
+            {"model": "n", "pairs": 7, "b": -1.0},
+        ]
+    )
+    table = page_table(columns)
+    assert (list(table.header), table.texts) == (["model", "pairs", "a", "b"], 1)
+    assert list(table.rows) == [
+        ["m", "1,200", "0.480 (0.35-0.61)", ""],
+        ["n", "7", "", "-1.000"],
+    ]
+    some = page_table(columns, {"b": "beta"}, model="n")
+    assert (list(some.header), list(some.rows)) == (["beta"], [["-1.000"]])
+
+
+def test_panels_stand_in_blocks_below_each_other() -> None:
+    with styled():
+        figure, grid = panels(3, 2, 1.0, 1.0, rows=2)
+    assert grid.shape == (2, 3)
+    places = [axes.get_subplotspec().get_geometry()[2] for axes in grid.flat]
+    assert places == [0, 1, 4, 2, 3, 6]
+    assert [axes.axison for axes in figure.axes].count(False) == 2

@@ -1,0 +1,251 @@
+"""Minimal pairs, people's answers and published accuracies, and what is wrong with files."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.errors import InputError
+from contstim.evaluation.minimal_pairs import (
+    HumanAgreement,
+    MinimalPair,
+    pair_files,
+    read_human_agreement,
+    read_minimal_pairs,
+    read_published_accuracies,
+    sample_pairs,
+)
+from contstim.evaluation.settings import Method, MinimalPairSettings
+from contstim.models.base import Continuation
+from contstim.sentence import Sentence
+from tests.evaluation.blimp_files import (
+    ROWS,
+    one_prefix,
+    row,
+    two_prefix,
+    write_folder,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def applicable(pairs: list[MinimalPair]) -> list[int]:
+    """How many pairs each method applies to."""
+    return [sum(pair.sides(method) is not None for pair in pairs) for method in Method]
+
+
+def test_pairs_hold_what_blimps_files_say(tmp_path: Path) -> None:
+    pairs = read_minimal_pairs(pair_files(write_folder(tmp_path / "blimp" / "data").parent))
+    assert [(pair.paradigm, pair.pair_id) for pair in pairs] == [
+        (one["UID"], one["pairID"]) for one in ROWS
+    ]
+    first, fourth = pairs[0], pairs[3]
+    assert (first.phenomenon, first.good.text, first.bad.text) == (
+        "agreement",
+        "The dog sleeps.",
+        "The dog sleep.",
+    )
+    assert first.one_prefix == (
+        Continuation(Sentence(("The", "dog", "sleeps")), 2),
+        Continuation(Sentence(("The", "dog", "sleep")), 2),
+    )
+    assert fourth.two_prefix == (
+        Continuation(Sentence(("The", "dog", "sleeps")), 2),
+        Continuation(Sentence(("The", "dogs", "sleeps")), 2),
+    )
+    assert applicable(pairs) == [7, 3, 2]
+
+
+def test_selection_restrictions_are_argument_structure(tmp_path: Path) -> None:
+    rows = [row("x_1", 0, "It rains.", "He rains.", linguistics_term="s-selection")]
+    (pair,) = read_minimal_pairs([write_rows(tmp_path / "x.jsonl", rows)])
+    assert pair.phenomenon == "argument_structure"
+
+
+def test_any_table_will_do_if_its_columns_are_named(tmp_path: Path) -> None:
+    table = tmp_path / "mine.csv"
+    table.write_text('ok,not ok\n"She sings.","She sing."\n"It is.","It are."\n', encoding="utf-8")
+    named = MinimalPairSettings(
+        good_column="ok",
+        bad_column="not ok",
+        paradigm_column="",
+        phenomenon_column="",
+        pair_column="",
+    )
+    pairs = read_minimal_pairs(pair_files(table), named)
+    assert [(p.paradigm, p.phenomenon, p.pair_id, p.bad.text) for p in pairs] == [
+        ("mine", "mine", "0", "She sing."),
+        ("mine", "mine", "1", "It are."),
+    ]
+
+
+@pytest.mark.parametrize("field", ["sentence_good", "sentence_bad", "UID", "pairID"])
+def test_a_missing_or_empty_field_is_named(tmp_path: Path, field: str) -> None:
+    lacking = dict(ROWS[1])
+    del lacking[field]
+    file = write_rows(tmp_path / "a.jsonl", [ROWS[0], lacking])
+    with pytest.raises(InputError, match=rf"a\.jsonl, row 2 has no field '{field}'; its fields"):
+        read_minimal_pairs([file])
+    write_rows(file, [ROWS[0], {**ROWS[1], field: " "}])
+    with pytest.raises(InputError, match=rf"row 2: the field '{field}' is empty"):
+        read_minimal_pairs([file])
+
+
+@pytest.mark.parametrize(
+    ("number", "field"), [(0, "one_prefix_word_bad"), (3, "two_prefix_prefix_good")]
+)
+def test_a_method_that_is_promised_needs_its_fields(
+    tmp_path: Path, number: int, field: str
+) -> None:
+    lacking = dict(ROWS[number])
+    del lacking[field]
+    with pytest.raises(InputError, match=f"no field '{field}'"):
+        read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [lacking])])
+
+
+def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> None:
+    ruled_out = {**ROWS[0], "one_prefix_method": False}
+    unflagged = {key: value for key, value in ROWS[3].items() if not key.endswith("method")}
+    pairs = read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [ruled_out, unflagged])])
+    assert applicable(pairs) == [2, 0, 1]
+
+
+def test_pairs_with_the_same_identifier_are_refused(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "a.jsonl", [ROWS[0], ROWS[5], ROWS[0]])
+    with pytest.raises(InputError, match=r"Pair 0 of agreement_1 stands twice: .*row 1, .*row 3"):
+        read_minimal_pairs([file])
+
+
+def test_a_paradigm_of_two_phenomena_is_refused(tmp_path: Path) -> None:
+    rows = [ROWS[0], {**ROWS[1], "linguistics_term": "islands"}]
+    with pytest.raises(InputError, match="belongs to islands here and to agreement"):
+        read_minimal_pairs([write_rows(tmp_path / "a.jsonl", rows)])
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"[1, 2]\n", "line 1 is not a JSON object"),
+        (b"{\n", "line 1 is not readable JSON"),
+        (b"\n", "no rows"),
+        (b'{"sentence_good": "\xff"}\n', "not UTF-8"),
+    ],
+)
+def test_what_is_no_table_is_an_input_error(tmp_path: Path, content: bytes, complaint: str) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=complaint):
+        read_minimal_pairs([file])
+
+
+def test_a_folder_without_tables_says_what_is_expected(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(InputError, match="no minimal pairs in"):
+            pair_files(path)
+
+
+def _pairs(sizes: dict[str, int]) -> list[MinimalPair]:
+    one, other = Sentence(("a",)), Sentence(("b",))
+    return [
+        MinimalPair(paradigm, "p", str(i), one, other)
+        for i in range(max(sizes.values()))
+        for paradigm, n in sizes.items()
+        if i < n
+    ]
+
+
+@given(st.integers(1, 12), st.integers(0, 3))
+def test_samples_are_nested_and_do_not_depend_on_other_paradigms(size: int, seed: int) -> None:
+    pairs = _pairs({"x": 10, "y": 4})
+    some, more = (sample_pairs(pairs, n, seed) for n in (size, size + 1))
+    assert Counter(pair.paradigm for pair in some) == {"x": min(size, 10), "y": min(size, 4)}
+    assert set(some) <= set(more) <= set(pairs)
+    assert some == [pair for pair in pairs if pair in set(some)]
+    alone = sample_pairs([pair for pair in pairs if pair.paradigm == "y"], size, seed)
+    assert alone == [pair for pair in some if pair.paradigm == "y"]
+
+
+def test_prefixes_of_several_words_are_read_word_by_word(tmp_path: Path) -> None:
+    rows = [
+        row("x_1", 0, "A b c d.", "A b e d.", **one_prefix("A b ", " c d", "e d")),
+        row("x_1", 1, "A b.", "C b.", **two_prefix("A", "C", "b")),
+    ]
+    first, _ = read_minimal_pairs([write_rows(tmp_path / "x.jsonl", rows)])
+    assert first.one_prefix is not None
+    assert [(one.sentence.words, one.start) for one in first.one_prefix] == [
+        (("A", "b", "c", "d"), 2),
+        (("A", "b", "e", "d"), 2),
+    ]
+
+
+CONDITIONS = ("x_1ans1", "x_1ans2", "attnchkans1", "y_1ans1", "y_1ans2")
+
+
+def _assignment(
+    answers: str, status: str = "Approved", english: str = "1", native: str = "1"
+) -> dict[str, str]:
+    """One worker's five choices, `1`, `2`, or a space for none."""
+    row = {"AssignmentStatus": status, "Answer.english": english, "Answer.navtive": native}
+    for i, (condition, answer) in enumerate(zip(CONDITIONS, answers, strict=True), start=1):
+        row[f"Input.item_{i}_condition"] = condition
+        row |= {f"Input.field_{i}_{side}": f"sentence {i} {side}" for side in (1, 2)}
+        row[f"Answer.Choice{i}"] = f"{answer}. sentence" if answer.strip() else ""
+    return row
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -> None:
+    rows = [
+        _assignment("12212"),  # all right
+        _assignment("12 1 ", english="0"),  # a native speaker; the last item without an answer
+        _assignment("12121", native="NA"),  # fluent; both last ones wrong
+        _assignment("22121", status="Rejected"),
+        _assignment("22121", english="0", native="NA"),
+    ]
+    found = read_human_agreement(_write(tmp_path / "answers.csv", rows))
+    assert found == {
+        "x_1": HumanAgreement(individual=1.0, majorities=2, items=2, answers=6),
+        "y_1": HumanAgreement(float(np.mean([2 / 3, 1 / 2])), majorities=1, items=2, answers=5),
+    }
+
+
+def test_what_is_no_table_of_answers_is_refused(tmp_path: Path) -> None:
+    row = _assignment("11111")
+    path = _write(tmp_path / "answers.csv", [row | {"Input.item_2_condition": "x_1"}])
+    with pytest.raises(InputError, match="'x_1' names no paradigm and right answer"):
+        read_human_agreement(path)
+    del row["Answer.Choice3"]
+    with pytest.raises(InputError, match=r"no column 'Answer\.Choice3'"):
+        read_human_agreement(_write(path, [row]))
+
+
+def test_published_averages_are_left_out(tmp_path: Path) -> None:
+    rows = [
+        {"UID": "x_1", "linguistics_term": "x", "a": 0.5, "b": 1},
+        {"UID": "y_1", "linguistics_term": "y", "a": 0.25, "b": 0},
+        {"UID": "overall", "linguistics_term": "x", "a": 0.99, "b": 0.99},
+    ]
+    path = write_rows(tmp_path / "summary.jsonl", rows)
+    assert read_published_accuracies(path) == {
+        "a": {"x_1": 0.5, "y_1": 0.25},
+        "b": {"x_1": 1, "y_1": 0},
+    }
+    with pytest.raises(InputError, match="is not a number"):
+        read_published_accuracies(write_rows(path, [rows[0] | {"a": "high"}]))
+    with pytest.raises(InputError, match="no field 'UID'"):
+        read_published_accuracies(write_rows(path, [{"a": 1}]))
