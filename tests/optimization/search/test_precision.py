@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,29 +144,3 @@ def test_scores_beyond_the_tolerance_still_fail_the_check(
     monkeypatch.setattr(model, "replacement_log_probs", lying)
     with pytest.raises(VerificationError, match="its scores are"):
         synthesize(model, make("pythia"), NATURALS[0], WORDS)
-
-
-def test_a_study_begun_before_precision_was_told_goes_on() -> None:
-    """In float32 its description is as it was; a coarser one is another study."""
-    from contstim.optimization.jobs.plan import SynthesisPlan
-    from contstim.optimization.jobs.tasks import ModelProfile
-
-    study = SynthesisPlan(
-        models=("kenlm:a.arpa", "kenlm:b.arpa"),
-        sentences=(NATURALS[0],),
-        recipe="default",
-        seed=0,
-        per_pair=1,
-        vocabulary=None,
-        allow_unknown=False,
-    )
-    fine = Convention("chain", "", True, "f")
-    settings = [
-        study.settings([ModelProfile(how, None)] * 2)
-        for how in (fine, replace(fine, precision="bfloat16", tolerance=0.01))
-    ]
-    assert not any("precision" in name or "tolerance" in name for name in settings[0])
-    assert settings[1].items() - settings[0].items() == {
-        ("model 1 precision", "bfloat16"),
-        ("model 2 precision", "bfloat16"),
-    }
