@@ -47,7 +47,7 @@ from contstim.models.costs import Tally, counting
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.merging import merged
 from contstim.models.onednn import use_onednn
-from contstim.models.training.tokenizers import train_tokenizer
+from contstim.models.training.transformers import train_tokenizer
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.synthesize import synthesize
@@ -258,7 +258,7 @@ def rate(model: Any, english: list[Sentence], seconds: float) -> float:
 
 def scoring(what: str, model: Any, english: list[Sentence], seconds: float) -> float:
     """Print how fast sentences are scored, and what the device does meanwhile; sentences/s."""
-    checkpoint = model._checkpoint if model.name == "causal" else model.checkpoint
+    checkpoint = model.checkpoint
     on_gpu = checkpoint.device == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()

@@ -62,7 +62,7 @@ def speed(kind: str, sentences: list[Sentence], words: int | None) -> None:
     epoch = done.best
     print(
         f"{kind}: {epoch.predictions:,} words and ends in an epoch, "
-        f"{epoch.tokens_per_second:,.0f} a second of wall time, "
+        f"{epoch.predictions / epoch.training_seconds:,.0f} a second of wall time, "
         f"{epoch.predictions / epoch.cpu_seconds:,.0f} a second of processor time, validation "
         f"included (threads: {done.facts['threads']}, {done.facts['model']['vocabulary']:,} words)"
     )
@@ -89,8 +89,8 @@ def describe(done: Training) -> None:
         print(
             f"epoch {number}: perplexity {math.exp(epoch.training_loss):.1f} in training, "
             f"{math.exp(epoch.validation_loss):.1f} in validation; "
-            f"{epoch.tokens_per_second:,.0f} a second, {epoch.cpu_seconds / 60:.1f} min of "
-            f"processor time"
+            f"{epoch.predictions / epoch.training_seconds:,.0f} a second, "
+            f"{epoch.cpu_seconds / 60:.1f} min of processor time"
         )
     minutes = sum(epoch.cpu_seconds for epoch in done.curve) / 60
     print(f"in all {minutes:.1f} min of processor time; threads: {done.facts['threads']}")

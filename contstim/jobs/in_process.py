@@ -84,7 +84,7 @@ class InterleavedExecutor(Executor):
 
     def start(self, context: WorkerContext) -> None:
         """See `Executor.start`."""
-        from contstim.models.float32_products import float32_products
+        from contstim.models.batching import float32_products
 
         self._lender = context.fresh()
         # A setting of the whole process, which one worker must not undo while another computes
@@ -143,7 +143,7 @@ def checked_number(workers: int | None) -> int | None:
         InputError: fewer than one.
     """
     if workers is not None and workers < 1:
-        raise InputError(f"workers must be 1 or more, not {workers}.")
+        raise InputError(f"`workers` must be 1 or more, not {workers}.")
     return workers
 
 

@@ -262,7 +262,7 @@ class Pool:
             late = [n for n, worker in self._workers.items() if worker.deadline < monotonic()]
             for number in late:
                 self.replace(number)
-                reason = f"its task took longer than the task_timeout of {self._limit:g} seconds"
+                reason = f"its task took longer than the `task_timeout` of {self._limit:g} seconds"
                 self._on_death(number, reason, queue)
 
     def receive(self, timeout: float = inf) -> Event | None:

@@ -72,8 +72,8 @@ class ProcessExecutor(Executor):
         """
         if context.loading.device_map is not None:
             raise InputError(
-                "device_map spreads a model over several GPUs, and each process has one. Take the "
-                "executor local, or ray with gpus_per_worker of 2 or more."
+                "`device_map` spreads a model over several GPUs, and each process has one. Take "
+                "the executor local, or ray with `gpus_per_worker` of 2 or more."
             )
         self._context = context
         self._gpus = [] if context.loading.device == "cpu" else visible_gpus()

@@ -53,7 +53,7 @@ class RayExecutor(Executor):
     ) -> None:
         self._wanted = checked_number(workers)
         if gpus_per_worker is not None and gpus_per_worker < 0:
-            raise InputError(f"gpus_per_worker must be 0 or more, not {gpus_per_worker}.")
+            raise InputError(f"`gpus_per_worker` must be 0 or more, not {gpus_per_worker}.")
         try:
             import ray
         except ImportError as error:
@@ -89,8 +89,8 @@ class RayExecutor(Executor):
         if self.size > room:
             raise InputError(
                 f"{self.size} workers with {share:g} GPUs each do not fit: the cluster has "
-                f"{processors} processors and {gpus:g} GPUs, room for {room}. Lower workers or "
-                f"gpus_per_worker."
+                f"{processors} processors and {gpus:g} GPUs, room for {room}. Lower `workers` or "
+                f"`gpus_per_worker`."
             )
         self._context = context
         # A thread of its own answers while another does a task.

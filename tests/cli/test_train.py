@@ -105,16 +105,17 @@ def test_an_interrupted_training_goes_on_by_the_same_command(folder: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("lstm --hidden 9", "--hidden is not .* was begun"),
+        ("lstm --hidden 9", "hidden is not .* was begun"),
         ("rnn", "The kind of model is not"),
         ("gpt2", "The kind of model is not"),
-        ("lstm --epochs 0", "--epochs must be 1 or more"),
+        ("lstm --dropout 1", "dropout must be below 1"),
     ],
 )
 def test_what_cannot_go_on_is_refused(folder: Path, arguments: str, message: str) -> None:
     (folder / "out").mkdir()
     settings = {"kind": "lstm", "embedding": 256, "hidden": 512}
-    (folder / "out" / "training.json").write_text(json.dumps({"settings": settings}))
+    record = {"settings": settings, "curve": [], "ended": "all epochs are done"}
+    (folder / "out" / "training.json").write_text(json.dumps(record))
     given = [*arguments.split(), "--text", str(folder / "corpus.txt")]
     done = CliRunner().invoke(app, ["train", *given, "--out", str(folder / "out")])
     assert isinstance(done.exception, ContstimError)

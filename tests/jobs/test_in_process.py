@@ -84,5 +84,5 @@ class TestInterleaved(ExecutorContract):
 
 
 def test_no_worker_is_refused() -> None:
-    with pytest.raises(InputError, match="workers must be 1 or more, not 0"):
+    with pytest.raises(InputError, match="`workers` must be 1 or more, not 0"):
         InterleavedExecutor(0)

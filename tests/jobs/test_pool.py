@@ -56,7 +56,7 @@ def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: P
         pool.work_off(queue)
         short = Naps([0.3, 0.1])
         pool.work_off(short)
-    reason = "its task took longer than the task_timeout of 2 seconds"
+    reason = "its task took longer than the `task_timeout` of 2 seconds"
     lost = f"its worker was lost: {reason}"
     assert sorted(queue.results) == [(0.01, "awake"), (0.02, "awake"), (0.03, "awake"), (600, lost)]
     assert sorted(short.results) == [(0.1, "awake"), (0.3, "awake")]

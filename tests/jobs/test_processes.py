@@ -33,7 +33,7 @@ def test_work_that_lets_no_thread_run_is_no_silence(tmp_path: Path) -> None:
 
 
 def test_no_worker_is_refused() -> None:
-    with pytest.raises(InputError, match="workers must be 1 or more, not 0"):
+    with pytest.raises(InputError, match="`workers` must be 1 or more, not 0"):
         ProcessExecutor(0)
 
 
@@ -69,7 +69,7 @@ def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_a_model_is_not_spread_over_the_one_gpu_of_a_process() -> None:
     with (
-        pytest.raises(InputError, match="device_map spreads a model over several GPUs"),
+        pytest.raises(InputError, match="`device_map` spreads a model over several GPUs"),
         worker_pool(ProcessExecutor(2), WorkerContext(Loading(device_map="auto"))),
     ):
         pass

@@ -18,7 +18,7 @@ from tokenizers import models as tokenizer_models
 
 from contstim.models.ngram.estimate import DiscountWarning
 from contstim.models.ngram.training import train_ngram
-from contstim.models.training.tokenizers import train_tokenizer
+from contstim.models.training.transformers import train_tokenizer
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:

@@ -11,8 +11,10 @@ import torch
 
 from contstim.errors import InputError
 from contstim.models.checkpoints import new_classifier, silence
-from contstim.models.classifier.labels import LABELS
+from contstim.models.classifier import LABELS, ClassifierModel, load_classifier
+from contstim.models.loading import Loading
 from contstim.models.special_tokens import refuse_special_tokens
+from contstim.models.training.cola import LabelledSet, read_annotations, read_cola
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import split_sentences, train_network
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
     from contstim.models.training.cola import LabelledSentence
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
-    from contstim.models.training.settings import TrainingPrecision, TrainingSettings
+    from contstim.models.training.settings import (
+        AcceptabilitySettings,
+        TrainingPrecision,
+        TrainingSettings,
+    )
     from contstim.sentence import Sentence
 
 
@@ -46,6 +52,49 @@ class Restarts:
     trainings: tuple[Training, ...]
     seeds: tuple[int, ...]
     validation: tuple[LabelledSentence, ...]
+
+
+def train_classifiers(
+    settings: AcceptabilitySettings,
+    out: Path,
+    on_progress: Callable[[int, Progress], None] | None = None,
+) -> tuple[Restarts, list[ClassifierModel], list[LabelledSet]]:
+    """Fine-tune classifiers on a file of labelled sentences, and read what they are to judge.
+
+    Args:
+        settings: files, the network, and how it is trained.
+        out: the folder of the restarts' folders.
+        on_progress: called after every step with the number of the restart, from 1.
+
+    Returns:
+        The trainings; the classifiers, read back from their folders, so that results are those of
+        what users will load; and the sets of sentences to judge.
+
+    Raises:
+        InputError: a file cannot be read; or see `train_acceptability`.
+        ModelError: see `train_acceptability`.
+    """
+    sentences = read_cola(settings.data)
+    sets = [LabelledSet(path.name, tuple(read_cola(path))) for path in settings.evaluate]
+    annotated = [read_annotations(path) for path in settings.files if path is settings.annotations]
+    done = train_acceptability(
+        sentences,
+        out,
+        settings.restarts,
+        ClassifierSettings(base=settings.base),
+        settings.training,
+        device=settings.device,
+        precision=settings.precision,
+        trust_remote_code=settings.trust_remote_code,
+        on_progress=on_progress,
+    )
+    loading = Loading(device=settings.device, trust_remote_code=settings.trust_remote_code)
+    models = [
+        load_classifier(str(one.out), name=f"classifier:{one.out}", loading=loading)
+        for one in done.trainings
+    ]
+    sets = sets or [LabelledSet("kept apart", done.validation)]
+    return done, models, [*sets, *annotated]
 
 
 def train_acceptability(
@@ -85,7 +134,7 @@ def train_acceptability(
             special token of the tokenizer, or the loss is no longer a number.
     """
     if restarts < 1:
-        raise InputError(f"--restarts must be 1 or more, not {restarts}.")
+        raise InputError(f"`restarts` must be 1 or more, not {restarts}.")
     chosen = network or ClassifierSettings()
     texts, apart = split_sentences(sentences, training)
     seeds = tuple(training.seed + number for number in range(restarts))

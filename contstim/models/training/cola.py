@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +35,12 @@ class LabelledSentence(Sentence):
 
 
 @dataclass(frozen=True)
-class AnnotatedSentences:
-    """Labelled sentences and, by the name of a feature, whether each has it."""
+class LabelledSet:
+    """Labelled sentences of a file and, by the name of a feature, whether each has it."""
 
+    name: str
     sentences: tuple[LabelledSentence, ...]
-    features: Mapping[str, tuple[bool, ...]]
+    features: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
 
 
 def read_cola(path: Path | str) -> list[LabelledSentence]:
@@ -60,7 +61,7 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
     return sentences
 
 
-def read_annotations(path: Path | str) -> AnnotatedSentences:
+def read_annotations(path: Path | str) -> LabelledSet:
     """Read labelled sentences with features, such as CoLA's grammatical annotations.
 
     The file has a header, a column of sentences, one of labels (`label` or `acceptability`, in
@@ -89,7 +90,7 @@ def read_annotations(path: Path | str) -> AnnotatedSentences:
             features[name] = tuple(value == "1" for value in values)
     if not features:
         raise InputError(f"{path} has no feature: expected columns of 1 and 0 beside the label.")
-    return AnnotatedSentences(tuple(_labelled(path, columns)), features)
+    return LabelledSet(path.name, tuple(_labelled(path, columns)), features)
 
 
 def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:

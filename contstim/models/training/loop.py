@@ -19,8 +19,6 @@ import torch
 
 from contstim.errors import ModelError
 from contstim.models.onednn import bound_onednn_memory, use_onednn
-from contstim.models.training.batches import padded, shuffled_batches, sorted_batches
-from contstim.models.training.settings import option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,12 +26,13 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from contstim.arrays import IntArray
+    from contstim.arrays import BoolArray, IntArray
     from contstim.models.training.settings import TrainingSettings
     from contstim.sentence import Sentence
 
 _SAVE_EVERY = 300.0  # seconds between two checkpoints within an epoch
 _LARGEST_LOSS = 700.0  # nats; e to the power of more is not a float
+_POOL = 64  # batches that are sorted by length together
 # Stages of a run, each with its own random numbers; epoch i is stage _EPOCHS + i
 BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
 
@@ -77,11 +76,6 @@ class Epoch:
     cpu_seconds: float
     wall_seconds: float
     training_seconds: float
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Predictions trained on in a second of wall time."""
-        return self.predictions / self.training_seconds
 
 
 @dataclass(frozen=True)
@@ -127,7 +121,7 @@ class PartialEpoch:
 
 
 class Trainer:
-    """Trains a task epoch by epoch; its state lies in the weights and the optimizer.
+    """The training loop; its state is that of the weights and the optimizer, and its attributes.
 
     Args:
         task: the network and its predictions.
@@ -136,6 +130,11 @@ class Trainer:
         settings: how it is trained.
         device: where the network runs.
         bf16: whether it computes in bfloat16 where that is safe; weights stay float32.
+
+    Attributes:
+        curve: the finished epochs.
+        best: the weights after the best of them, by name.
+        part: the steps done in the next epoch, if any.
     """
 
     def __init__(
@@ -150,6 +149,9 @@ class Trainer:
     ) -> None:
         self.task = task
         self.settings = settings
+        self.curve: tuple[Epoch, ...] = ()
+        self.best: dict[str, Tensor] = {}
+        self.part: PartialEpoch | None = None
         self._training = task.encode(training)
         self._validation = task.encode(validation)
         self._device = device
@@ -168,37 +170,58 @@ class Trainer:
         self.steps_an_epoch = math.ceil(len(self._training) / settings.batch_size)
         self.steps = self.steps_an_epoch * settings.epochs
 
-    def epoch(
-        self,
-        before: Sequence[Epoch],
-        report: Callable[[Progress], None] | None = None,
-        *,
-        part: PartialEpoch | None = None,
-        save: Callable[[PartialEpoch], None] = lambda _part: None,
-    ) -> Epoch:
-        """Run the next epoch.
+    def run(self, report: Callable[[Progress], None], save: Callable[[], None]) -> str:
+        """Train to the end, and load the best weights; returns why it ended, as a clause.
 
         Args:
-            before: the epochs before it.
             report: called after every step.
-            part: the steps already done in it, by a trainer in the same state as this one.
-            save: called every few minutes with the steps done.
+            save: called when the state is worth keeping: after every epoch, and every few minutes.
 
         Raises:
-            ModelError: the loss is no longer a number.
+            ModelError: the loss is no longer a number, or the weights are not finite.
         """
-        seed, epochs, number = self.settings.seed, self.settings.epochs, len(before)
-        last = before[-1].validation_loss if before else None
-        start, cpu_start = perf_counter(), process_time()
-        if part is not None:  # as if it had begun that much earlier
-            start, cpu_start = start - part.seconds, cpu_start - part.cpu_seconds
+        while (ended := self._end()) is None:
+            epoch = self._epoch(report, save)
+            self.curve, self.part = (*self.curve, epoch), None
+            if best_of(self.curve) == len(self.curve) - 1:
+                # copies, since the next epoch changes the network's weights in place
+                weights = self.task.network.named_parameters()
+                self.best = {name: weight.detach().clone() for name, weight in weights}
+            save()
+        # A finite validation loss does not tell: it does not depend on every weight, such as the
+        # vectors of words that only the training text has.
+        with torch.no_grad():
+            for name, weight in self.task.network.named_parameters():
+                weight.copy_(self.best[name])
+                if not bool(torch.isfinite(weight).all()):
+                    raise ModelError(
+                        f"The training left numbers in {name} that are not finite, so there is no "
+                        f"model: lower `learning_rate` or `clip`, in another folder."
+                    )
+        self.task.network.eval()
+        return ended
+
+    def _end(self) -> str | None:
+        """Reason why the run ends now; None if it goes on."""
+        if len(self.curve) >= self.settings.epochs:
+            return "all epochs are done"
+        if self.curve and len(self.curve) - 1 - best_of(self.curve) >= self.settings.patience:
+            return f"the validation loss has not improved since epoch {best_of(self.curve) + 1}"
+        return None
+
+    def _epoch(self, report: Callable[[Progress], None], save: Callable[[], None]) -> Epoch:
+        """Run the next epoch, or the rest of it."""
+        seed, epochs, number = self.settings.seed, self.settings.epochs, len(self.curve)
+        last = self.curve[-1].validation_loss if self.curve else None
+        part = self.part or PartialEpoch(0, 0.0, 0, 0.0, 0.0, ())
+        done, total, count = part.steps, part.loss, part.predictions
+        # as if it had begun that much earlier
+        start, cpu_start = perf_counter() - part.seconds, process_time() - part.cpu_seconds
         rng = np.random.default_rng([seed, number])
         batches = shuffled_batches(_lengths(self._training), self.settings.batch_size, rng)
-        done, total, count = (part.steps, part.loss, part.predictions) if part else (0, 0.0, 0)
         saved = perf_counter()
         with seeded(seed, _EPOCHS + number, self._device):
-            if part is not None:
-                _restore_generators(part.generators, self._device)
+            _restore_generators(part.generators, self._device)
             self.task.network.train()
             for place, batch in enumerate(batches[done:], start=done + 1):
                 step = number * self.steps_an_epoch + place
@@ -207,11 +230,12 @@ class Trainer:
                 total -= float(log_probs.detach().sum())
                 count += len(log_probs)
                 self._check(total / count, step)
-                if report is not None:
-                    report(Progress(step, self.steps, number + 1, epochs, total / count, last))
+                report(Progress(step, self.steps, number + 1, epochs, total / count, last))
                 if perf_counter() - saved >= _SAVE_EVERY and place < len(batches):
                     spent = process_time() - cpu_start, perf_counter() - start
-                    save(PartialEpoch(place, total, count, *spent, _generators(self._device)))
+                    generators = _generators(self._device)
+                    self.part = PartialEpoch(place, total, count, *spent, generators)
+                    save()
                     saved = perf_counter()
         trained = perf_counter() - start
         loss = self.validate()
@@ -224,8 +248,7 @@ class Trainer:
         if not loss < _LARGEST_LOSS:  # nor is nan
             raise ModelError(
                 f"The loss is {loss:g} after {step:,} steps and no longer a number that training "
-                f"can lower: lower {option('learning_rate')} (now "
-                f"{self.settings.learning_rate:g}) or {option('clip')}."
+                f"can lower: lower `learning_rate` (now {self.settings.learning_rate:g}) or `clip`."
             )
 
     def validate(self) -> float:
@@ -255,6 +278,11 @@ class Trainer:
         self.optimizer.step()
 
 
+def best_of(curve: Sequence[Epoch]) -> int:
+    """The index of the epoch with the lowest validation loss, the first of equals."""
+    return min(range(len(curve)), key=lambda number: curve[number].validation_loss)
+
+
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
     """The learning rate of a step, from 0: a straight line up to its peak, then down to zero."""
     # The first step has a rate above 0, and the one after the last would have 0: so `step + 1` on
@@ -277,8 +305,9 @@ def _generators(device: str) -> tuple[Tensor, ...]:
 
 
 def _restore_generators(states: tuple[Tensor, ...], device: str) -> None:
-    torch.set_rng_state(states[0])
-    if device.startswith("cuda") and len(states) > 1:
+    if states:
+        torch.set_rng_state(states[0])
+    if len(states) > 1 and device.startswith("cuda"):
         torch.cuda.set_rng_state(states[1])
 
 
@@ -289,3 +318,39 @@ def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
     with torch.random.fork_rng(gpus):
         torch.manual_seed(int(np.random.SeedSequence([seed, stage]).generate_state(1)[0]))
         yield
+
+
+def shuffled_batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
+    """Every row once, in batches of `size` rows of similar length (one batch may be smaller).
+
+    The rows are shuffled, sorted by length within pools of 64 batches, and the batches are shuffled
+    again: little padding, and another order in every epoch.
+    """
+    order = rng.permutation(len(lengths))
+    pools = np.split(order, range(_POOL * size, len(order), _POOL * size))
+    batches = [batch for pool in pools for batch in sorted_batches(lengths, size, pool)]
+    return [batches[number] for number in rng.permutation(len(batches))]
+
+
+def sorted_batches(lengths: IntArray, size: int, rows: IntArray | None = None) -> list[IntArray]:
+    """Rows in batches, the shortest first."""
+    rows = np.arange(len(lengths)) if rows is None else rows
+    by_length = rows[np.argsort(lengths[rows], kind="stable")]
+    return np.split(by_length, range(size, len(by_length), size))
+
+
+def padded(rows: Sequence[IntArray]) -> tuple[IntArray, BoolArray]:
+    """Rows as one array (b, l), padded with zeros on the right, and a mask (b, l) of the rows."""
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))  # (b,)
+    # (l,) < (b, 1): true in the first `length` places of each row, in which the rows then stand
+    present = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.zeros(present.shape, np.int64)
+    ids[present] = np.concatenate(rows)
+    return ids, present
+
+
+def split(n: int, share: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Indices of the sentences to train on, and of at least one to validate on."""
+    order = rng.permutation(n)
+    n_validation = max(1, round(share * n))
+    return np.sort(order[n_validation:]), np.sort(order[:n_validation])

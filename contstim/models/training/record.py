@@ -1,4 +1,15 @@
-"""The record of a training beside the model: the curve, as numbers and as a picture."""
+"""Files of a training: the checkpoint of one that goes on, the record of one that is finished.
+
+The checkpoint, one safetensors file, holds the weights, the best weights so far, AdamW's moments,
+and as text the settings and the curve. It is replaced as a whole after every epoch, and every five
+minutes within an epoch, then with the states of the random generators: a kill or a full disk leaves
+the file before. Names of tensors:
+
+    weights/NAME                  a weight of the network
+    best/NAME                     the same weight after the best epoch
+    exp_avg/NAME, …               AdamW's moments of it
+    chance/0, chance/1            states of the random generators, within an epoch only
+"""
 
 from __future__ import annotations
 
@@ -7,18 +18,31 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import parse_json_object, read_json_object
 from contstim.errors import InputError
 from contstim.files import write_text, writing
-from contstim.models.training.checkpoint import RECORD, read_record
-from contstim.models.training.loop import Epoch
+from contstim.models.tensors import write_tensors
+from contstim.models.training.loop import Epoch, PartialEpoch, best_of
 from contstim.records import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from contstim.models.training.loop import Trainer
+
+    Identity = Mapping[str, object]
+
+CHECKPOINT = "checkpoint.safetensors"
+RECORD = "training.json"
 CURVE = "curve.png"
 _INK = "#1f4e79", "#c0504d"
+_NOT_SETTINGS = {
+    "kind": "The kind of model",
+    "text_sha256": "The text",
+    "validation_sha256": "The text kept apart",
+    "precision": "The precision",
+}
 
 
 @dataclass(frozen=True)
@@ -54,19 +78,19 @@ class Training:
             InputError: a file cannot be written.
         """
         _draw(self.out / CURVE, self.curve)
-        seconds = {
+        totals = {
             name: sum(getattr(epoch, name) for epoch in self.curve)
-            for name in ("cpu_seconds", "wall_seconds")
+            for name in ("cpu_seconds", "wall_seconds", "training_seconds", "predictions")
         }
-        trained = sum(epoch.training_seconds for epoch in self.curve)
         record = {
             **provenance(),
             **self.facts,
             "ended": self.ended,
             "best_epoch": best_of(self.curve) + 1,
             "validation_perplexity": self.perplexity,
-            **seconds,
-            "tokens_per_second": sum(epoch.predictions for epoch in self.curve) / trained,
+            "cpu_seconds": totals["cpu_seconds"],
+            "wall_seconds": totals["wall_seconds"],
+            "tokens_per_second": totals["predictions"] / totals["training_seconds"],
             "curve": [asdict(epoch) for epoch in self.curve],
         }
         write_text(self.out / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
@@ -78,19 +102,127 @@ class Training:
         Raises:
             InputError: there is no record, or it is not that of a training.
         """
-        record = read_record(out)
+        path = out / RECORD
         try:
+            record = read_json_object(path, constants=True)  # losses may be infinite
+            if not isinstance(record["settings"], dict):
+                raise TypeError("it names no settings")
             curve = tuple(Epoch(**epoch) for epoch in record.pop("curve"))
             return cls(out, curve, record.pop("ended"), record)
-        except (KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"{out / RECORD} was written by another version of contstim. Name another folder."
+                f"{path} is not a record of a training ({error}). Name another folder."
             ) from error
 
 
-def best_of(curve: Sequence[Epoch]) -> int:
-    """The index of the epoch with the lowest validation loss, the first of equals."""
-    return min(range(len(curve)), key=lambda number: curve[number].validation_loss)
+def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer) -> None:
+    """Replace the checkpoint of a folder.
+
+    Raises:
+        InputError: it cannot be written; the checkpoint before is still there.
+    """
+    tensors = {f"best/{name}": tensor for name, tensor in trainer.best.items()}
+    for name, weight in trainer.task.network.named_parameters():
+        tensors[f"weights/{name}"] = weight
+        for moment, tensor in trainer.optimizer.state[weight].items():
+            tensors[f"{moment}/{name}"] = tensor
+    run = {"settings": dict(identity), "curve": [asdict(epoch) for epoch in trainer.curve]}
+    if trainer.part is not None:
+        part = dict(vars(trainer.part))
+        tensors |= {f"chance/{i}": state for i, state in enumerate(part.pop("generators"))}
+        run["part"] = part
+    write_tensors(folder / CHECKPOINT, tensors, {"run": json.dumps(run)})
+
+
+def read_checkpoint(folder: Path, trainer: Trainer) -> None:
+    """Put a trainer into the state of a folder's checkpoint.
+
+    Raises:
+        InputError: the file is damaged, or of another network.
+    """
+    import safetensors.torch
+    import torch
+
+    path = folder / CHECKPOINT
+    run = _read_run(path)
+    trainer.curve = tuple(Epoch(**epoch) for epoch in run["curve"])
+    # All names that begin with the same part belong together; the moments remain
+    moments: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
+    for key, tensor in safetensors.torch.load_file(path).items():
+        part, _, name = key.partition("/")
+        moments.setdefault(part, {})[name] = tensor
+    trainer.best, weights, chance = (moments.pop(part) for part in ("best", "weights", "chance"))
+    named = dict(trainer.task.network.named_parameters())
+    if {n: w.shape for n, w in named.items()} != {n: w.shape for n, w in weights.items()}:
+        raise InputError(f"{path} holds another network. Remove it to train anew.")
+    with torch.no_grad():
+        for name, weight in named.items():
+            weight.copy_(weights[name])
+            of_weight = {
+                moment: tensors[name].to(weight.device)
+                for moment, tensors in moments.items()
+                if name in tensors
+            }
+            if of_weight:  # missing before the first step, and for weights without a gradient
+                trainer.optimizer.state[weight] = of_weight
+    if "part" in run:
+        states = tuple(chance[name] for name in sorted(chance))
+        trainer.part = PartialEpoch(**run["part"], generators=states)
+
+
+def is_begun(folder: Path, identity: Identity) -> bool:
+    """True if a folder holds a run, begun or finished, with these settings; False if it is free.
+
+    Raises:
+        InputError: it holds something else, or a run with another setting; names the setting.
+    """
+    if not folder.exists():
+        return False
+    if not folder.is_dir():
+        raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
+    # the checkpoint first: until it is removed, a run is not finished, whatever else is there
+    if (folder / CHECKPOINT).is_file():
+        then = _read_run(folder / CHECKPOINT)["settings"]
+    elif (folder / RECORD).is_file():
+        then = Training.read(folder).facts["settings"]
+    elif any(not path.name.startswith(".") for path in folder.iterdir()):
+        raise InputError(
+            f"{folder} is not empty and holds no training of this command. Name another folder, "
+            f"so that nothing is overwritten."
+        )
+    else:
+        return False
+    now = json.loads(json.dumps(dict(identity)))  # as the old settings went: tuples become lists
+    for name in (*now, *then):
+        if now.get(name) != then.get(name):
+            what = _NOT_SETTINGS.get(name, f"`{name}`")
+            values = f" ({then.get(name)!r} then, {now.get(name)!r} now)"
+            raise InputError(
+                f"{what} is not the one with which {folder} was begun"
+                f"{'' if name.endswith('_sha256') else values}. Give what was given then to go on, "
+                f"or name another folder."
+            )
+    return True
+
+
+def forget_checkpoint(folder: Path) -> None:
+    """Remove a finished run's checkpoint, and files that a killed run left half written."""
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+    for partial in folder.glob(f".{CHECKPOINT}.*.partial"):
+        partial.unlink(missing_ok=True)
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt") as file:
+            return parse_json_object(file.metadata()["run"], path, constants=True)
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} is damaged or not a checkpoint of a training ({error}). Remove it to train "
+            f"anew."
+        ) from error
 
 
 def _draw(path: Path, curve: Sequence[Epoch]) -> None:

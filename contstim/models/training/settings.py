@@ -2,59 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path  # noqa: TC003  (fields of settings are options of commands)
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from contstim.errors import InputError
-from contstim.machine import total_memory
+from contstim.models.loading import Device  # noqa: TC001
+from contstim.options import Help, Seed, check_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from _typeshed import DataclassInstance
 
-_BYTES_A_WEIGHT = 16  # the weight, its gradient, and AdamW's two moments
-_MOST, _MOST_LAYERS = 10**9, 1_000
+_MOST = 10**9  # of a whole number, far below what overflows
 RecurrentKind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 TransformerKind: TypeAlias = Literal["gpt2", "bert"]
 Masking: TypeAlias = Literal["plain", "any-order"]
 TrainingPrecision: TypeAlias = Literal["auto", "float32", "bfloat16"]
+
+_VocabularySize = Annotated[
+    int | None,
+    Help(
+        "Words or tokens that are told apart; by default as many as the text gives, 20,000 words "
+        "or 8,000 tokens at most.",
+        at_least=1,
+    ),
+]
+_Layers = Annotated[int, Help("Layers that stand on each other.", at_least=1, at_most=1_000)]
+_Dropout = Annotated[float, Help("Share of states that training hides.", at_least=0)]
+
+
+def _require(is_allowed: bool, settings: object, name: str, what: str) -> None:
+    if not is_allowed:
+        raise InputError(f"`{name}` must be {what}, not {getattr(settings, name)!r}.")
+
+
+def _check_numbers(settings: DataclassInstance) -> None:
+    check_ranges(settings)
+    for name, value in vars(settings).items():
+        if isinstance(value, int) and name != "seed":
+            _require(value <= _MOST, settings, name, f"at most {_MOST:,}")
+
+
+def _require_one_of(kinds: object, settings: object, name: str) -> None:
+    allowed = get_args(kinds)
+    _require(getattr(settings, name) in allowed, settings, name, f"one of {', '.join(allowed)}")
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
     """Settings of training a network, whatever it is.
 
-    Attributes:
-        epochs: passes over the text at most.
-        batch_size: sentences a step.
-        learning_rate: its peak, reached after the warm-up; from there it falls to zero in a
-            straight line over the steps of all epochs.
-        warmup: share of the steps in which the learning rate rises.
-        weight_decay: AdamW's, for weight matrices.
-        clip: the largest norm of a gradient.
-        validation: share of the sentences to validate on.
-        patience: how many epochs in a row may bring no better validation loss.
-        seed: decides the split, the first weights, the order of sentences, dropout and masks.
-
     Raises:
         InputError: a value is out of range; names it.
     """
 
-    epochs: int = 6
-    batch_size: int = 32
-    learning_rate: float = 0.002
-    warmup: float = 0.02
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    validation: float = 0.02
-    patience: int = 2
-    seed: int = 0
+    epochs: Annotated[int, Help("Passes over the text at most.", at_least=1)] = 6
+    batch_size: Annotated[int, Help("Sentences a step.", at_least=1)] = 32
+    learning_rate: Annotated[
+        float, Help("Its peak, after the warm-up; from there it falls to zero in a straight line.")
+    ] = 0.002
+    warmup: Annotated[
+        float, Help("Share of the steps of all epochs in which the learning rate rises.")
+    ] = 0.02
+    weight_decay: Annotated[float, Help("AdamW's, for weight matrices.", at_least=0)] = 0.01
+    clip: Annotated[float, Help("Largest norm of a gradient.")] = 1.0
+    validation: Annotated[
+        float, Help("Share of the sentences that is kept apart for validation.")
+    ] = 0.02
+    patience: Annotated[
+        int,
+        Help("Epochs in a row that may bring no better validation loss.", at_least=1),
+    ] = 2
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
-        _at_least(self, 1, "epochs", "batch_size", "patience")
-        _at_most(self, _MOST, "epochs", "batch_size", "patience", "weight_decay")
-        _at_least(self, 0, "seed", "weight_decay")
-        _between(self, "warmup", "validation")
-        _positive(self, "learning_rate", "clip")
+        _check_numbers(self)
+        _require(0 < self.learning_rate < inf, self, "learning_rate", "above 0")
+        _require(0 < self.clip < inf, self, "clip", "above 0")
+        _require(0 < self.warmup < 1, self, "warmup", "between 0 and 1")
+        _require(0 < self.validation < 1, self, "validation", "between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -63,34 +90,23 @@ class RecurrentSettings:
 
     Attributes:
         kind: `rnn`, `lstm` or `bilstm`.
-        embedding: width of a word's vector.
-        hidden: width of a state.
-        layers: number of recurrent layers.
-        dropout: share of embeddings and states that training hides.
-        vocabulary_size: number of words in the vocabulary; None for all that are frequent enough,
-            20,000 at most.
-        min_count: the lowest count of a word of the vocabulary.
 
     Raises:
         InputError: a value is out of range; names it.
     """
 
     kind: RecurrentKind = "lstm"
-    embedding: int = 256
-    hidden: int = 512
-    layers: int = 1
-    dropout: float = 0.3
-    vocabulary_size: int | None = None
-    min_count: int = 2
+    embedding: Annotated[int, Help("Width of a word's vector.", at_least=1)] = 256
+    hidden: Annotated[int, Help("Width of a recurrent state.", at_least=1)] = 512
+    layers: _Layers = 1
+    dropout: _Dropout = 0.3
+    vocabulary_size: _VocabularySize = None
+    min_count: Annotated[int, Help("How often a word must occur to be told apart.", at_least=1)] = 2
 
     def __post_init__(self) -> None:
-        _one_of(self, "kind", get_args(RecurrentKind))
-        _at_least(self, 1, "embedding", "hidden", "layers", "min_count", "vocabulary_size")
-        _from_0_below_1(self, "dropout")
-        _at_most(self, _MOST_LAYERS, "layers")
-        _at_most(self, _MOST, "embedding", "hidden")
-        # at the least: the matrices of an RNN; an LSTM has four times as many
-        _check_memory(self.layers * self.hidden * (self.hidden + self.embedding))
+        _require_one_of(RecurrentKind, self, "kind")
+        _check_numbers(self)
+        _require(self.dropout < 1, self, "dropout", "below 1")
 
 
 @dataclass(frozen=True)
@@ -99,55 +115,53 @@ class TransformerSettings:
 
     Attributes:
         kind: `gpt2` (byte-level BPE) or `bert` (WordPiece).
-        width: of the hidden states.
-        layers: number of layers.
-        heads: of attention in each layer.
-        window: how many tokens it reads at most, special ones included.
-        dropout: share of states that training hides.
-        vocabulary_size: number of tokens; None for as many as the text gives, 8,000 at most.
-        mask_share: for `bert`, share of the tokens that training hides; None for a share drawn for
-            every sentence, from one token to all of them.
-        masking: for `bert`, what the hidden tokens count for: `plain`, each the same; `any-order`,
-            for a share drawn for every sentence, each the inverse of the share, so that the loss is
-            the bound of masked diffusion: the mean over all orders in which tokens can be
-            uncovered.
+        window: special tokens included.
+        mask_share: for `bert`; drawn from one token to all of them.
+        masking: for `bert`. With `any-order` the loss is the bound of masked diffusion: the mean
+            over all orders in which tokens can be uncovered.
 
     Raises:
         InputError: a value is out of range; names it.
     """
 
     kind: TransformerKind = "gpt2"
-    width: int = 256
-    layers: int = 4
-    heads: int = 4
-    window: int = 128
-    dropout: float = 0.1
-    vocabulary_size: int | None = None
-    mask_share: float | None = None
-    masking: Masking = "plain"
+    width: Annotated[int, Help("Width of the hidden states.", at_least=1)] = 256
+    layers: _Layers = 4
+    heads: Annotated[
+        int, Help("Attention heads in each layer; they share the width.", at_least=1)
+    ] = 4
+    window: Annotated[int, Help("Tokens that the network reads at most.", at_least=8)] = 128
+    dropout: _Dropout = 0.1
+    vocabulary_size: _VocabularySize = None
+    mask_share: Annotated[
+        float | None,
+        Help("Share of the tokens that training hides; by default drawn for every sentence."),
+    ] = None
+    masking: Annotated[
+        Masking,
+        Help(
+            "What hidden tokens count for: plain, all alike; any-order, as in masked diffusion: "
+            "with m of a sentence's n tokens hidden, n/m each."
+        ),
+    ] = "plain"
 
     def __post_init__(self) -> None:
-        _one_of(self, "kind", get_args(TransformerKind))
-        _at_least(self, 1, "width", "layers", "heads", "vocabulary_size")
-        _at_least(self, 8, "window")
-        _from_0_below_1(self, "dropout")
+        _require_one_of(TransformerKind, self, "kind")
+        _require_one_of(Masking, self, "masking")
+        _check_numbers(self)
+        _require(self.dropout < 1, self, "dropout", "below 1")
         if self.width % self.heads:
             raise InputError(
                 f"A width of {self.width} cannot be shared by {self.heads} heads: choose a "
                 f"multiple of the heads."
             )
         if self.mask_share is not None:
-            _between(self, "mask_share")
+            _require(0 < self.mask_share < 1, self, "mask_share", "between 0 and 1")
             if self.masking == "any-order":
                 raise InputError(
-                    "--masking any-order draws the share of hidden tokens for every sentence: give "
-                    "it without --mask-share."
+                    "`masking` any-order draws the share of hidden tokens for every sentence: give "
+                    "it without `mask_share`."
                 )
-        _one_of(self, "masking", get_args(Masking))
-        _at_most(self, _MOST_LAYERS, "layers")
-        _at_most(self, _MOST, "width", "window")
-        # at the least: four matrices of attention and two of 4 times the width, and the positions
-        _check_memory(12 * self.layers * self.width**2 + self.window * self.width)
 
 
 @dataclass(frozen=True)
@@ -163,73 +177,69 @@ class ClassifierSettings:
     base: str = "bert-base-cased"
 
 
-_EARLIER_MASKING = "masking", "plain"  # the only one there was
 NetworkSettings: TypeAlias = RecurrentSettings | TransformerSettings | ClassifierSettings
-Settings: TypeAlias = TrainingSettings | NetworkSettings
-
-
-def option(name: str) -> str:
-    """The name of a setting on the command line."""
-    return "--" + name.replace("_", "-")
-
-
-def _refuse(settings: Settings, name: str, allowed: str) -> None:
-    raise InputError(f"{option(name)} must be {allowed}, not {getattr(settings, name)!r}.")
-
-
-def _at_least(settings: Settings, least: int, *names: str) -> None:
-    for name in names:
-        value = getattr(settings, name)
-        # not `value < least`, which would let nan pass; so in all of these checks
-        if value is not None and not value >= least:
-            _refuse(settings, name, f"{least} or more")
-
-
-def _between(settings: Settings, *names: str) -> None:
-    for name in names:
-        if not 0 < getattr(settings, name) < 1:
-            _refuse(settings, name, "between 0 and 1")
-
-
-def _from_0_below_1(settings: Settings, name: str) -> None:
-    if not 0 <= getattr(settings, name) < 1:
-        _refuse(settings, name, "from 0 to below 1")
-
-
-def _positive(settings: Settings, *names: str) -> None:
-    for name in names:
-        if not 0 < getattr(settings, name) < float("inf"):
-            _refuse(settings, name, "above 0")
-
-
-def _at_most(settings: Settings, most: int, *names: str) -> None:
-    for name in names:
-        if not getattr(settings, name) <= most:
-            _refuse(settings, name, f"at most {most:,}")
-
-
-def _check_memory(weights: int) -> None:
-    """Refuse a network whose weights, gradients and moments this machine's memory cannot hold."""
-    memory = total_memory()
-    if memory is not None and weights * _BYTES_A_WEIGHT > memory:
-        raise InputError(
-            f"A network of these sizes has {weights:,} weights or more, which take "
-            f"{weights * _BYTES_A_WEIGHT / 2**30:,.0f} GiB to train; this machine has "
-            f"{memory / 2**30:,.0f}. Choose smaller sizes or fewer layers."
-        )
-
-
-def _one_of(settings: Settings, name: str, allowed: Iterable[str]) -> None:
-    if getattr(settings, name) not in allowed:
-        _refuse(settings, name, f"one of {', '.join(allowed)}")
-
-
-def flattened(*parts: Settings) -> dict[str, object]:
-    """All settings by name; without plain masking, which records of earlier versions lack."""
-    settings = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
-    return {name: value for name, value in settings.items() if (name, value) != _EARLIER_MASKING}
-
-
 RECURRENT_TRAINING = TrainingSettings()
 TRANSFORMER_TRAINING = TrainingSettings(learning_rate=0.001, warmup=0.05, epochs=10)
 FINE_TUNING = TrainingSettings(epochs=4, learning_rate=2e-5, warmup=0.1, validation=0.1, patience=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceptabilitySettings:
+    """Classifiers of acceptability on one pretrained network, and the sentences that they judge.
+
+    Attributes:
+        training: how each is trained; seeds count up from its seed.
+
+    Raises:
+        InputError: a value is out of range; names it.
+    """
+
+    data: Annotated[
+        Path,
+        Help(
+            "Labelled sentences: CoLA's .tsv (source, label, mark, sentence), or a table with the "
+            "columns label (1 or 0) and sentence."
+        ),
+    ]
+    base: Annotated[str, Help("What to fine-tune: a folder, or a name on the hub.")] = (
+        ClassifierSettings.base
+    )
+    restarts: Annotated[
+        int, Help("How many classifiers to train, each from a new head.", at_least=1)
+    ] = 1
+    evaluate: Annotated[
+        tuple[Path, ...],
+        Help(
+            "Labelled sentences to judge, such as CoLA's development sets; repeatable. By default "
+            "those that the training kept apart."
+        ),
+    ] = ()
+    annotations: Annotated[
+        Path | None,
+        Help(
+            "Labelled sentences with a column of 1 and 0 for each feature, such as CoLA's "
+            "grammatical annotations: results by feature."
+        ),
+    ] = None
+    training: TrainingSettings = FINE_TUNING
+    device: Annotated[Device, Help("Where networks run; auto: a GPU where there is one.")] = "auto"
+    precision: Annotated[
+        TrainingPrecision,
+        Help("What the network computes in; auto: bfloat16 on a GPU that has it."),
+    ] = "auto"
+    trust_remote_code: Annotated[
+        bool,
+        Help(
+            "Let transformers run Python code that comes with a checkpoint. Read it first.",
+            flag="--trust-remote-code",
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read."""
+        others = () if self.annotations is None else (self.annotations,)
+        return (self.data, *self.evaluate, *others)

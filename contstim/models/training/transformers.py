@@ -1,7 +1,8 @@
-"""Training a small GPT-2 or BERT with a tokenizer of its own."""
+"""Training a small GPT-2 or BERT with a tokenizer of its own: byte-level BPE, or WordPiece."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,21 +15,29 @@ from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import TRANSFORMER_TRAINING, TransformerSettings
-from contstim.models.training.tokenizers import train_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tokenizers import Tokenizer
     from torch import Tensor
 
     from contstim.arrays import IntArray
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
-    from contstim.models.training.settings import TrainingPrecision, TrainingSettings
+    from contstim.models.training.settings import (
+        TrainingPrecision,
+        TrainingSettings,
+        TransformerKind,
+    )
     from contstim.sentence import Sentence
 
     LogProbs: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+
+MOST_TOKENS = 8_000
+_END_OF_TEXT = "<|endoftext|>"
+_BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def train_transformer(
@@ -234,3 +243,81 @@ def save_pretrained(network: Any, tokenizer: Any, folder: Path) -> None:
         tokenizer.save_pretrained(folder)
     except (OSError, SafetensorError) as error:
         raise InputError(f"Cannot write the model into {folder}: {error}.") from error
+
+
+def train_tokenizer(
+    sentences: Sequence[Sentence], kind: TransformerKind, size: int | None, window: int
+) -> Any:
+    """A `transformers` tokenizer for a text; case and accents are kept.
+
+    Args:
+        sentences: what sub-word models read of them is `Sentence.text`.
+        kind: `gpt2` or `bert`.
+        size: how many tokens; by default as many as the text gives, 8,000 at most.
+        window: how many tokens the network reads.
+
+    Raises:
+        InputError: the text gives fewer tokens than asked for, or has more characters.
+    """
+    train = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind]
+    tokenizer = train(sentences, size or MOST_TOKENS)
+    if size is not None and len(tokenizer) != size:
+        raise InputError(
+            f"The text gives {len(tokenizer):,} tokens, its single characters included, not "
+            f"{size:,}. Give that number as `vocabulary_size`, leave it out, or give more "
+            f"text."
+        )
+    tokenizer.model_max_length = window
+    return tokenizer
+
+
+def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[_END_OF_TEXT],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    model = _trained(tokenizer, trainer, sentences)
+    merges = [tuple(merge) for merge in model["merges"]]
+    hf: Any = transformers  # whose annotations know merges as texts only
+    return hf.GPT2Tokenizer(vocab=model["vocab"], merges=merges)
+
+
+def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
+    """WordPiece; the same for the same text.
+
+    The library numbers characters inside words in the order of a hash table, which differs between
+    processes, and breaks ties by number. So they are passed in order, as if they were special.
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    from transformers import BertTokenizer
+
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    # every character that follows another inside a word, as WordPiece writes it: `##s`
+    inner: set[str] = set()
+    for word in {word for sentence in sentences for word in sentence.words}:
+        normal = tokenizer.normalizer.normalize_str(word)
+        for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal):
+            inner.update(piece[1:])
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=[*_BERT_SPECIALS, *(f"##{character}" for character in sorted(inner))],
+        show_progress=False,
+    )
+    vocabulary = _trained(tokenizer, trainer, sentences)["vocab"]
+    return BertTokenizer(vocab=vocabulary, do_lower_case=False, strip_accents=False)
+
+
+def _trained(tokenizer: Tokenizer, trainer: Any, sentences: Iterable[Sentence]) -> dict[str, Any]:
+    # the trained vocabulary can be read only from the tokenizer's own JSON
+    tokenizer.train_from_iterator((sentence.text for sentence in sentences), trainer)
+    model: dict[str, Any] = json.loads(tokenizer.to_str())["model"]
+    return model

@@ -17,8 +17,15 @@ from hypothesis import strategies as st
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.recurrent.folder import read_folder
-from contstim.models.training.batches import padded, shuffled_batches, sorted_batches, split
-from contstim.models.training.loop import Progress, Trainer, learning_rate
+from contstim.models.training.loop import (
+    Progress,
+    Trainer,
+    learning_rate,
+    padded,
+    shuffled_batches,
+    sorted_batches,
+    split,
+)
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingSettings,
@@ -140,7 +147,7 @@ def test_progress_counts_every_step(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
     broken = replace(TRAINING, learning_rate=1e30, clip=1e30)
-    with pytest.raises(ModelError, match=r"after .* no longer a number .* lower --learning-rate"):
+    with pytest.raises(ModelError, match=r"after .* no longer a number .* lower `learning_rate`"):
         train("rnn", tmp_path / "rnn", broken)
 
 
@@ -167,33 +174,31 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "wrong", "message"),
     [
-        (TrainingSettings, {"epochs": 0}, "--epochs must be 1 or more, not 0"),
-        (TrainingSettings, {"batch_size": 0}, "--batch-size"),
-        (TrainingSettings, {"learning_rate": 0.0}, "--learning-rate must be above 0"),
-        (TrainingSettings, {"learning_rate": math.nan}, "--learning-rate must be above 0"),
-        (TrainingSettings, {"clip": math.inf}, "--clip must be above 0"),
-        (TrainingSettings, {"validation": 0.0}, "--validation must be between 0 and 1"),
-        (TrainingSettings, {"warmup": 1.0}, "--warmup must be between 0 and 1"),
-        (TrainingSettings, {"seed": -1}, "--seed must be 0 or more"),
-        (TrainingSettings, {"epochs": 10**400}, "--epochs must be at most 1,000,000,000"),
-        (TrainingSettings, {"weight_decay": 1e300}, "--weight-decay must be at most"),
-        (RecurrentSettings, {"hidden": 10**9}, r"take [\d,]+ GiB to train; this machine has"),
-        (RecurrentSettings, {"hidden": 10**400}, "--hidden must be at most"),
-        (RecurrentSettings, {"layers": 10**5}, "--layers must be at most 1,000"),
-        (TransformerSettings, {"width": 10**6}, r"take [\d,]+ GiB to train; this machine has"),
-        (TransformerSettings, {"window": 10**12}, "--window must be at most"),
-        (RecurrentSettings, {"kind": "gru"}, "--kind must be one of rnn, lstm, bilstm"),
-        (RecurrentSettings, {"hidden": 0}, "--hidden"),
-        (RecurrentSettings, {"dropout": 1.0}, "--dropout must be from 0 to below 1"),
-        (RecurrentSettings, {"vocabulary_size": 0}, "--vocabulary-size must be 1 or more"),
+        (TrainingSettings, {"epochs": 0}, "epochs must be 1 or more, not 0"),
+        (TrainingSettings, {"batch_size": 0}, "batch_size"),
+        (TrainingSettings, {"learning_rate": 0.0}, "`learning_rate` must be above 0"),
+        (TrainingSettings, {"learning_rate": math.nan}, "`learning_rate` must be above 0"),
+        (TrainingSettings, {"clip": math.inf}, "`clip` must be above 0"),
+        (TrainingSettings, {"validation": 0.0}, "`validation` must be between 0 and 1"),
+        (TrainingSettings, {"warmup": 1.0}, "`warmup` must be between 0 and 1"),
+        (TrainingSettings, {"seed": -1}, "seed must be 0 or more"),
+        (TrainingSettings, {"epochs": 10**400}, "`epochs` must be at most 1,000,000,000"),
+        (TrainingSettings, {"weight_decay": -1.0}, "weight_decay must be 0 or more"),
+        (RecurrentSettings, {"hidden": 10**400}, "`hidden` must be at most"),
+        (RecurrentSettings, {"layers": 10**5}, "layers must be 1000 at most"),
+        (TransformerSettings, {"window": 10**12}, "`window` must be at most"),
+        (RecurrentSettings, {"kind": "gru"}, "`kind` must be one of rnn, lstm, bilstm"),
+        (RecurrentSettings, {"hidden": 0}, "hidden"),
+        (RecurrentSettings, {"dropout": 1.0}, "`dropout` must be below 1"),
+        (RecurrentSettings, {"vocabulary_size": 0}, "vocabulary_size must be 1 or more"),
         (TransformerSettings, {"heads": 3}, "width of 256 cannot be shared by 3 heads"),
-        (TransformerSettings, {"window": 2}, "--window must be 8 or more"),
-        (TransformerSettings, {"mask_share": 1.5}, "--mask-share"),
-        (TransformerSettings, {"masking": "all"}, "--masking must be one of plain, any-order"),
+        (TransformerSettings, {"window": 2}, "window must be 8 or more"),
+        (TransformerSettings, {"mask_share": 1.5}, "mask_share"),
+        (TransformerSettings, {"masking": "all"}, "`masking` must be one of plain, any-order"),
         (
             TransformerSettings,
             {"masking": "any-order", "mask_share": 0.15},
-            "without --mask-share",
+            "without `mask_share`",
         ),
     ],
 )
@@ -217,7 +222,7 @@ def test_one_sentence_is_no_text(tmp_path: Path) -> None:
 def test_a_learning_rate_beyond_measure_leaves_no_model(
     kind: str, rate: float, tmp_path: Path
 ) -> None:
-    with pytest.raises(ModelError, match=r"no longer a number .*--learning-rate"):
+    with pytest.raises(ModelError, match=r"no longer a number .*`learning_rate`"):
         train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
     assert not (tmp_path / kind).exists()
 

@@ -16,9 +16,8 @@ import torch
 
 from contstim.errors import InputError
 from contstim.models.training import loop
-from contstim.models.training.checkpoint import CHECKPOINT
 from contstim.models.training.loop import Progress
-from contstim.models.training.record import Training
+from contstim.models.training.record import CHECKPOINT, Training
 from tests.models.training.runs import KINDS, TRAINING, losses, train, weights
 
 
@@ -113,11 +112,11 @@ def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"epochs": 4}, r"--epochs is not .* \(3 then, 4 now\)"),
-        ({"learning_rate": 0.01}, r"--learning-rate .* \(0.02 then, 0.01 now\)"),
-        ({"seed": 1}, "--seed"),
-        ({"hidden": 9}, "--hidden"),
-        ({"vocabulary_size": 50}, r"--vocabulary-size .* \(None then, 50 now\)"),
+        ({"epochs": 4}, r"`epochs` is not .* \(3 then, 4 now\)"),
+        ({"learning_rate": 0.01}, r"`learning_rate` .* \(0.02 then, 0.01 now\)"),
+        ({"seed": 1}, "seed"),
+        ({"hidden": 9}, "hidden"),
+        ({"vocabulary_size": 50}, r"`vocabulary_size` .* \(None then, 50 now\)"),
     ],
 )
 def test_changed_settings_are_refused_by_name(
@@ -181,7 +180,7 @@ def test_a_record_without_a_curve_is_refused(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "training.json").read_text())
     del record["curve"]
     (tmp_path / "training.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="another version of contstim"):
+    with pytest.raises(InputError, match="not a record of a training"):
         train("rnn", tmp_path)
 
 

@@ -14,11 +14,15 @@ from torch import Tensor
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import silence
-from contstim.models.masked.orders import exact_plan
-from contstim.models.training.batches import split
+from contstim.models.masked.plan import exact_plan
+from contstim.models.training.loop import split
 from contstim.models.training.settings import TransformerKind, TransformerSettings
-from contstim.models.training.tokenizers import train_tokenizer
-from contstim.models.training.transformers import draw_hidden, over_orders, transformer_task
+from contstim.models.training.transformers import (
+    draw_hidden,
+    over_orders,
+    train_tokenizer,
+    transformer_task,
+)
 from contstim.models.words import SPECIAL
 from contstim.sentence import Sentence
 from tests.models.training.runs import SENTENCES, TRAINING, train
@@ -171,12 +175,10 @@ def test_a_model_of_any_order_is_trained_and_scored(tmp_path: Path) -> None:
     assert np.isfinite(mixture.log_probs(SENTENCES[:2])).all()
 
 
-def test_plain_masking_is_what_earlier_versions_trained_with(tmp_path: Path) -> None:
-    """Their records know of no other, and stay valid."""
+def test_another_masking_is_another_training(tmp_path: Path) -> None:
     done = train("bert", tmp_path / "bert")
-    assert "masking" not in done.facts["settings"]
-    assert train("bert", tmp_path / "bert").curve == done.curve
-    with pytest.raises(InputError, match="masking"):
+    assert done.facts["settings"]["masking"] == "plain"
+    with pytest.raises(InputError, match="`masking` is not the one"):
         train("bert", tmp_path / "bert", masking="any-order")
 
 
