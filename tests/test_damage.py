@@ -190,7 +190,9 @@ def _stored(path: Path) -> object:
     with Store(path) as store:
         triplets = TripletStore(store)
         kept = store.log_probs("f", ["A b.", "C d."]).tolist()
-        return kept, triplets.jobs(), triplets.triplets(), triplets.costs(), triplets.evaluations()
+        results = triplets.results(0).values()
+        slots = triplets.slots(0)
+        return kept, triplets.triplets(), slots, triplets.evaluations(results, {})
 
 
 def _new_store() -> bytes:

@@ -183,8 +183,8 @@ class Step(Generic[Value]):
 
     def reads(self) -> tuple[Path, ...]:
         """Files and folders that are read and may be there, those of models among them."""
-        from contstim.models.ngram.counts import counts_path
         from contstim.models.origins import model_origins
+        from contstim.models.word_list import counts_path
 
         own = [
             path

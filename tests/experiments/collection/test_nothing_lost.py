@@ -13,7 +13,7 @@ import pytest
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
-from contstim.testing.participants.http import RunSettings
+from contstim.testing.participants import RunSettings
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.outages import Outcome, acknowledged, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, export

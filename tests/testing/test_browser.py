@@ -11,7 +11,7 @@ import pytest
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses import read_responses
-from contstim.testing.participants.browser import take_part_in_browser
+from contstim.testing.browser import take_part_in_browser
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import export

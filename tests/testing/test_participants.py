@@ -17,7 +17,7 @@ from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses import Response, read_responses
 from contstim.stimuli import Condition, Trial
-from contstim.testing.participants.http import RunSettings, take_part
+from contstim.testing.participants import RunSettings, take_part
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import export

@@ -1,33 +1,39 @@
-"""The vocabulary of a recurrent network: each word's number, and its counts in the text."""
+"""The words of a training text with their counts, as a table beside a word-level model."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InputError, ModelError
-from contstim.models.recurrent.network import UNKNOWN
 from contstim.sentence import is_word
 from contstim.tables import read_table, write_table
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.sentence import Sentence
 
-SPECIAL_WORDS = ("<s>", "<unk>")
-"""The meaning of numbers 0 and 1. Neither they nor `</s>` can be words of a vocabulary."""
+BOUNDARY, UNKNOWN = 0, 1
+"""Numbers of the boundary of a sentence and of unknown words, to a recurrent network."""
+
+_FIRST = 2  # the number of the first word
 
 MOST_WORDS = 20_000
 _MOST_DIGITS = 18  # of a count: more do not fit 64 bits
-_RESERVED = frozenset({*SPECIAL_WORDS, "</s>"})
+_RESERVED = frozenset({"<s>", "<unk>", "</s>"})
+
+
+def counts_path(model: Path | str) -> Path:
+    """Path of the counts of an n-gram model: `trigram.arpa` has `trigram.arpa.counts.csv`."""
+    return Path(f"{model}.counts.csv")
 
 
 @dataclass(frozen=True)
@@ -80,12 +86,12 @@ class WordList:
         return cls(words, tuple(initial[w] for w in words), tuple(inner[w] for w in words))
 
     def __len__(self) -> int:
-        """Size of the vocabulary that the network reads, `SPECIAL_WORDS` included."""
-        return len(SPECIAL_WORDS) + len(self.words)
+        """Size of the vocabulary that a network reads, boundary and unknown words included."""
+        return _FIRST + len(self.words)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        return {word: i for i, word in enumerate(self.words, start=len(SPECIAL_WORDS))}
+        return {word: i for i, word in enumerate(self.words, start=_FIRST)}
 
     def numbers(self, words: Sequence[str]) -> IntArray:
         """The number of each word, (n_words,); `UNKNOWN` for words outside the vocabulary."""
