@@ -19,7 +19,7 @@ from contstim.evaluation.desiderata_report import desiderata_figure
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.evaluation.learning_curves import LearningCurve
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.outputs.drawings import drawings
+from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure
