@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis, analyze
     from contstim.experiments.design.artificial import artificial_participants, simulate_responses
     from contstim.experiments.design.building import build_design
-    from contstim.experiments.design.design_power import design_power
+    from contstim.experiments.design.power import design_power
     from contstim.experiments.design.presentation import presentation
     from contstim.experiments.design.verification import verify_design
     from contstim.experiments.platforms.jspsych import export_jspsych
@@ -145,7 +145,7 @@ _HOMES = {
     "build_design": "contstim.experiments.design.building",
     "verify_design": "contstim.experiments.design.verification",
     "presentation": "contstim.experiments.design.presentation",
-    "design_power": "contstim.experiments.design.design_power",
+    "design_power": "contstim.experiments.design.power",
     "export_jspsych": "contstim.experiments.platforms.jspsych",
     "artificial_participants": "contstim.experiments.design.artificial",
     "simulate_responses": "contstim.experiments.design.artificial",

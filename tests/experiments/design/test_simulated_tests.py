@@ -10,7 +10,7 @@ from scipy.stats import nct
 from scipy.stats import t as student
 
 from contstim.experiments.design.population import Population, TrialPreferences
-from contstim.experiments.design.precision import Precision, measure_precision
+from contstim.experiments.design.simulated_tests import Precision, measure_precision
 
 
 def one_pair(

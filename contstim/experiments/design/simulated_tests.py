@@ -1,4 +1,4 @@
-"""Precision of a measured difference between two models, by people and by items.
+"""Analysis of many simulated experiments at once: what tests find, and how precisely.
 
 With G groups of n people the variance of the difference of two accuracies is
 
@@ -17,18 +17,140 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.crossed import Side, blocks_of, variance_components
-from contstim.experiments.design.power import group_jackknives
+from contstim.experiments.analysis.crossed import (
+    Side,
+    blocks_of,
+    jackknife_of_means,
+    variance_components,
+)
+from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.families import detectability, false_discovery
+from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.experiments.analysis.crossed import GroupJackknife
+    from contstim.experiments.analysis.effects import Units
+    from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.design.population import Population, TrialPreferences
 
 _FOR_PRECISION = 100  # experiments that tell how much items, people and answers vary
 _NODES = 400  # values of an estimated standard error
 LEVEL = 0.05  # of tests, two-sided; each of the two one-sided tests of equivalence has it as well
+
+
+def significantly_better(
+    answers: Sequence[BoolArray],
+    sides: Sequence[FloatArray],
+    own: Sequence[BoolArray],
+    units: Units,
+    alpha: float,
+) -> FloatArray:
+    """(n_models, n_models): in how many experiments the first model is better than the second.
+
+    Args:
+        answers: of each group, (n_experiments, n_people, n_trials): whether each prefers
+            sentence_2.
+        sides: of each group, (n_experiments, n_trials, n_models): 1 where a model prefers
+            sentence_2, -1 where sentence_1, 0 for a tie.
+        own: of each group, (n_trials, n_models), which trials evaluate which model.
+        units: groups, or people and items crossed.
+        alpha: false discovery rate.
+    """
+    n_models, experiments = own[0].shape[1], len(answers[0])
+    # The family of `every_contrast`: all pairs of models, then each model against its ceiling
+    pairs = list(combinations(range(n_models), 2))
+    if units == "crossed":
+        groups, shares = group_jackknives(answers, sides, own), np.ones(len(own))
+        family = [Side(*pair) for pair in pairs] + [Side(m, ceiling=True) for m in range(n_models)]
+        found = [uncertainty_of(groups, shares, ACCURACY.lowest, side) for side in family]
+        tests = [(one.estimate, one.p_values()) for one in found]
+        differences, p_values = (
+            np.stack([np.broadcast_to(x, experiments) for x in kind], axis=1)
+            for kind in zip(*tests, strict=True)
+        )
+    else:
+        # (n_experiments, n_groups, 2 * n_models): of models, then of their ceilings
+        means = np.stack(list(map(group_means, answers, sides, own)), axis=1)
+        first, second = np.array([*pairs, *((m, n_models + m) for m in range(n_models))]).T
+        apart = np.moveaxis(means[..., first] - means[..., second], 1, 2)
+        differences = np.nansum(apart, axis=2)
+        p_values = signed_rank_p_values(apart.reshape(-1, len(own))).reshape(differences.shape)
+    significant = false_discovery(p_values) < alpha
+    better = np.zeros((n_models, n_models))
+    for contrast, (i, j) in enumerate(pairs):
+        ahead = np.sign(differences[significant[:, contrast], contrast])
+        better[i, j], better[j, i] = (ahead > 0).sum(), (ahead < 0).sum()
+    return better
+
+
+def group_jackknives(
+    answers: Sequence[BoolArray], sides: Sequence[FloatArray], own: Sequence[BoolArray]
+) -> list[GroupJackknife]:
+    """Accuracies of many experiments with each trial left out; see `significantly_better`."""
+    groups, items = [], 0
+    for given, of_models, mask in zip(answers, sides, own, strict=True):
+        chosen, with_others = _with_others(given)
+        agreements = (1 + chosen[:, :, None] * of_models.swapaxes(1, 2)[:, None]) / 2
+        numbers = items + np.arange(len(mask))
+        groups.append(jackknife_of_means(agreements, with_others[:, :, None], mask.T, numbers))
+        items += len(mask)
+    return groups
+
+
+def group_means(answers: BoolArray, sides: FloatArray, own: BoolArray) -> FloatArray:
+    """Accuracies of a group and its lower noise ceilings, (n_experiments, 2 * n_models).
+
+    nan where the group has no trial of a model, and for the ceilings of groups of one. Args are
+    those of `significantly_better`, of one group.
+    """
+    chosen, with_others = (x.mean(axis=1)[..., None] for x in _with_others(answers))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = [
+            (agreement * own).sum(axis=1) / own.sum(axis=0)
+            for agreement in ((1 + chosen * sides) / 2, with_others)
+        ]
+    return np.concatenate(means, axis=1)
+
+
+def _with_others(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Choices, 1 for sentence_2, -1 for sentence_1, and their agreement with the others' majority.
+
+    (n_experiments, n_people, n_trials) each; nan for people who are alone.
+    """
+    chosen = np.where(answers, 1.0, -1.0)
+    # Each against the sum of the others' sides, as in `accuracy_lower`.
+    others = chosen.sum(axis=1, keepdims=True) - chosen
+    agreement = (1 + np.sign(others) * chosen) / 2
+    return chosen, agreement if answers.shape[1] > 1 else np.full_like(agreement, np.nan)
+
+
+def family_limits(
+    trials: TrialPreferences, groups: int, participants: int, alpha: float
+) -> Detectability:
+    """Limits of what signed-rank tests over groups can find, whatever people answer.
+
+    Args:
+        trials: of one scope.
+        groups: how many groups there are; those beyond the design's have trials like its own.
+        participants: in each group; those who are alone have no noise ceiling.
+        alpha: false discovery rate.
+    """
+    # has: (designed groups, n_models), whether any of a group's trials evaluates a model; a test of
+    # two models has the units that have trials of both.
+    has = np.zeros((trials.designed, len(trials.models)), dtype=np.int64)
+    np.maximum.at(has, trials.groups, trials.evaluates.astype(np.int64))
+    units = has[np.arange(groups) % trials.designed]
+    pairs = [units[:, i] @ units[:, j] for i, j in combinations(range(len(trials.models)), 2)]
+    return detectability([*pairs, *(units.sum(axis=0) if participants > 1 else [])], alpha)
+
+
+def units_for(families: Iterable[Detectability]) -> Units:
+    """Groups, where tests of groups can find something in every scope; else people and items."""
+    return "crossed" if any(family.hopeless for family in families) else "groups"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Allocation of trials against exhaustive search over every allocation there is."""
+"""Assignment of trials against exhaustive search over every assignment there is."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.experiments.design import allocation
-from contstim.experiments.design.allocation import Item, allocate
+from contstim.experiments.design import assignment
+from contstim.experiments.design.assignment import Item, assign_groups
 from contstim.optimization.selection.programs import assign
 
 
@@ -39,7 +39,7 @@ def small_problems(draw: st.DrawFn) -> tuple[list[Item], int]:
 
 @settings(max_examples=150)
 @given(small_problems())
-def test_an_allocation_is_found_exactly_where_there_is_one(
+def test_an_assignment_is_found_exactly_where_there_is_one(
     problem: tuple[list[Item], int],
 ) -> None:
     items, n_groups = problem
@@ -47,18 +47,18 @@ def test_an_allocation_is_found_exactly_where_there_is_one(
         holds(items, groups, n_groups) for groups in product(range(n_groups), repeat=len(items))
     )
     if exists:
-        assert holds(items, allocate(items, n_groups).groups.tolist(), n_groups)
+        assert holds(items, assign_groups(items, n_groups).groups.tolist(), n_groups)
     else:
         with pytest.raises(InfeasibleError, match=r"no way|stands in \d+ trials"):
-            allocate(items, n_groups)
+            assign_groups(items, n_groups)
 
 
 @settings(max_examples=100)
 @given(small_problems(), st.lists(st.integers(0, 3), min_size=8, max_size=8))
-def test_as_many_items_stay_in_their_groups_as_in_any_allocation(
+def test_as_many_items_stay_in_their_groups_as_in_any_assignment(
     problem: tuple[list[Item], int], drawn: list[int]
 ) -> None:
-    """Witness: every allocation there is. A group that is too high stands for a new item."""
+    """Witness: every assignment there is. A group that is too high stands for a new item."""
     items, n_groups = problem
     before = {i: g for i, g in enumerate(drawn[: len(items)]) if g < n_groups}
     kept = [
@@ -68,23 +68,23 @@ def test_as_many_items_stay_in_their_groups_as_in_any_allocation(
     ]
     if not kept:
         with pytest.raises(InfeasibleError, match=r"no way|stands in \d+ trials"):
-            allocate(items, n_groups, before=before)
+            assign_groups(items, n_groups, before=before)
         return
-    allocation_after = allocate(items, n_groups, before=before)
-    groups = allocation_after.groups.tolist()
+    after = assign_groups(items, n_groups, before=before)
+    groups = after.groups.tolist()
     assert holds(items, groups, n_groups)
     assert sum(groups[i] == g for i, g in before.items()) == max(kept)
     if before:
-        assert allocation_after.kept == allocation_after.kept_bound == max(kept)
+        assert after.kept == after.kept_bound == max(kept)
 
 
 def test_the_search_takes_over_where_matching_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocation, "_deal", lambda *_: None)
+    monkeypatch.setattr(assignment, "_deal", lambda *_: None)
     items = [Item("a", (f"t{i}", f"t{(i + 1) % 6}")) for i in range(6)]
-    found = allocate(items, 3, seed=5)
+    found = assign_groups(items, 3, seed=5)
     assert holds(items, found.groups.tolist(), 3)
     assert "CP-SAT" in found.solver
-    again = allocate(items, 3, seed=5)
+    again = assign_groups(items, 3, seed=5)
     np.testing.assert_array_equal(found.groups, again.groups)
 
 
@@ -94,9 +94,9 @@ def test_the_search_proves_that_there_is_no_way() -> None:
     assert assign(2, [[0, 1, 2, 3]], apart, n_items=4, seed=0, seconds=9) is None
 
 
-def test_seeds_give_different_allocations_and_the_same_one_again() -> None:
+def test_seeds_give_different_assignments_and_the_same_one_again() -> None:
     items = [Item("a", (f"t{i}",)) for i in range(12)]
-    first, second, other = (allocate(items, 4, seed=s).groups.tolist() for s in (1, 1, 2))
+    first, second, other = (assign_groups(items, 4, seed=s).groups.tolist() for s in (1, 1, 2))
     assert first == second != other
 
 
@@ -118,4 +118,4 @@ def test_what_cannot_be_is_named(
     items: list[Item], n_groups: int, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        allocate(items, n_groups)
+        assign_groups(items, n_groups)

@@ -1,10 +1,10 @@
-"""Exact allocation of trials to groups of participants, so that no group meets a text twice."""
+"""Exact assignment of trials to groups of participants, so that no group meets a text twice."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 _TRIES = 20  # orders in which shares are dealt out before the search takes over
 
 
-@dataclass(frozen=True)
-class Item:
-    """Something to allocate: its share is dealt out evenly, its texts may meet in no group."""
+class Item(NamedTuple):
+    """Something to assign: its share is dealt out evenly, its texts may meet in no group."""
 
     share: str
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Allocation:
-    """Allocation of items to groups.
+class Assignment:
+    """Assignment of items to groups.
 
     Attributes:
         groups: (n_items,) 0-based.
@@ -39,7 +38,7 @@ class Allocation:
         solver: what was called.
         version: of the solver.
         kept: how many items are in the group that they were in before.
-        kept_bound: no allocation keeps more.
+        kept_bound: no assignment keeps more.
     """
 
     groups: IntArray
@@ -50,33 +49,33 @@ class Allocation:
     kept_bound: int = 0
 
 
-def allocate(
+def assign_groups(
     items: Sequence[Item],
     n_groups: int,
     *,
     seed: int = 0,
     seconds: float = 60.0,
     before: Mapping[int, int] | None = None,
-) -> Allocation:
+) -> Assignment:
     """Deal every share out evenly over the groups, so that no group meets a text twice.
 
     One share after the other is matched to the groups that have met none of its texts yet, at
     random otherwise. Where texts belong to one source each (a triplet's three trials) that always
     succeeds: what is left to each share is a regular bipartite graph, which has a perfect matching
     (König 1916). Where texts are shared, an unlucky order may fail; after some orders CP-SAT
-    searches all allocations, or proves that there is none. Where items were in groups before, as
+    searches all assignments, or proves that there is none. Where items were in groups before, as
     many as possible stay there; that is searched by CP-SAT, which also proves how many can.
 
     Args:
-        items: what to allocate.
+        items: what to assign.
         n_groups: at least 1.
-        seed: decides among allocations.
+        seed: decides among assignments.
         seconds: how long CP-SAT may take.
         before: place of an item → the 0-based group that it was in.
 
     Raises:
         InputError: no group, or an item that holds a text twice.
-        InfeasibleError: there is no such allocation; says why.
+        InfeasibleError: there is no such assignment; says why.
         VerificationError: the time ended without an answer.
     """
     _check(items, n_groups)
@@ -85,10 +84,10 @@ def allocate(
     for _ in range(0 if before else _TRIES):
         groups = _deal(items, n_groups, rng)
         if groups is not None:
-            return Allocation(groups, "matched share by share", SOLVER, version)
+            return Assignment(groups, "matched share by share", SOLVER, version)
     # No order of shares worked, or groups from before count: CP-SAT, with one group for each item,
     # every share even, and items that have a text in common in different groups.
-    assignment = assign(
+    found = assign(
         n_groups,
         list(_places([item.share] for item in items).values()),
         [users for users in _users(items).values() if len(users) > 1],
@@ -97,15 +96,15 @@ def allocate(
         seconds=seconds,
         before=before,
     )
-    if assignment is None:
+    if found is None:
         raise InfeasibleError(_explain(items, n_groups))
-    return Allocation(
-        assignment.groups,
-        "left in place as far as possible" if before else "searched over all allocations",
+    return Assignment(
+        found.groups,
+        "left in place as far as possible" if before else "searched over all assignments",
         ASSIGNMENT,
         version,
-        assignment.kept,
-        assignment.kept_bound,
+        found.kept,
+        found.kept_bound,
     )
 
 
