@@ -12,12 +12,11 @@ from contstim.correlation import Correlation
 from contstim.evaluation import acceptability_report as acceptability
 from contstim.evaluation import comparison
 from contstim.evaluation import minimal_pair_report as minimal_pairs
-from contstim.evaluation.accuracies import FEATURES, Accuracies, Bin
+from contstim.evaluation.accuracies import FEATURES, Accuracies, Bin, LearningCurve
 from contstim.evaluation.criteria import evaluate_acceptability
 from contstim.evaluation.desiderata import Desiderata, ModelDesiderata
 from contstim.evaluation.desiderata_report import desiderata_figure
 from contstim.evaluation.judged_scores import JudgedScores
-from contstim.evaluation.learning_curves import LearningCurve
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.run import analyze
