@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.criteria import evaluate_acceptability
     from contstim.evaluation.desiderata import evaluate_desiderata
     from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
-    from contstim.experiments.analysis.outputs.folder import write_analysis
+    from contstim.experiments.analysis.page import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
     from contstim.experiments.design.artificial import artificial_participants, simulate_responses
     from contstim.experiments.design.building import build_design
@@ -157,7 +157,7 @@ _HOMES = {
     "MixedSettings": "contstim.experiments.analysis.mixed",
     "fit_mixed": "contstim.experiments.analysis.mixed",
     "compare_mixed": "contstim.experiments.analysis.mixed",
-    "write_analysis": "contstim.experiments.analysis.outputs.folder",
+    "write_analysis": "contstim.experiments.analysis.page",
     # models on benchmarks
     "evaluate_minimal_pairs": "contstim.evaluation.accuracies",
     "evaluate_acceptability": "contstim.evaluation.criteria",

@@ -119,7 +119,7 @@ def analysis(
         InputError: the analysis has no such figure, or no trial sets the pair against each other.
     """
     from contstim.experiments.analysis.evaluation import measures_of
-    from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
+    from contstim.experiments.analysis.figures import drawings, require_rivals
 
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.ceilings import accuracy_lower
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.measures import signed_ranks
+from contstim.experiments.analysis.measures import accuracy_lower, signed_ranks
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.analysis.tables import result_tables

@@ -1,26 +1,37 @@
-"""The results of an experiment as one page to read."""
+"""The folder that an analysis writes: tables, figures, and a page to read."""
 
 from __future__ import annotations
 
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.experiments.analysis.families import CEILING
+from contstim.experiments.analysis.figures import (
+    FIGURES,
+    drawings,
+    names_in_figures,
+    require_rivals,
+    shown,
+)
 from contstim.experiments.analysis.methods import methods_text
-from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures, shown
-from contstim.experiments.analysis.outputs.sureness import (
+from contstim.experiments.analysis.reliability import (
     SURE,
     by_sureness,
     judged_trials,
     mean_reliability,
 )
 from contstim.experiments.analysis.scopes import DESCRIPTIONS
+from contstim.experiments.analysis.tables import result_tables, training_texts_table
 from contstim.experiments.responses import Problem
+from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
+from contstim.reporting.canvas import save, styled
 from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
 from contstim.scale import Scale
+from contstim.tables import write_table
 from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:
@@ -341,3 +352,56 @@ def _number(value: float, digits: int = 3) -> str:
 
 def _range(interval: Interval) -> str:
     return f"{_number(interval.low)} … {_number(interval.high)}"
+
+
+def write_analysis(
+    analysis: Analysis,
+    folder: Path | str,
+    *,
+    title: str,
+    pair: tuple[str, str] | None = None,
+    seen: Mapping[str, Contamination | None] | None = None,
+) -> list[Path]:
+    """Write tables (CSV), figures (PDF and PNG), methods.md and report.html, which stands alone.
+
+    Where participants were artificial, the page and every figure say so first, and every table has
+    a column `simulated_participants`, such as `3 of 10`.
+
+    Args:
+        analysis: what `analyze` found.
+        folder: made where it is missing; files of the same names are replaced.
+        title: the page's heading.
+        pair: two models whose sentences to draw; by default the most consistent rivals.
+        seen: which of the sentences stand in the training text of each model.
+
+    Returns:
+        The tables, figures and text that stand beside report.html.
+
+    Raises:
+        InputError: a file cannot be written, or no trial sets the pair against each other.
+    """
+    folder = Path(folder)
+    if pair:
+        require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
+    seen = seen or {}
+    files: list[Path] = []
+    results = result_tables(analysis) | {"training_texts": training_texts_table(seen)}
+    for name, columns in results.items():
+        if columns and analysis.origin.simulated:
+            # Said in every row: rows are copied, sorted and joined, and a file's name is lost.
+            rows = len(next(iter(columns.values())))
+            columns |= {"simulated_participants": [analysis.origin.share] * rows}
+        if columns:
+            files.append(folder / "tables" / f"{name}.csv")
+            write_table(files[-1], columns)
+    images = {}  # PNG by name: the page holds the very images that are written
+    with styled():
+        for name, figure in drawings(analysis, pair):
+            path, warning = folder / "figures" / name, analysis.origin.warning
+            images[name] = save(figure, path, warning=warning)
+            files += [path.with_name(f"{name}{ending}") for ending in (".pdf", ".png")]
+    told = ["# Statistics", analysis.origin.warning, *methods_text(analysis)]
+    files.append(folder / "methods.md")
+    write_text(files[-1], "\n\n".join(filter(None, told)) + "\n")
+    write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
+    return files
