@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import rankdata
 
 from contstim.arrays import FloatArray
-from contstim.experiments.analysis import ceilings
+from contstim.experiments.analysis import measures
 
 
 def ranks(values: list[float]) -> list[float]:
@@ -67,18 +67,18 @@ def literal_cosines(ratings: FloatArray) -> tuple[list[float], list[float]]:
 def test_ceilings_are_their_transcription(people: int, trials: int, seed: int) -> None:
     ratings = np.random.default_rng(seed).integers(1, 7, (people, trials)).astype(float) - 3.5
     for including_self, ceiling in (
-        (False, ceilings.accuracy_lower),
-        (True, ceilings.accuracy_upper),
+        (False, measures.accuracy_lower),
+        (True, measures.accuracy_upper),
     ):
         expected = literal_accuracy(ratings, including_self=including_self)
         assert ceiling(ratings).tolist() == pytest.approx(expected)
     lower, upper = literal_cosines(ratings)
-    assert ceilings.cosine_lower(ratings).tolist() == pytest.approx(lower)
-    assert ceilings.cosine_upper(ratings).tolist() == pytest.approx(upper)
+    assert measures.cosine_lower(ratings).tolist() == pytest.approx(lower)
+    assert measures.cosine_upper(ratings).tolist() == pytest.approx(upper)
 
 
 @pytest.mark.parametrize("trials", [8, 40])
-@pytest.mark.parametrize("ceiling", [ceilings.cosine_lower, ceilings.cosine_upper])
+@pytest.mark.parametrize("ceiling", [measures.cosine_lower, measures.cosine_upper])
 def test_the_order_of_people_and_trials_does_not_matter(
     ceiling: Callable[[FloatArray], FloatArray], trials: int
 ) -> None:
@@ -94,15 +94,15 @@ def test_the_order_of_people_and_trials_does_not_matter(
 def test_people_who_all_give_one_rating_agree_fully() -> None:
     """By hand for the cosine: every rank is 2, so 3 · 2 · 2 / 14 of the ranks 1, 2, 3."""
     ratings = np.full((4, 3), -1.5)
-    assert ceilings.accuracy_lower(ratings).tolist() == [1.0] * 4
-    assert ceilings.accuracy_upper(ratings).tolist() == [1.0] * 4
-    assert ceilings.cosine_lower(ratings) == pytest.approx(12 / 14)
-    assert ceilings.cosine_upper(ratings) == pytest.approx(6 / math.sqrt(14 * 3))
+    assert measures.accuracy_lower(ratings).tolist() == [1.0] * 4
+    assert measures.accuracy_upper(ratings).tolist() == [1.0] * 4
+    assert measures.cosine_lower(ratings) == pytest.approx(12 / 14)
+    assert measures.cosine_upper(ratings) == pytest.approx(6 / math.sqrt(14 * 3))
 
 
 def test_the_upper_ceiling_is_not_below_the_lower_on_average() -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
         ratings = rng.integers(1, 7, (6, 30)).astype(float) - 3.5
-        assert ceilings.accuracy_upper(ratings).mean() >= ceilings.accuracy_lower(ratings).mean()
-        assert ceilings.cosine_upper(ratings).mean() >= ceilings.cosine_lower(ratings).mean()
+        assert measures.accuracy_upper(ratings).mean() >= measures.accuracy_lower(ratings).mean()
+        assert measures.cosine_upper(ratings).mean() >= measures.cosine_lower(ratings).mean()

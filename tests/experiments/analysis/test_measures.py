@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
 from contstim.arrays import FloatArray
-from contstim.experiments.analysis import ceilings
+from contstim.experiments.analysis import measures
 from contstim.experiments.analysis.measures import (
     accuracy,
     log_ratios,
@@ -121,10 +121,10 @@ def test_weights_are_how_often_a_trial_stands_there(ratios: FloatArray, seed: in
             literal = measure(np.repeat(ratios, times)[None], np.repeat(ratings, times, axis=1))
             assert found[..., sample] == pytest.approx(literal)
     for ceiling, plain in (
-        (ceilings.accuracy_lower, ceilings.accuracy_lower),
-        (ceilings.accuracy_upper, ceilings.accuracy_upper),
-        (ceilings.cosine_upper, ceilings.cosine_upper),
-        (ceilings.cosine_lower, exact_cosine_lower),
+        (measures.accuracy_lower, measures.accuracy_lower),
+        (measures.accuracy_upper, measures.accuracy_upper),
+        (measures.cosine_upper, measures.cosine_upper),
+        (measures.cosine_lower, exact_cosine_lower),
     ):
         bounds = ceiling(ratings, weights.astype(float))
         for sample, times in enumerate(weights):
@@ -145,7 +145,7 @@ def test_without_trials_there_is_no_consistency() -> None:
     ratings = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]) - MIDDLE
     for measure in (accuracy, signed_rank_cosine):
         assert np.isnan(measure(np.ones((1, 3)), ratings, weights)).all()
-    assert np.isnan(ceilings.cosine_lower(ratings, weights)).all()
+    assert np.isnan(measures.cosine_lower(ratings, weights)).all()
 
 
 def test_planted_consistency_is_recovered() -> None:
