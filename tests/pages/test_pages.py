@@ -65,8 +65,8 @@ NOT_RUN = {
     ("docs/experiment-page.md", "contstim export jspsych"): (
         "--vendor fetches jsPsych from npm; without it the pages on collecting answers use it"
     ),
-    ("docs/experiment-page.md", "python -c"): _NETWORK,
-    ("docs/experiment-page.md", "CONTSTIM_JSPSYCH="): "runs other tests, in a browser",
+    ("CONTRIBUTING.md", "python -c"): _NETWORK,
+    ("CONTRIBUTING.md", "CONTSTIM_JSPSYCH="): "runs other tests, in a browser",
     ("docs/install.md", "python3 -m venv"): "the installation, which is checked from the package",
     ("docs/install.md", ". .venv"): "the installation, which is checked from the package",
     ("docs/install.md", "pip install -c constraints.txt ."): _NETWORK,

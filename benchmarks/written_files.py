@@ -1,0 +1,121 @@
+"""Files that runs write, masked where two runs differ, and differences of such content."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+MOST_LINES, MOST_JSON = 400, 200_000
+TABLES = (".csv", ".md", ".txt", ".toml", ".tsv", ".R", ".yaml")
+COPIES = "archived-results"  # in an archive, of results beside it
+UNSTABLE = (".sqlite", ".lock")
+MASKS = {
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?)?": "DATE",
+    r"(sha256:)?\b[0-9a-f]{16,64}\b": "CHECKSUM",
+    r"DATE</td>\s*<td[^>]*>[\d.,]+": "DATE</td><td>AMOUNT",  # seconds of a stage
+    r"\d+ % in (networks|everything)": "SHARE in networks",
+    r"\d[\d,.]* (s|ms|B|kB|MB)\b": "AMOUNT",
+}
+MASKED_KEYS = re.compile(r"date|environment|size|sha256|(\w+_)?seconds|\w+_per_second")
+PROGRESS = re.compile(r"%\||of [\d,]+ \(\d+ %\)")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def files_of(folder: Path) -> dict[str, Any]:
+    """The content of every file of a folder, masked, by its path."""
+    return {
+        masked(path.relative_to(folder).as_posix(), folder): content_of(path, folder)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix not in UNSTABLE and COPIES not in path.parts
+    }
+
+
+def content_of(path: Path, folder: Path) -> Any:
+    """A JSON file as a value, texts as lines, a page as lines and checksum; all else a checksum."""
+    content = path.read_bytes()
+    if path.suffix in (".json", ".jsonld") and len(content) < MOST_JSON:
+        return masked_json(json.loads(content), folder)
+    if path.suffix in TABLES or path.suffix == ".arpa":
+        return shortened(masked(content.decode(), folder).splitlines())
+    if path.suffix in (".html", ".js", ".css", ".svg"):
+        text = masked(content.decode(), folder)
+        seen = re.sub(r"(?s)<(script|style|svg)\b.*?</\1>", "", text)
+        lines = [each.strip() for each in re.sub(r"<[^>]*>", "\n", seen).splitlines()]
+        told = shortened([each for each in lines if each]) if path.suffix == ".html" else []
+        return {"checksum": checksum(text.encode()), "text": told}
+    return checksum(content)
+
+
+def shortened(lines: list[str]) -> list[str]:
+    rest = lines[MOST_LINES:]
+    return lines[:MOST_LINES] + ([f"rest: {checksum(chr(10).join(rest).encode())}"] if rest else [])
+
+
+def checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:20]
+
+
+def masked(text: str, folder: Path) -> str:
+    text = text.replace(str(folder.parent), "FOLDER")
+    for pattern, name in MASKS.items():
+        text = re.sub(pattern, name, text)
+    return text
+
+
+def masked_lines(printed: str, folder: Path) -> list[str]:
+    """Lines that a command prints, without the frames of tables and what bars of progress leave."""
+    lines = [re.sub(r"[\s━┏┳┓┡╇┩│┃└┴┘─]+", " ", line) for line in printed.splitlines()]
+    return [
+        masked(line.strip(), folder) for line in lines if line.strip() and not PROGRESS.search(line)
+    ]
+
+
+def masked_json(value: Any, folder: Path, key: str = "") -> Any:
+    if isinstance(value, dict):
+        inner = {"versions": "VERSION"}.get(key)
+        return {
+            masked(name, folder): inner or masked_json(each, folder, name)
+            for name, each in value.items()
+        }
+    if MASKED_KEYS.fullmatch(key):
+        return "MASKED"
+    if isinstance(value, list):
+        return [masked_json(each, folder) for each in value]
+    return masked(value, folder) if isinstance(value, str) else value
+
+
+def differences(old: Any, new: Any, path: str = "") -> Any:
+    """A line for each place where facts differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            if key not in new or key not in old:
+                yield f"{path}/{key}: {'only new' if key in new else 'gone'}"
+            else:
+                yield from differences(old[key], new[key], f"{path}/{key}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, pair in enumerate(zip(old, new, strict=True)):
+            yield from differences(*pair, f"{path}/{number}")
+    elif isinstance(old, list) and isinstance(new, list):
+        before, after = ([json.dumps(each, ensure_ascii=False) for each in x] for x in (old, new))
+        changed = [each for each in difflib.ndiff(before, after) if each[0] in "+-"]
+        yield f"{path}: {len(old)} → {len(new)} entries: " + "; ".join(changed[:8])
+    elif not same(old, new):
+        yield f"{path}: {old!r} → {new!r}"
+
+
+def same(old: Any, new: Any) -> bool:
+    """True for equal values, and for numbers, also those in texts, within 1e-6."""
+    if type(old) is not type(new) or isinstance(old, bool):
+        return bool(old == new and isinstance(old, bool) == isinstance(new, bool))
+    if isinstance(old, float):
+        return bool(old == new or abs(old - new) <= 1e-6 * max(1, abs(old)))
+    if not isinstance(old, str) or old == new:
+        return bool(old == new)
+    if NUMBER.sub("#", old) != NUMBER.sub("#", new):
+        return False
+    pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
+    return all(a == b or ("." in a + b and same(float(a), float(b))) for a, b in pairs)
