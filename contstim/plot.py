@@ -18,7 +18,7 @@ from contstim.errors import InputError
 from contstim.reporting.canvas import ORANGE, SIZE, styled, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -125,7 +125,7 @@ def analysis(
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     with styled():
         overall = f"{measures_of(analysis.ratings.scale)[-1].name}-overall"
-        figure = _named(name or overall, dict(drawings(analysis, pair)))
+        figure = _named(name or overall, drawings(analysis, pair))
         if analysis.origin.warning:
             text = wrapped(analysis.origin.warning, figure.get_figwidth())
             figure.supxlabel(text, color=ORANGE, weight="bold", size=SIZE)
@@ -146,7 +146,7 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
     from contstim.evaluation.minimal_pair_report import minimal_pair_figures
 
     with styled():
-        return _by_pyplot(_named(name, minimal_pair_figures(evaluation)))
+        return _by_pyplot(_named(name, minimal_pair_figures(evaluation).items()))
 
 
 def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") -> list[Axes]:
@@ -162,7 +162,7 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
     from contstim.evaluation.acceptability_report import acceptability_figures
 
     with styled():
-        return _by_pyplot(_named(name, acceptability_figures(evaluation)))
+        return _by_pyplot(_named(name, acceptability_figures(evaluation).items()))
 
 
 def desiderata(desiderata: Desiderata) -> list[Axes]:
@@ -177,10 +177,14 @@ def desiderata(desiderata: Desiderata) -> list[Axes]:
         return _by_pyplot(desiderata_figure(desiderata))
 
 
-def _named(name: str, figures: Mapping[str, Figure]) -> Figure:
-    if name not in figures:
-        raise InputError(f"There is no figure {name!r} here; there are {', '.join(figures)}.")
-    return figures[name]
+def _named(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
+    """The first figure of a name; what would follow it is not drawn."""
+    others = []
+    for other, figure in figures:
+        if other == name:
+            return figure
+        others.append(other)
+    raise InputError(f"There is no figure {name!r} here; there are {', '.join(others)}.")
 
 
 def _by_pyplot(figure: Figure) -> list[Axes]:
