@@ -77,7 +77,8 @@ def train_classifiers(
     """
     sentences = read_cola(settings.data)
     sets = [LabelledSet(path.name, tuple(read_cola(path))) for path in settings.evaluate]
-    annotated = [read_annotations(path) for path in settings.files if path is settings.annotations]
+    annotations = settings.annotations
+    annotated = [] if annotations is None else [read_annotations(annotations)]
     done = train_acceptability(
         sentences,
         out,
