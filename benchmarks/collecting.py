@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.stimuli import Condition, Kind, Trial
-from contstim.testing.participants.http import RunSettings
+from contstim.testing.participants import RunSettings
 from tests.experiments.collection.outages import Outcome, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, answer, export
 

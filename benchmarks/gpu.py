@@ -258,7 +258,7 @@ def rate(model: Any, english: list[Sentence], seconds: float) -> float:
 
 def scoring(what: str, model: Any, english: list[Sentence], seconds: float) -> float:
     """Print how fast sentences are scored, and what the device does meanwhile; sentences/s."""
-    checkpoint = model._checkpoint if model.name == "causal" else model.checkpoint
+    checkpoint = model.checkpoint
     on_gpu = checkpoint.device == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()

@@ -17,7 +17,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from time import perf_counter, process_time, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -26,18 +26,18 @@ from contstim.jobs import InterleavedExecutor, LocalExecutor
 from contstim.models.batching import Budget
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
+from contstim.models.specifications import parse_models
 from contstim.models.training.transformers import train_tokenizer
-from contstim.optimization.jobs.plan import SynthesisPlan
-from contstim.optimization.jobs.search_context import SearchContext
+from contstim.optimization.jobs.context import SearchContext
+from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.triplets import find_triplets
-from contstim.optimization.search.restarts import SINGLE
+from contstim.sentence import Sentence
 from contstim.store import Store
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from contstim.jobs import Executor
     from contstim.optimization.jobs.results import TripletResults
-    from contstim.sentence import Sentence
 
 
 def main() -> None:
@@ -67,9 +67,10 @@ def main() -> None:
             ),
         }
         for kind, models in list(kinds.items())[: 1 if options.quick else None]:
-            plan = SynthesisPlan(
-                models, tuple(natural), words, per_pair=searches, seed=1, restarts=SINGLE
+            question = SearchQuestion(
+                per_pair=searches, seed=1, restarts=1, plausible="none", capitals="anywhere"
             )
+            plan = Plan(question, models, natural, words)
             for latency in (options.latency, 0.0):
                 what = f"{latency:g} ms a call" if latency else "as it is"
                 print(f"\n{kind}, {what}: {searches} triplets, {len(words.words):,} words")
@@ -77,7 +78,16 @@ def main() -> None:
                 compare(plan, latency / 1e3, (4,) if options.quick else (2, 4, 8))
 
 
-def compare(plan: SynthesisPlan, latency: float, sizes: tuple[int, ...]) -> None:
+class Plan(NamedTuple):
+    """Searches that are made in several ways."""
+
+    question: SearchQuestion
+    models: tuple[str, str]
+    natural: list[Sentence]
+    words: Vocabulary
+
+
+def compare(plan: Plan, latency: float, sizes: tuple[int, ...]) -> None:
     """Print the searches of a plan one after the other, and several at a time."""
     reference: tuple[TripletResults, float] | None = None
     executors: list[Executor] = [LocalExecutor(), *map(InterleavedExecutor, sizes)]
@@ -89,14 +99,15 @@ def compare(plan: SynthesisPlan, latency: float, sizes: tuple[int, ...]) -> None
             reference = found, seconds
         assert found.triplets == reference[0].triplets
         print(
-            f"{at_a_time:12}{60 * plan.per_pair / seconds:12.1f}{reference[1] / seconds:8.2f}"
+            f"{at_a_time:12}{60 * plan.question.per_pair / seconds:12.1f}"
+            f"{reference[1] / seconds:8.2f}"
             f"{calls['calls']:10,}{calls['rows'] / calls['calls']:8.1f}{used:8.1f}",
             flush=True,
         )
 
 
 def run(
-    plan: SynthesisPlan, executor: Executor, latency: float
+    plan: Plan, executor: Executor, latency: float
 ) -> tuple[TripletResults, float, Counter[str]]:
     """What a job finds, its seconds after models are loaded, and calls and rows of networks."""
     counted: Counter[str] = Counter()
@@ -119,9 +130,12 @@ def run(
         if not began:
             began.append(perf_counter())
 
-    context = SearchContext(Loading(device="cpu"), vocabulary=plan.vocabulary)
+    context = SearchContext(Loading(device="cpu"), vocabulary=plan.words)
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
-        found = find_triplets(plan, store, executor, context, progress=first)
+        models = parse_models(plan.models)
+        found = find_triplets(
+            plan.question, models, plan.natural, store, executor, context, progress=first
+        )
         seconds = perf_counter() - began[0]
     for hook in hooks:
         hook.remove()

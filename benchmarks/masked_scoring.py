@@ -27,7 +27,7 @@ from contstim.english import generate
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.orders import n_passes
+from contstim.models.masked.plan import n_passes
 from contstim.models.onednn import use_onednn
 from contstim.models.words import encode
 from contstim.sentence import Sentence
@@ -183,7 +183,7 @@ def replacing(
 def unshared() -> Any:
     """Let equal passes run again."""
     return patch(
-        "contstim.models.masked.passes.unique_rows",
+        "contstim.models.masked.network.unique_rows",
         lambda rows: (list(rows), np.arange(len(rows))),
     )
 

@@ -110,7 +110,8 @@ def orders(model: MaskedModel, n_words: int, sentences: list[Sentence]) -> None:
     """The error of random orders against all of them, from the same answers."""
     means, logs, bounds = [], [], []
     passes = 0
-    for encoding, plan, answers in model._answers(model._encode(sentences)):
+    encodings = model._encode(sentences)
+    for encoding, (plan, answers) in zip(encodings, model._answers(encodings), strict=True):
         start = perf_counter()
         exact = plan.score(answers)
         seconds = perf_counter() - start

@@ -25,7 +25,7 @@ from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
-from contstim.models.ngram.query import NgramQuery, TableQuery
+from contstim.models.ngram.tables import TableQuery
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
@@ -69,7 +69,7 @@ def agree(model: NgramModel, order: int) -> None:
 def score(model: NgramModel, n: int) -> None:
     """Loading a file and scoring sentences: our tables against KenLM, a call a sentence."""
     try:
-        from contstim.models.ngram.kenlm_query import KenlmQuery
+        from contstim.models.ngram.kenlm import KenlmQuery
 
         KenlmQuery(model.path)
     except ImportError:
@@ -77,7 +77,7 @@ def score(model: NgramModel, n: int) -> None:
         return
     text = read_sentences(HELD_OUT) if HELD_OUT.is_file() else generate(2_000, seed=1)
     sentences = list(islice(cycle(text), n))
-    ways: dict[str, Callable[[], NgramQuery]] = {
+    ways: dict[str, Callable[[], TableQuery | KenlmQuery]] = {
         "tables": lambda: TableQuery(read_arpa(model.path)),
         "kenlm": lambda: KenlmQuery(model.path),
     }
@@ -102,7 +102,7 @@ def score(model: NgramModel, n: int) -> None:
 
 def equality(folder: Path, *, quick: bool) -> None:
     """Tables against KenLM, bit for bit: other sentences, with unknown words, and long ones."""
-    from contstim.models.ngram.kenlm_query import KenlmQuery
+    from contstim.models.ngram.kenlm import KenlmQuery
 
     n = 2_000 if quick else 20_000
     text = generate(n, seed=0)

@@ -32,11 +32,8 @@ from contstim.experiments.design.population import (
     TrialPreferences,
     preferences_by_scope,
 )
-from contstim.experiments.design.power import (
-    Power,
-    significantly_better,
-    simulate_power,
-)
+from contstim.experiments.design.power import Power, simulate_power
+from contstim.experiments.design.simulated_tests import significantly_better
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.reading import (
     MODELS,

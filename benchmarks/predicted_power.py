@@ -31,8 +31,8 @@ from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.experiments.design.calibration import MeasuredKind, MeasuredPeople, calibrate
 from contstim.experiments.design.population import ScopedPreferences, TrialPreferences
-from contstim.experiments.design.power import family_limits, simulate_power, units_for
-from contstim.experiments.design.precision import measure_precision
+from contstim.experiments.design.power import simulate_power
+from contstim.experiments.design.simulated_tests import family_limits, measure_precision, units_for
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 

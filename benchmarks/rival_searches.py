@@ -19,7 +19,7 @@ import torch
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.costs import count
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.recurrent.left_to_right import LeftToRightModel
+from contstim.models.recurrent.adapter import LeftToRightModel
 from contstim.models.words import encode_batch
 from contstim.optimization.search.climb import climb
 from contstim.optimization.search.evaluator import Evaluator
@@ -263,7 +263,7 @@ def first_order(model: LanguageModel, position: Position) -> FloatArray:
     if isinstance(model, LeftToRightModel):
         return _of_recurrent(model, position)
     if isinstance(model, CausalModel):
-        checkpoint, before = model._checkpoint, model._context
+        checkpoint, before = model.checkpoint, model._context
     elif isinstance(model, MaskedModel):
         checkpoint, before = model.checkpoint, ()
     else:

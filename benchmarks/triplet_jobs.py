@@ -12,7 +12,7 @@ import os
 import resource
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -32,9 +32,10 @@ from contstim.jobs import (
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import train_ngram
-from contstim.optimization.jobs.plan import SynthesisPlan
+from contstim.models.specifications import Specification, parse_models
+from contstim.optimization.jobs.context import SearchContext
+from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.results import TripletResults
-from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.sentence import Sentence
 from contstim.store import Store
@@ -84,7 +85,10 @@ def trips(executor: Executor, folder: Path, repeats: int) -> None:
 
 
 def whole_job(
-    study: SynthesisPlan, executor: Executor, folder: Path
+    study: tuple[SearchQuestion, Sequence[Specification], Sequence[Sentence]],
+    words: Vocabulary,
+    executor: Executor,
+    folder: Path,
 ) -> tuple[TripletResults, float, float]:
     """A job from nothing: what it found, its seconds, and those of them after models are known."""
     began: list[float] = []
@@ -93,10 +97,10 @@ def whole_job(
         if not began:
             began.append(perf_counter())
 
-    context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary, folder=folder)
+    context = SearchContext(Loading(device="cpu"), vocabulary=words, folder=folder)
     start = perf_counter()
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
-        found = find_triplets(study, store, executor, context, progress=first)
+        found = find_triplets(*study, store, executor, context, progress=first)
         end = perf_counter()
     return found, end - start, end - began[0]
 
@@ -124,15 +128,18 @@ def main() -> None:
         for order in (2, 3):
             train_ngram(text, order, folder / f"{order}.arpa")
         models = tuple(f"kenlm:{folder}/{order}.arpa" for order in (2, 3))
-        study = SynthesisPlan(models, tuple(natural), words, per_pair=10 if QUICK else 200)
-        print(f"{study.per_pair} triplets of a 2-gram and a 3-gram, {len(words.words):,} words")
+        question = SearchQuestion(
+            per_pair=10 if QUICK else 200, plausible="none", capitals="anywhere"
+        )
+        study = (question, parse_models(models), natural)
+        print(f"{question.per_pair} triplets of a 2-gram and a 3-gram, {len(words.words):,} words")
         reference: tuple[TripletResults, float] | None = None
         for kind, make in executors.items():
             print(kind)
             trips(make(), folder, 100 if QUICK else 1_000)
             driver, children = cpu_seconds()
-            found, seconds, searching = whole_job(study, make(), folder)
-            each = searching / study.per_pair
+            found, seconds, searching = whole_job(study, words, make(), folder)
+            each = searching / question.per_pair
             used = [
                 after - before
                 for after, before in zip(cpu_seconds(), (driver, children), strict=True)

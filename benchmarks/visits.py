@@ -34,11 +34,9 @@ import numpy as np
 
 from contstim.english import generate
 from contstim.experiments.reproduce.published.reading import read_vocabulary
-from contstim.models import words as tokenization
+from contstim.models import subwords
 from contstim.models.catalog import load_model
-from contstim.models.causal import candidates as causal_candidates
 from contstim.models.costs import Tally, counting
-from contstim.models.masked import adapter as masked_adapter
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import DEFAULT
@@ -125,15 +123,13 @@ def visits(
 @contextmanager
 def tokenised_anew() -> Iterator[None]:
     """Let no model keep the tokens of words, as where a tokenizer's words depend on each other."""
-    places: list[Any] = [tokenization, causal_candidates, masked_adapter]
-    kept = tokenization.words_are_independent
-    for place in places:
-        place.words_are_independent = lambda _tokenizer: False
+    module: Any = subwords
+    kept = module.words_are_independent
+    module.words_are_independent = lambda _tokenizer: False
     try:
         yield
     finally:
-        for place in places:
-            place.words_are_independent = kept
+        module.words_are_independent = kept
 
 
 def main() -> None:

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from contstim.evaluation.criteria import evaluate_acceptability
     from contstim.evaluation.desiderata import evaluate_desiderata
     from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
-    from contstim.experiments.analysis.outputs.folder import write_analysis
+    from contstim.experiments.analysis.page import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
     from contstim.experiments.design.artificial import artificial_participants, simulate_responses
     from contstim.experiments.design.building import build_design
-    from contstim.experiments.design.design_power import design_power
+    from contstim.experiments.design.power import design_power
     from contstim.experiments.design.presentation import presentation
     from contstim.experiments.design.verification import verify_design
     from contstim.experiments.platforms.jspsych import export_jspsych
@@ -145,7 +145,7 @@ _HOMES = {
     "build_design": "contstim.experiments.design.building",
     "verify_design": "contstim.experiments.design.verification",
     "presentation": "contstim.experiments.design.presentation",
-    "design_power": "contstim.experiments.design.design_power",
+    "design_power": "contstim.experiments.design.power",
     "export_jspsych": "contstim.experiments.platforms.jspsych",
     "artificial_participants": "contstim.experiments.design.artificial",
     "simulate_responses": "contstim.experiments.design.artificial",
@@ -157,7 +157,7 @@ _HOMES = {
     "MixedSettings": "contstim.experiments.analysis.mixed",
     "fit_mixed": "contstim.experiments.analysis.mixed",
     "compare_mixed": "contstim.experiments.analysis.mixed",
-    "write_analysis": "contstim.experiments.analysis.outputs.folder",
+    "write_analysis": "contstim.experiments.analysis.page",
     # models on benchmarks
     "evaluate_minimal_pairs": "contstim.evaluation.accuracies",
     "evaluate_acceptability": "contstim.evaluation.criteria",

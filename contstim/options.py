@@ -44,6 +44,13 @@ class Help:
     metavar: str = ""
     panel: str = ""
 
+    @property
+    def range(self) -> str:
+        """The range in brackets, as help shows it; empty for none."""
+        if self.at_most is not None:
+            return f" [{self.at_least or 0:g} to {self.at_most:g}]"
+        return f" [{self.at_least:g} or more]" if self.at_least else ""
+
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.desiderata import Desiderata
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.design.building import Design
-    from contstim.experiments.design.design_power import DesignPower
+    from contstim.experiments.design.power import DesignPower
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
 
@@ -93,7 +93,7 @@ def power(power: DesignPower) -> list[Axes]:
     Args:
         power: what `design_power` returned.
     """
-    from contstim.experiments.design.power_figure import power_figure
+    from contstim.experiments.design.power_report import power_figure
 
     with styled():
         return _by_pyplot(power_figure(power))
@@ -119,7 +119,7 @@ def analysis(
         InputError: the analysis has no such figure, or no trial sets the pair against each other.
     """
     from contstim.experiments.analysis.evaluation import measures_of
-    from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
+    from contstim.experiments.analysis.figures import drawings, require_rivals
 
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)

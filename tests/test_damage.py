@@ -34,7 +34,7 @@ from contstim.evaluation.minimal_pairs import (
 from contstim.experiments.analysis.controls import read_features
 from contstim.experiments.analysis.families import read_contrasts
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
@@ -190,7 +190,9 @@ def _stored(path: Path) -> object:
     with Store(path) as store:
         triplets = TripletStore(store)
         kept = store.log_probs("f", ["A b.", "C d."]).tolist()
-        return kept, triplets.jobs(), triplets.triplets(), triplets.costs(), triplets.evaluations()
+        results = triplets.results(0).values()
+        slots = triplets.slots(0)
+        return kept, triplets.triplets(), slots, triplets.evaluations(results, {})
 
 
 def _new_store() -> bytes:

@@ -6,8 +6,7 @@ from warnings import catch_warnings, simplefilter
 
 import pytest
 
-from contstim.demo.models import NAMES
-from contstim.demo.run import Demo, Scale, run_demo
+from contstim.demo.run import NAMES, Demo, Scale, run_demo
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
 from contstim.models.ngram.estimate import DiscountWarning

@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 from contstim import plot
 from contstim.errors import InputError
 from contstim.evaluation.criteria import evaluate_acceptability
-from contstim.experiments.analysis.outputs.drawings import drawings
+from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.design.building import build_design
 from contstim.reporting.canvas import SIZE

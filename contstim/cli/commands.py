@@ -231,7 +231,6 @@ def option(field: Field) -> Parameter:
     if get_origin(kind) is tuple:  # Typer repeats options that are lists
         each: Any = get_args(kind)[0]
         kind, default = (list[each], default) if default is MISSING else (list[each] | None, None)
-    limits: Any = {"min": note.at_least, "max": note.at_most}
     if isinstance(note, Reads) and note.argument:
         typed: Any = typer.Argument(help=note.text, metavar=note.metavar or None)
     else:
@@ -240,10 +239,9 @@ def option(field: Field) -> Parameter:
         flags = [note.flag or dashed(field.name)] if note.flag or plain else []
         typed = typer.Option(
             *flags,
-            help=note.text,
+            help=f"{note.text}{note.range}",
             metavar=note.metavar or None,
             rich_help_panel=field.panel or None,
-            **limits,
         )
     # mypy takes no annotation that is computed
     chosen: Any = Annotated

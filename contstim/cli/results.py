@@ -221,7 +221,7 @@ def _reviews(review: Review, n_items: int, kind: ItemKind) -> None:
 
 def _analysis(analysis: Analysis, *, quiet: bool) -> None:
     """Print who takes part, and how consistent each model is, on standard output."""
-    from contstim.experiments.analysis.outputs.drawings import shown
+    from contstim.experiments.analysis.figures import shown
 
     remark(str(analysis.admission), quiet=quiet and not analysis.admission.excluded)
     if analysis.origin.warning:
@@ -250,7 +250,7 @@ def _analysis(analysis: Analysis, *, quiet: bool) -> None:
 
 def _legend(analysis: Analysis) -> str:
     """Legend of the stars; where nothing can be tested, that a missing star says nothing."""
-    from contstim.experiments.analysis.outputs.drawings import shown
+    from contstim.experiments.analysis.figures import shown
 
     legend = "* significantly below the noise ceiling on the same trials"
     cannot: dict[str, list[str]] = {}  # why nothing can be tested, "" where it can → scopes

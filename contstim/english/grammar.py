@@ -1,18 +1,34 @@
-"""The rules of the grammar: read from `rules.fcfg`, in the toolkit's feature-grammar notation.
+"""The grammar: rules read from `rules.fcfg`, written out as a weighted context-free grammar.
 
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
-*Generalized Phrase Structure Grammar*): variables (`?n`) that occur twice must have one value. Two
-things are added to that notation: a weight in brackets at the end of every alternative, and `+H` on
-the children whose frequency says how often a value of a variable is chosen.
+*Generalized Phrase Structure Grammar*), in the toolkit's notation of feature grammars: variables
+(`?n`) that occur twice must have one value. Two things are added to that notation: a weight in
+brackets at the end of every alternative, and `+H` on the children whose frequency says how often a
+value of a variable is chosen.
+
+Starting from the root, each rule is written out for every way of binding its variables. A variable
+is bound by the left side first, then by the lexicon (so that only verbs that exist and objects that
+they take are written out), then by the values that features of its name have anywhere. What leads
+to no words is dropped. The rules are not recursive (a clause inside a clause has a category of its
+own), so every symbol derives finitely many sentences, and their lengths can be counted exactly.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from contstim.english.lexicon import OR, Entry, Lexicon, Symbol, lexicon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+Binding = dict[str, str]
+START = Symbol("ROOT")
 HEAD = "H"
 
 
@@ -104,3 +120,174 @@ def productions(text: str) -> list[Any]:
     reader = FeatStructReader((SLASH, TYPE), FeatStructNonterminal)
     _, weighted = read_grammar("\n".join(lines), reader.read_partial, probabilistic=True)
     return list(weighted)
+
+
+class Grammar:
+    """The context-free grammar of some rules; remembers every symbol that was written out.
+
+    Attributes:
+        lexicon: finds words by their features.
+        phrases: of every phrase so far, the rows of children that it may have, and their
+            probabilities.
+        words: of every lexical symbol so far, its entries.
+        mass: of every symbol met, the summed weights of all that it derives; 0 if nothing.
+    """
+
+    def __init__(self, all_rules: Iterable[GrammarRule], words: Lexicon) -> None:
+        self.lexicon = words
+        self.phrases: dict[Symbol, dict[tuple[Symbol, ...], float]] = {}
+        self.words: dict[Symbol, tuple[Entry, ...]] = {}
+        self.mass: dict[Symbol, float] = {}
+        self._rules: dict[str, list[GrammarRule]] = {}
+        for rule in all_rules:
+            self._rules.setdefault(rule.left.category, []).append(rule)
+        # the features that some rule for a category looks at; further ones would only multiply
+        # symbols that derive the same
+        self._declared = {
+            category: frozenset(name for rule in alternatives for name, _ in rule.left.features)
+            for category, alternatives in self._rules.items()
+        }
+
+    @property
+    def categories(self) -> set[str]:
+        """Every category that a rule or the lexicon has."""
+        return {*self._declared, *self.lexicon.entries}
+
+    def symbol(self, pattern: Pattern, binding: Binding) -> Symbol:
+        """The symbol that a pattern names, without features that its category never looks at."""
+        declared = self._declared.get(pattern.category)
+        features = []
+        for name, value in pattern.features:
+            bound = binding.get(value) if value[0] == "?" else value
+            if bound and (declared is None or name in declared):
+                # An unbound variable is left out: the feature stays open below
+                features.append((name, bound))
+        return Symbol(pattern.category, tuple(features))
+
+    def expand(self, symbol: Symbol) -> float:
+        """Write a symbol out with everything below it; its mass is 0 if it derives nothing."""
+        # Each symbol once: thousands of rules lead to the same noun phrases
+        mass = self.mass.get(symbol)
+        if mass is None:
+            if symbol.category in self._rules:
+                mass = self._expand_phrase(symbol)
+            else:
+                entries = self.lexicon.fitting(symbol)
+                if entries:
+                    self.words[symbol] = entries
+                mass = sum(entry.weight for entry in entries)
+            self.mass[symbol] = mass
+        return mass
+
+    def _expand_phrase(self, symbol: Symbol) -> float:
+        weights: dict[tuple[Symbol, ...], float] = {}
+        mass = 0.0
+        features = dict(symbol.features)
+        for rule in self._rules[symbol.category]:
+            binding = unify(rule.left, features)
+            if binding is None:
+                continue
+            # the rule's weight is shared out among its bindings by the mass of their heads
+            masses = dict(self._expand_rule(rule, binding))
+            total = sum(masses.values())
+            mass += rule.weight * total
+            for children, share in masses.items():
+                # Two rules, or two bindings of one, may give the same children: their shares add up
+                weights[children] = weights.get(children, 0.0) + rule.weight * share / total
+        norm = sum(weights.values())
+        if norm:
+            self.phrases[symbol] = {children: weight / norm for children, weight in weights.items()}
+        return mass
+
+    def _expand_rule(
+        self, rule: GrammarRule, binding: Binding
+    ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
+        """The children that a rule gives under a binding, with the mass of their heads."""
+        # a variable of the left side that the symbol says nothing about stays open
+        absent = rule.left.variables - binding.keys()
+        bindings = [binding]
+        # words bind variables before phrases do, heads before other words, so that a combination
+        # that no word has is never tried further down
+        words = [p for p in rule.right if p.category not in self._declared]
+        phrases = [p for p in rule.right if p.category in self._declared]
+        for pattern in (*sorted(words, key=lambda word: not word.is_head), *phrases):
+            bindings = [b for binding in bindings for b in self._widen(binding, pattern, absent)]
+        for bound in bindings:
+            children, mass = [], 1.0
+            for pattern in rule.right:
+                child = self.symbol(pattern, bound)
+                child_mass = self.expand(child)
+                if not child_mass:
+                    break
+                children.append(child)
+                # Only heads count: a frequent verb makes its class of subjects frequent, a rare
+                # adverb does not make the sentence rare
+                mass *= child_mass if pattern.is_head else 1.0
+            else:
+                yield tuple(children), mass
+
+    def _widen(
+        self, binding: Binding, pattern: Pattern, absent: frozenset[str]
+    ) -> Iterator[Binding]:
+        """A binding with values for the variables of one more pattern, in every possible way.
+
+        A word's variables get the values that some word of the category has. A phrase's get all
+        values that any word of the lexicon has together: which of them derive something turns out
+        when the phrase is written out.
+        """
+        free = {
+            value: name
+            for name, value in pattern.features
+            if value[0] == "?" and value not in binding and value not in absent
+        }
+        names = tuple(free.values())
+        if pattern.category in self._declared:
+            # No names give one row without values, so that the binding passes as it is
+            rows = self.lexicon.combinations(names)
+        else:
+            rows = self.lexicon.values(self.symbol(pattern, binding), names)
+        for values in rows:
+            yield binding | dict(zip(free, values, strict=True))
+
+
+def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
+    """Bind the variables of a rule's left side to a symbol's features; None where they disagree.
+
+    A feature that only one of the two mentions is not a disagreement.
+    """
+    binding: Binding = {}
+    for name, value in pattern.features:
+        actual = features.get(name)
+        if actual is None:
+            continue
+        if value[0] == "?":
+            if binding.setdefault(value, actual) != actual:
+                return None
+        # A symbol may leave a choice open ("dish|baked"); a rule for one of these fits it
+        elif value != actual and value not in actual.split(OR):
+            return None
+    return binding
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the cyclic garbage collector away from work that makes a million lasting tuples.
+
+    It would walk them again and again and find nothing: a third of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@functools.cache
+def grammar() -> Grammar:
+    """The grammar of the embedded English, written out (two seconds, once per process)."""
+    written_out = Grammar(rules(), lexicon())
+    with collector_paused():
+        written_out.expand(START)
+    return written_out

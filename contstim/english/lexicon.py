@@ -1,26 +1,30 @@
 """The embedded lexicon: words, their forms and their features, read from `lexicon.tsv`.
 
 The table is data: nothing here knows any grammar beyond inflection. Its format is described in its
-first lines and in `docs/english.md`.
+first lines and in `docs/english.md`. Regular forms are spelled by the orthographic rules of Quirk,
+Greenbaum, Leech & Svartvik (1985), *A Comprehensive Grammar of the English Language*, sections
+3.5-3.10 (verbs), 5.79-5.80 (nouns); irregular ones stand in the table.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from contstim.english.inflection import add_s, verb_forms
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Features = dict[str, tuple[str, ...]]
+Rows = tuple[tuple[str, ...], ...]
 
-VOWEL_LETTERS = "aeiou"
+VOWELS = "aeiou"
+SIBILANTS = ("s", "x", "z", "ch", "sh")
 # Plurals are rarer than singulars.
 PLURAL_SHARE = 0.18
 PERSONS = ("i", "you", "he", "she", "it", "we", "they", "one")
@@ -29,15 +33,46 @@ OTHER_PERSONS = ("i", "you", "we", "they")
 # What an object may look like unless its verb says otherwise.
 REFERENCES = ("def", "indef", "bare", "own", "quant", "pron")
 # The forms of "to be" as a full verb: tense, then persons.
-BE_FORMS = (
-    ("am", ("pres", "i")),
-    ("is", ("pres", *HE_SHE_IT)),
-    ("are", ("pres", "you", "we", "they")),
-    ("was", ("past", "i", *HE_SHE_IT)),
-    ("were", ("past", "you", "we", "they")),
-)
+BE_FORMS = {
+    "am": ("pres", "i"),
+    "is": ("pres", *HE_SHE_IT),
+    "are": ("pres", "you", "we", "they"),
+    "was": ("past", "i", *HE_SHE_IT),
+    "were": ("past", "you", "we", "they"),
+}
 # Features whose values are semantic classes, so that a group of classes may stand there.
 CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
+# A value may leave a choice open: "dish|baked" is what cooks prepare. Words that *are* something
+# (nouns, names, places) need only be one of the alternatives; words that *apply to* something must
+# fit them all, and are of these categories.
+OR = "|"
+PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
+# Features whose alternatives are never left open, because several words must agree on one.
+SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
+
+
+class Symbol(NamedTuple):
+    """A category and the features it must have; features are sorted by name.
+
+    A named tuple and not a dataclass: half a million of them are hashed when the grammar is
+    written out.
+    """
+
+    category: str
+    features: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, category: str, **features: str) -> Symbol:
+        """The symbol with these features, in whatever order they are given."""
+        return cls(category, tuple(sorted(features.items())))
+
+    def get(self, name: str) -> str | None:
+        """The value of a feature, or None where the symbol leaves it open."""
+        return dict(self.features).get(name)
+
+    def __str__(self) -> str:
+        inside = ",".join(f"{name}={value}" for name, value in self.features)
+        return f"{self.category}[{inside}]" if inside else self.category
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,13 +95,18 @@ class Entry:
         return tuple(self.form.split())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lexicon:
-    """All entries by category, and the two lists that decide between "a" and "an"."""
+    """All entries by category, and the two lists that decide between "a" and "an".
+
+    Entries are found by features, and every answer is remembered.
+    """
 
     entries: Mapping[str, tuple[Entry, ...]]
-    vowel_sounds: frozenset[str] = field(default_factory=frozenset)
-    consonant_sounds: frozenset[str] = field(default_factory=frozenset)
+    vowel_sounds: frozenset[str] = frozenset()
+    consonant_sounds: frozenset[str] = frozenset()
+    _fitting: dict[Symbol, tuple[Entry, ...]] = field(default_factory=dict)
+    _combinations: dict[tuple[str, ...], Rows] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Entry]:
         return itertools.chain.from_iterable(self.entries.values())
@@ -81,23 +121,105 @@ class Lexicon:
         # By sound, not by letter: "a university", "an hour" stand in lists
         if next_word in self.consonant_sounds:
             return "a"
-        starts = next_word in self.vowel_sounds or next_word[0].lower() in VOWEL_LETTERS
-        return "an" if starts else "a"
+        return "an" if next_word in self.vowel_sounds or next_word[0].lower() in VOWELS else "a"
+
+    @functools.cached_property
+    def _index(self) -> dict[tuple[str, str, str], int]:
+        """For each category, feature and value a number whose bit i says whether entry i has it.
+
+        Several features at once are then one operation on whole numbers.
+        """
+        index: dict[tuple[str, str, str], int] = {}
+        for category, entries in self.entries.items():
+            for i, entry in enumerate(entries):
+                for name, values in entry.features.items():
+                    for value in values:
+                        key = (category, name, value)
+                        index[key] = index.get(key, 0) | 1 << i
+        return index
+
+    def fitting(self, symbol: Symbol) -> tuple[Entry, ...]:
+        """The entries of a symbol's category that have all of its features."""
+        if symbol not in self._fitting:
+            candidates = self.entries.get(symbol.category, ())
+            combine = operator.and_ if symbol.category in PREDICATES else operator.or_
+            # Begin with all entries, bit i for entry i; each feature takes away those that lack it
+            bits = (1 << len(candidates)) - 1
+            for name, value in symbol.features:
+                keys = ((symbol.category, name, choice) for choice in value.split(OR))
+                bits &= functools.reduce(combine, (self._index.get(key, 0) for key in keys))
+            found = []
+            while bits:
+                # Two's complement: a number and its negative share the lowest bit alone
+                lowest = bits & -bits
+                found.append(candidates[lowest.bit_length() - 1])
+                bits ^= lowest
+            self._fitting[symbol] = tuple(found)
+        return self._fitting[symbol]
+
+    def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
+        """The values that the entries of a symbol give to further features, without repeats.
+
+        Alternatives stay together as one value where they may.
+        """
+        rows: dict[tuple[str, ...], None] = {}
+        for entry in self.fitting(symbol):
+            # An entry without one of the features gives an empty product: no row
+            values = [entry.features.get(name, ()) for name in names]
+            joined = (
+                alternatives if name in SEPARATE or not alternatives else (OR.join(alternatives),)
+                for name, alternatives in zip(names, values, strict=True)
+            )
+            rows.update(dict.fromkeys(itertools.product(*joined)))
+        return tuple(rows)
+
+    def combinations(self, names: tuple[str, ...]) -> Rows:
+        """All values that features have together in some entry, whatever its category."""
+        if names not in self._combinations:
+            rows: dict[tuple[str, ...], None] = {}
+            for entry in self:
+                values = (entry.features.get(name, ()) for name in names)
+                rows.update(dict.fromkeys(itertools.product(*values)))
+            self._combinations[names] = tuple(rows)
+        return self._combinations[names]
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A word as the table spells it: `lemma:irregular,forms/weight`."""
+def _ends_in_consonant_y(word: str) -> bool:
+    return len(word) > 1 and word.endswith("y") and word[-2] not in VOWELS
 
-    lemma: str
-    irregular: tuple[str, ...]
-    weight: float
 
-    @classmethod
-    def parse(cls, text: str) -> _Word:
-        name, _, weight = text.partition("/")
-        lemma, _, irregular = name.replace("_", " ").partition(":")
-        return cls(lemma, tuple(irregular.split(",")) if irregular else (), float(weight or 1))
+def _doubled(word: str) -> str:
+    """The word, its last letter twice where it must be.
+
+    That is one vowel letter before one consonant letter, in a word of one syllable: stop, plan,
+    chat. Not show, fix, play: w, x and y are never doubled.
+    """
+    doubles = len(word) > 2 and word[-1] not in VOWELS + "wxy" and word[-2] in VOWELS
+    return word + word[-1] if doubles and sum(map(VOWELS.__contains__, word)) == 1 else word
+
+
+def add_s(word: str) -> str:
+    """The plural of a noun, and the third person singular of a verb."""
+    if _ends_in_consonant_y(word):
+        return word[:-1] + "ies"
+    return word + ("es" if word.endswith(SIBILANTS) or word in ("go", "do") else "s")
+
+
+def add_ed(word: str) -> str:
+    """The regular past tense and past participle."""
+    if word.endswith("e"):
+        return word + "d"
+    return (word[:-1] + "i" if _ends_in_consonant_y(word) else _doubled(word)) + "ed"
+
+
+def add_ing(word: str) -> str:
+    """The present participle."""
+    # die, dying; make, making; but see, dye and canoe keep their e
+    if word.endswith("ie"):
+        return word[:-2] + "ying"
+    if word.endswith("e") and not word.endswith(("ee", "ye", "oe")):
+        return word[:-1] + "ing"
+    return _doubled(word) + "ing"
 
 
 class _Reader:
@@ -127,7 +249,7 @@ class _Reader:
                 self.inherited.setdefault(name, {}).update(self._features(features))
         else:
             for text in words.split():
-                self._add(category, _Word.parse(text), self._features(features))
+                self._add(category, text, self._features(features))
 
     def _expand(self, names: tuple[str, ...]) -> tuple[str, ...]:
         members = [
@@ -143,49 +265,45 @@ class _Reader:
             features[name] = self._expand(alternatives) if name in CLASS_FEATURES else alternatives
         return features
 
-    def _add(self, category: str, word: _Word, features: Features) -> None:
-        key = (category, word.lemma)
+    def _add(self, category: str, text: str, features: Features) -> None:
+        """Add the forms of a word as the table spells it: `lemma:irregular,forms/weight`."""
+        name, _, share = text.partition("/")
+        lemma, _, irregular = name.replace("_", " ").partition(":")
+        own = tuple(irregular.split(",")) if irregular else ()
         # A word may stand in several rows, one for each use: the first one spells its irregular
         # forms
-        forms = self.irregular.setdefault(key, word.irregular)
-        inflect = {"N": self._noun, "V": self._verb}.get(category, self._invariable)
-        for form, form_features in inflect(word.lemma, forms, features):
+        own = self.irregular.setdefault((category, lemma), own)
+        forms: Iterator[tuple[str, Features]] = iter([(lemma, features)])
+        if category in ("N", "V"):
+            forms = (self._noun if category == "N" else self._verb)(lemma, own, features)
+        for form, form_features in forms:
             plural = category == "N" and "they" in form_features["agr"]
             # agr=they: the form is a plural, by rule or because the noun has no other
-            weight = word.weight * (PLURAL_SHARE if plural else 1)
-            entry = Entry(category, word.lemma, form, weight, form_features)
+            weight = float(share or 1) * (PLURAL_SHARE if plural else 1)
+            entry = Entry(category, lemma, form, weight, form_features)
             self.entries.setdefault(category, []).append(entry)
-
-    def _invariable(
-        self, lemma: str, _irregular: tuple[str, ...], features: Features
-    ) -> Iterator[tuple[str, Features]]:
-        yield lemma, features
 
     def _noun(
         self, lemma: str, irregular: tuple[str, ...], features: Features
     ) -> Iterator[tuple[str, Features]]:
-        features = {
-            "count": ("count",),
-            "kin": ("no",),
-            "hum": ("no",),
-            "live": ("no",),
-            "shared": ("no",),
-            "by": PERSONS,
-        } | features
+        no = dict.fromkeys(("kin", "hum", "live", "shared"), ("no",))
+        features = {"count": ("count",), **no, "by": PERSONS} | features
         for name in features.get("sem", ()):
             # Later features win: what a row says outdoes these defaults, and what a class hands on
             # outdoes the row
             features = features | self.inherited.get(name, {})
-        features = features | {"kind": features.get("sem", ())}
         plural = irregular[0] if irregular else add_s(lemma)
         is_regular = plural in (lemma + "s", lemma + "es", add_s(lemma))
-        features = features | {"regular": ("yes",) if is_regular else ("no",)}
+        features = features | {
+            "kind": features.get("sem", ()),
+            "regular": ("yes",) if is_regular else ("no",),
+        }
         only = features.get("num", ("sg", "pl") if features["count"] == ("count",) else ("sg",))
-        gender = features.get("gender", ("m", "f"))
-        persons = tuple({"m": "he", "f": "she"}[value] for value in gender)
         if only == ("pl",):
             yield lemma, features | {"agr": ("they",), "fixed": ("yes",), "kind": features["sem"]}
             return
+        gender = features.get("gender", ("m", "f"))
+        persons = tuple({"m": "he", "f": "she"}[value] for value in gender)
         singular = persons if features["hum"] == ("yes",) else ("it",)
         yield lemma, features | {"num": ("sg",), "agr": singular}
         if "pl" in only:
@@ -203,17 +321,24 @@ class _Reader:
             features = usual | features | {"dyn": ("yes",)}
         # The only verb with a form for a person
         if lemma == "be":
-            for form, persons in BE_FORMS:
+            for form, persons in BE_FORMS.items():
                 yield form, features | {"form": persons[:1], "agr": persons[1:]}
             return
-        forms = verb_forms(lemma, irregular)
+        # Only the first word of a verb such as "look at" is inflected
+        head, space, rest = lemma.partition(" ")
+        regular = {"past": add_ed, "part": add_ed, "ing": add_ing}
+        forms = {name: add(head) + space + rest for name, add in regular.items()}
+        # Fewer irregular forms than three leave the later ones regular
+        forms |= dict(zip(forms, irregular, strict=False))
+        # The only verb but "be" whose third person is irregular ("does" is regular in spelling)
+        third = "has" if lemma == "have" else add_s(head) + space + rest
         # The same spelling twice: after "to" or a modal it fits all persons, as a present tense not
         # he, she or it
-        yield forms["base"], features | {"form": ("base",), "agr": PERSONS}
-        yield forms["base"], features | {"form": ("pres",), "agr": OTHER_PERSONS}
-        yield forms["s"], features | {"form": ("pres",), "agr": HE_SHE_IT}
-        for name in ("past", "part", "ing"):
-            yield forms[name], features | {"form": (name,), "agr": PERSONS}
+        yield lemma, features | {"form": ("base",), "agr": PERSONS}
+        yield lemma, features | {"form": ("pres",), "agr": OTHER_PERSONS}
+        yield third, features | {"form": ("pres",), "agr": HE_SHE_IT}
+        for name, form in forms.items():
+            yield form, features | {"form": (name,), "agr": PERSONS}
 
 
 def read_lexicon(text: str) -> Lexicon:
@@ -226,11 +351,9 @@ def read_lexicon(text: str) -> Lexicon:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             reader.read(line, number)
-    return Lexicon(
-        {category: tuple(entries) for category, entries in reader.entries.items()},
-        reader.sounds.get("vowel", frozenset()),
-        reader.sounds.get("consonant", frozenset()),
-    )
+    entries = {category: tuple(entries) for category, entries in reader.entries.items()}
+    vowels, consonants = (reader.sounds.get(k, frozenset()) for k in ("vowel", "consonant"))
+    return Lexicon(entries, vowels, consonants)
 
 
 @functools.cache

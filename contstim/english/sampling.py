@@ -13,17 +13,19 @@ import functools
 import itertools
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from contstim.english.derivation import Derivation, Symbol
-from contstim.english.expansion import START, Expansion, Grammar, collector_paused, grammar
+from contstim.english.grammar import START, Grammar, collector_paused, grammar
+from contstim.english.lexicon import Symbol, lexicon
 from contstim.errors import InputError
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from nltk import Tree
 
     from contstim.english.lexicon import Entry
-    from contstim.sentence import Sentence
 
 SHORTEST, LONGEST = 3, 16
 # Shares of sentence lengths, in percent: a mean of 8 words.
@@ -40,16 +42,64 @@ CONTENT = frozenset(
 SHORT_WORD = 3
 DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
 
+# The category that, right below the root, makes a sentence a question.
+QUESTION = "Q"
+
 Option = TypeVar("Option")
 Lengths = tuple[float, ...]  # (LONGEST + 1,), probability of each number of words
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """Things to choose from, with the running totals of their weights."""
+Way = tuple[tuple[Symbol, ...], tuple[int, ...]]  # children, and how many words each gets
+Weighted = tuple[tuple[Option, ...], tuple[float, ...]]  # options, running totals of their weights
 
-    options: tuple[tuple[Expansion, tuple[int, ...]], ...]
-    totals: tuple[float, ...]
+
+@dataclass(frozen=True)
+class Derivation:
+    """A node of the tree: a phrase with children, or a word of the lexicon with its entry."""
+
+    symbol: Symbol
+    children: tuple[Derivation, ...] = ()
+    entry: Entry | None = None
+
+    @property
+    def category(self) -> str:
+        """The category of the node, such as "NP"."""
+        return self.symbol.category
+
+    def nodes(self) -> Iterator[Derivation]:
+        """This node and all below it, each before its children, from left to right."""
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+    def entries(self) -> Iterator[Entry]:
+        """The lexicon entries of the sentence, from left to right."""
+        if self.entry is not None:
+            yield self.entry
+        for child in self.children:
+            yield from child.entries()
+
+    @functools.cached_property
+    def sentence(self) -> Sentence:
+        """The sentence as a reader sees it: "a" or "an" by sound, first letter large, end mark."""
+        words = [word for entry in self.entries() for word in entry.words]
+        # which article it is depends on the sound of the next word, which the rules cannot see
+        for position, word in enumerate(words[:-1]):
+            if word == "a":
+                words[position] = lexicon().article(words[position + 1])
+        # After the article is chosen, which may be the first word; the rest of a word keeps its
+        # case
+        words[0] = words[0][0].upper() + words[0][1:]
+        question = any(child.category == QUESTION for child in self.children)
+        return Sentence(tuple(words), "?" if question else ".")
+
+    def tree(self) -> Tree:
+        """The same as a tree of the Natural Language Toolkit, for drawing and searching."""
+        from nltk import Tree
+
+        if self.entry is not None:
+            return Tree(str(self.symbol), list(self.entry.words))
+        return Tree(str(self.symbol), [child.tree() for child in self.children])
 
 
 @dataclass(frozen=True)
@@ -59,11 +109,9 @@ class Sampler:
     grammar: Grammar
     _lengths: dict[Symbol, Lengths] = field(default_factory=dict)
     _suffixes: dict[tuple[Symbol, ...], Lengths] = field(default_factory=dict)
-    _choices: dict[tuple[Symbol, int], _Choice] = field(default_factory=dict)
-    _words: dict[tuple[Symbol, int], tuple[tuple[Entry, ...], tuple[float, ...]]] = field(
-        default_factory=dict
-    )
-    _free: dict[Symbol, tuple[float, ...]] = field(default_factory=dict)
+    _ways: dict[tuple[Symbol, int], Weighted[Way]] = field(default_factory=dict)
+    _words: dict[tuple[Symbol, int], Weighted[Entry]] = field(default_factory=dict)
+    _free: dict[Symbol, Weighted[Any]] = field(default_factory=dict)
 
     def lengths(self, symbol: Symbol) -> Lengths:
         """The probability of each number of words below a symbol, up to the longest allowed."""
@@ -76,9 +124,9 @@ class Sampler:
                     # An entry may have several words ("last night")
                     counts[len(entry.words)] += entry.weight / total
             else:
-                for way in self.grammar.phrases[symbol]:
-                    for length, share in enumerate(self.suffix(way.children)):
-                        counts[length] += way.probability * share
+                for children, probability in self.grammar.phrases[symbol].items():
+                    for length, share in enumerate(self.suffix(children)):
+                        counts[length] += probability * share
             self._lengths[symbol] = tuple(counts)
         return self._lengths[symbol]
 
@@ -99,40 +147,37 @@ class Sampler:
                 fitting = tuple(e for e in self.grammar.words[symbol] if len(e.words) == words)
                 weights = tuple(itertools.accumulate(entry.weight for entry in fitting))
                 self._words[symbol, words] = fitting, weights
-            entries, totals = self._words[symbol, words]
-            return Derivation(symbol, (), _choose(rng, entries, totals))
-        choice = self._choice(symbol, words)
-        # an expansion together with how the words are shared out among its children: both at once,
-        # so that no draw ends where the words cannot be shared out
-        way, split = _choose(rng, choice.options, choice.totals)
-        children = zip(way.children, split, strict=True)
-        return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in children))
+            return Derivation(symbol, (), _choose(rng, *self._words[symbol, words]))
+        # children together with how the words are shared out among them: both at once, so that no
+        # draw ends where the words cannot be shared out
+        children, split = _choose(rng, *self._weighted_ways(symbol, words))
+        both = zip(children, split, strict=True)
+        return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in both))
 
     def draw_freely(self, rng: random.Random, symbol: Symbol = START) -> Derivation:
         """A derivation of whatever length comes."""
         if symbol not in self._free:
-            weights: Iterable[float]
-            if symbol in self.grammar.words:
-                weights = (entry.weight for entry in self.grammar.words[symbol])
-            else:
-                weights = (way.probability for way in self.grammar.phrases[symbol])
-            self._free[symbol] = tuple(itertools.accumulate(weights))
-        totals = self._free[symbol]
+            options: dict[Any, float] = (
+                {entry: entry.weight for entry in self.grammar.words[symbol]}
+                if symbol in self.grammar.words
+                else self.grammar.phrases[symbol]
+            )
+            self._free[symbol] = tuple(options), tuple(itertools.accumulate(options.values()))
+        chosen = _choose(rng, *self._free[symbol])
         if symbol in self.grammar.words:
-            return Derivation(symbol, (), _choose(rng, self.grammar.words[symbol], totals))
-        way = _choose(rng, self.grammar.phrases[symbol], totals)
-        return Derivation(symbol, tuple(self.draw_freely(rng, child) for child in way.children))
+            return Derivation(symbol, (), chosen)
+        return Derivation(symbol, tuple(self.draw_freely(rng, child) for child in chosen))
 
-    def _choice(self, symbol: Symbol, words: int) -> _Choice:
+    def _weighted_ways(self, symbol: Symbol, words: int) -> Weighted[Way]:
         key = (symbol, words)
-        if key not in self._choices:
-            options, weights = [], []
-            for way in self.grammar.phrases[symbol]:
-                for split, weight in self._splits(way.children, words):
-                    options.append((way, split))
-                    weights.append(way.probability * weight)
-            self._choices[key] = _Choice(tuple(options), tuple(itertools.accumulate(weights)))
-        return self._choices[key]
+        if key not in self._ways:
+            ways, weights = [], []
+            for children, probability in self.grammar.phrases[symbol].items():
+                for split, weight in self._splits(children, words):
+                    ways.append((children, split))
+                    weights.append(probability * weight)
+            self._ways[key] = tuple(ways), tuple(itertools.accumulate(weights))
+        return self._ways[key]
 
     def _splits(
         self, children: tuple[Symbol, ...], words: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ import numpy as np
 
 from contstim.correlation import pearson_matrix
 from contstim.errors import InputError
-from contstim.evaluation.learning_curves import curves
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings, TieRule
 from contstim.tables import frame_of
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.evaluation.learning_curves import LearningCurve
     from contstim.evaluation.minimal_pairs import HumanAgreement
     from contstim.evaluation.pair_scores import PairScores, PairScoring
     from contstim.models.base import Scorer
@@ -275,6 +274,67 @@ def _bins(model: str, feature: str, values: FloatArray, correct: FloatArray) -> 
         limits = proportion_confint(share * len(inside), len(inside), method="wilson")
         extent = float(inside.min()), float(inside.max()), float(inside.mean())
         yield Bin(model, feature, *extent, len(inside), share, *map(float, limits))
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """Accuracy in one phenomenon after more and more text.
+
+    Attributes:
+        phenomenon: its name, or `overall`.
+        sentences: of the texts, ascending.
+        words: of the texts.
+        accuracies: one each.
+        lows: lower ends of their 95 % intervals; see `Accuracies.interval`.
+        highs: upper ends.
+        slope: accuracy gained by each doubling of the text, by least squares.
+        standard_error: of the slope; nan for fewer than three sizes.
+    """
+
+    phenomenon: str
+    sentences: tuple[int, ...]
+    words: tuple[int, ...]
+    accuracies: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+    slope: float
+    standard_error: float
+
+
+def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> list[LearningCurve]:
+    """The curve overall, then that of each phenomenon; none for fewer than two sizes.
+
+    Args:
+        accuracy: of models, of which some may not have been asked.
+        texts: what each model has read, by its name.
+    """
+    from scipy.stats import linregress
+
+    asked = sorted((len(texts[name]), name) for name in texts if name in accuracy.columns)
+    if len(asked) < 2:
+        return []
+    sizes = tuple(size for size, _ in asked)
+    words = tuple(sum(map(len, texts[name])) for _, name in asked)
+    # `means[columns]` is (n_sizes,), from the smallest text to the largest
+    columns = [accuracy.columns.index(name) for _, name in asked]
+    fitted = []
+    for phenomenon, paradigms in accuracy.groups.items():
+        means = accuracy.mean(paradigms)[columns]
+        line = linregress(np.log2(sizes), means)  # so that one unit is a doubling
+        low, high = accuracy.interval(paradigms)[:, columns]  # (2, n_sizes)
+        fitted.append(
+            LearningCurve(
+                phenomenon,
+                sizes,
+                words,
+                tuple(means.tolist()),
+                lows=tuple(low.tolist()),
+                highs=tuple(high.tolist()),
+                slope=float(line.slope),
+                standard_error=float(line.stderr) if len(sizes) > 2 else math.nan,
+            )
+        )
+    return fitted
 
 
 @dataclass(frozen=True, eq=False)

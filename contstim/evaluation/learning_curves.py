@@ -1,9 +1,8 @@
-"""Learning curves: what models of one kind know after more and more text."""
+"""Models of one kind after more and more text, for learning curves."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -20,10 +19,9 @@ from contstim.models.training.settings import (
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
-    from contstim.evaluation.accuracies import Accuracies
     from contstim.evaluation.settings import MinimalPairSettings
     from contstim.models.base import LanguageModel
     from contstim.models.loading import Device
@@ -132,64 +130,3 @@ def _train(
 
     train_transformer(text, out, TransformerSettings(kind=kind), training, **run)
     return f"hf:{out}"
-
-
-@dataclass(frozen=True)
-class LearningCurve:
-    """Accuracy in one phenomenon after more and more text.
-
-    Attributes:
-        phenomenon: its name, or `overall`.
-        sentences: of the texts, ascending.
-        words: of the texts.
-        accuracies: one each.
-        lows: lower ends of their 95 % intervals; see `Accuracies.interval`.
-        highs: upper ends.
-        slope: accuracy gained by each doubling of the text, by least squares.
-        standard_error: of the slope; nan for fewer than three sizes.
-    """
-
-    phenomenon: str
-    sentences: tuple[int, ...]
-    words: tuple[int, ...]
-    accuracies: tuple[float, ...]
-    lows: tuple[float, ...]
-    highs: tuple[float, ...]
-    slope: float
-    standard_error: float
-
-
-def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> list[LearningCurve]:
-    """The curve overall, then that of each phenomenon; none for fewer than two sizes.
-
-    Args:
-        accuracy: of models, of which some may not have been asked.
-        texts: what each model has read, by its name.
-    """
-    from scipy.stats import linregress
-
-    asked = sorted((len(texts[name]), name) for name in texts if name in accuracy.columns)
-    if len(asked) < 2:
-        return []
-    sizes = tuple(size for size, _ in asked)
-    words = tuple(sum(map(len, texts[name])) for _, name in asked)
-    # `means[columns]` is (n_sizes,), from the smallest text to the largest
-    columns = [accuracy.columns.index(name) for _, name in asked]
-    fitted = []
-    for phenomenon, paradigms in accuracy.groups.items():
-        means = accuracy.mean(paradigms)[columns]
-        line = linregress(np.log2(sizes), means)  # so that one unit is a doubling
-        low, high = accuracy.interval(paradigms)[:, columns]  # (2, n_sizes)
-        fitted.append(
-            LearningCurve(
-                phenomenon,
-                sizes,
-                words,
-                tuple(means.tolist()),
-                lows=tuple(low.tolist()),
-                highs=tuple(high.tolist()),
-                slope=float(line.slope),
-                standard_error=float(line.stderr) if len(sizes) > 2 else math.nan,
-            )
-        )
-    return fitted

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
-    from contstim.evaluation.accuracies import Accuracies, MinimalPairEvaluation
+    from contstim.evaluation.accuracies import Accuracies, LearningCurve, MinimalPairEvaluation
     from contstim.evaluation.folder import Columns
-    from contstim.evaluation.learning_curves import LearningCurve
     from contstim.evaluation.pair_scores import PairScores
     from contstim.reporting.report import Part
 
@@ -189,23 +188,17 @@ def _pairs(scores: PairScores) -> Iterator[Row]:
 
 def _summary(evaluation: MinimalPairEvaluation) -> Table:
     """Accuracy with its interval, and ties, of every model and of people, by method."""
-    columns: list[tuple[str, dict[str, str]]] = []
+    rows: list[Row] = []
     for scores in evaluation.scoring.by_method:
-        accuracies = evaluation.accuracies[scores.method]
-        ((_, pairs, *means),) = page_table(table_of([group_cells(accuracies)])).rows
-        ties = zip(scores.models, scores.ties.sum(axis=0).tolist(), strict=True)
-        columns += [
-            (
-                f"{scores.method}\n{pairs} pairs",
-                dict(zip(accuracies.columns, map(str, means), strict=True)),
-            ),
-            ("ties", {model: f"{n:,}" for model, n in ties}),
-        ]
-    names = dict.fromkeys(name for _, cells in columns for name in cells)
-    return Table(
-        ["", *(heading for heading, _ in columns)],
-        [[name, *(cells.get(name, "") for _, cells in columns)] for name in names],
-    )
+        ties = scores.ties.sum(axis=0).tolist()
+        rows.append({"": scores.method.value} | group_cells(evaluation.accuracies[scores.method]))
+        rows.append({"": "ties"} | dict(zip(scores.models, ties, strict=True)))
+    columns = table_of(rows)
+    del columns["paradigms"]
+    table = page_table(columns)
+    # rows become columns
+    (_, *header), *body = zip(table.header, *table.rows, strict=True)
+    return Table(["", *map(str, header)], body)
 
 
 def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> Iterator[Part]:

@@ -85,7 +85,7 @@ class InterleavedExecutor(Executor):
 
     def start(self, context: WorkerContext) -> None:
         """See `Executor.start`."""
-        from contstim.models.float32_products import float32_products
+        from contstim.models.batching import float32_products
 
         self._lender = context.fresh()
         # A setting of the whole process, which one worker must not undo while another computes

@@ -69,7 +69,7 @@ FAMILIES: dict[str, Family] = {
         Family(
             name="hf",
             summary="causal or masked transformer from a folder or the Hugging Face hub",
-            loader="contstim.models.transformer:load_transformer",
+            loader="contstim.models.subwords:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
             options=("loading", "rule"),
@@ -78,7 +78,7 @@ FAMILIES: dict[str, Family] = {
             name="classifier",
             summary="classifier of sequences that says how surely a sentence is acceptable; its "
             "scores are not log-probabilities",
-            loader="contstim.models.classifier.adapter:load_classifier",
+            loader="contstim.models.classifier:load_classifier",
             checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
             options=("loading",),

@@ -33,29 +33,38 @@ if TYPE_CHECKING:
     from contstim.models.batching import Budget
 
 
+@dataclass(frozen=True, eq=False)
 class NetworkCall(ABC):
-    """A batch of rows for a network.
+    """A batch of rows for a network; calls of one kind and one network can be merged.
 
     Attributes:
-        budget: how many tokens pass through the network at once, in merged batches too.
+        network: the network.
+        device: where it reads its input.
+        budget: how many tokens pass through it at once, in merged batches too.
+        ids: (b, l)
+        attention: (b, l), or None where nothing is padded, which the library would else find out by
+            a question to the device, for whose answer the host waits.
     """
 
+    network: torch.nn.Module
+    device: torch.device
     budget: Budget
+    ids: torch.Tensor
+    attention: torch.Tensor | None
 
     @property
-    @abstractmethod
-    def network(self) -> torch.nn.Module:
-        """Calls of one kind and one network can be merged."""
-
-    @property
-    @abstractmethod
-    def device(self) -> torch.device:
-        """Device on which the network reads its input."""
-
-    @property
-    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Number of rows, and the most tokens that each of them has in a merged batch."""
+        return self.ids.shape[0], self.ids.shape[1]
+
+    @property
+    def mask(self) -> torch.Tensor:
+        """The attention mask, (b, l), also where nothing is padded."""
+        if self.attention is None:
+            import torch
+
+            return torch.ones_like(self.ids)
+        return self.attention
 
     @property
     def merges(self) -> bool:
@@ -140,6 +149,32 @@ def answer(call: NetworkCall) -> Any:
     if answered.error is not None:
         raise answered.error
     return answered.value
+
+
+def stacked(
+    calls: Sequence[NetworkCall],
+    ids: Sequence[torch.Tensor],
+    masks: Sequence[torch.Tensor],
+    *,
+    fill: int = 0,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Rows of several calls in one batch, padded on the right; no mask where nothing is padded.
+
+    Args:
+        calls: the calls.
+        ids: the rows of each, as long as its shape says.
+        masks: their attention masks.
+        fill: token id to pad with.
+    """
+    import torch
+    from torch.nn.functional import pad
+
+    longest = max(call.shape[1] for call in calls)
+    missing = [(0, longest - call.shape[1]) for call in calls]
+    rows = torch.cat([pad(each, gap, value=fill) for each, gap in zip(ids, missing, strict=True)])
+    if not any(gap for _, gap in missing) and all(call.attention is None for call in calls):
+        return rows, None
+    return rows, torch.cat([pad(each, gap) for each, gap in zip(masks, missing, strict=True)])
 
 
 def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:

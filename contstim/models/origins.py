@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contstim.models.ngram.counts import counts_path
 from contstim.models.specifications import parse_specification
 from contstim.models.training_text import training_text_path
+from contstim.models.word_list import counts_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

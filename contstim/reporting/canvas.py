@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.files import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
     from matplotlib.axis import Axis
@@ -86,6 +86,22 @@ def _png(figure: Figure, part: Bbox | None) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=_DPI, bbox_inches=part, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
+    """Write a figure; the kind of image follows from the file's name (.png, .pdf, .svg).
+
+    Args:
+        make: makes it, within `styled`.
+        path: of the image.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    with styled(), writing(path) as partial:
+        figure = make()
+        lay_out(figure)
+        figure.savefig(partial, dpi=200, format=str(path).rpartition(".")[2])
 
 
 def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:

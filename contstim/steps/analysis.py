@@ -109,8 +109,8 @@ class AnalyzeResponses(Step["Analysis"], name="analyze"):
         settings = self.settings
         from contstim.experiments.analysis.effects import Sampling
         from contstim.experiments.analysis.families import read_contrasts
-        from contstim.experiments.analysis.outputs.drawings import require_rivals
-        from contstim.experiments.analysis.outputs.folder import write_analysis
+        from contstim.experiments.analysis.figures import require_rivals
+        from contstim.experiments.analysis.page import write_analysis
         from contstim.experiments.analysis.run import analyze
         from contstim.experiments.responses import CatchRule, read_responses
         from contstim.experiments.responses.admission import DEFAULT_RULE

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.design.building import Design
     from contstim.experiments.design.calibration import MeasuredPeople
-    from contstim.experiments.design.design_power import DesignPower
+    from contstim.experiments.design.power import DesignPower
     from contstim.frequencies import WordFrequencies
     from contstim.reporter import Reporter
     from contstim.reviews import ReviewedItem
@@ -181,8 +181,9 @@ class MakeDesign(Step["Design"], name="design"):
         if self.simulation.pilot is not None and not self.power:
             raise InputError("`pilot` says how often people agree, for `power`: give both.")
         from contstim.experiments.design.building import build_design
-        from contstim.experiments.design.summary import draw_summary, summarise, summary_report
+        from contstim.experiments.design.summary import summarise, summary_figure, summary_report
         from contstim.files import write_text
+        from contstim.reporting.canvas import write_figure
         from contstim.steps.earlier import EarlierStimuli, trials_in_place
         from contstim.stimuli import Trial, read_pairs, read_stimuli, read_triplets, write_trials
 
@@ -225,7 +226,7 @@ class MakeDesign(Step["Design"], name="design"):
         certificate = design.certificate
         certificate.save(Path(f"{self.out}.certificate.json"))
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
-        draw_summary(summary, Path(f"{self.out}.summary.png"))
+        write_figure(partial(summary_figure, summary), Path(f"{self.out}.summary.png"))
         further = () if simulated is None else tuple(_write_power(simulated, self.out))
         facts = {
             "groups": self.settings.groups,
@@ -325,7 +326,7 @@ def _simulate(
     seed: int,
     reporter: Reporter,
 ) -> DesignPower:
-    from contstim.experiments.design.design_power import design_power
+    from contstim.experiments.design.power import design_power
 
     measured = settings.measured()
     return design_power(
@@ -343,10 +344,15 @@ def _simulate(
 
 def _write_power(power: DesignPower, out: Path) -> list[Path]:
     """Write the table and, beside it, that of sizes, the report and the figure; their paths."""
-    from contstim.experiments.design.design_power import power_table, size_table
-    from contstim.experiments.design.power_figure import ALTERNATIVE, draw_power
-    from contstim.experiments.design.power_report import power_report
+    from contstim.experiments.design.power_report import (
+        ALTERNATIVE,
+        power_figure,
+        power_report,
+        power_table,
+        size_table,
+    )
     from contstim.files import write_text
+    from contstim.reporting.canvas import write_figure
     from contstim.reporting.report import Picture
     from contstim.tables import write_table
 
@@ -355,7 +361,7 @@ def _write_power(power: DesignPower, out: Path) -> list[Path]:
     write_text(report, power_report(power, picture).markdown())
     write_table(table, power_table(power))
     write_table(sizes, size_table(power))
-    draw_power(power, figure)
+    write_figure(partial(power_figure, power), figure)
     return [table, sizes, report, figure]
 
 

@@ -55,7 +55,7 @@ class ReproduceGolan2023(
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Sequence[PublishedClaim]]]:
         """Analyse the ratings, and compare claims."""
-        from contstim.experiments.analysis.outputs.folder import write_analysis
+        from contstim.experiments.analysis.page import write_analysis
         from contstim.experiments.reproduce.golan2023 import (
             PUBLISHED_SAMPLING,
             analyze_golan2023,

@@ -212,7 +212,7 @@ class SimulateResponses(
         groups = {trial.group for trial in read_trials(self.trials)}
         number = self.settings.in_all(len(groups))
         if self.browser:
-            from contstim.testing.participants.browser import take_part_in_browser
+            from contstim.testing.browser import take_part_in_browser
 
             return partial(
                 take_part_in_browser,
@@ -221,7 +221,7 @@ class SimulateResponses(
                 patience=self.patience,
             )
         try:
-            from contstim.testing.participants.http import RunSettings, take_part
+            from contstim.testing.participants import RunSettings, take_part
         except ModuleNotFoundError as error:
             raise WorkerError(
                 f"`server` needs {error.name}, which is not installed: pip install "

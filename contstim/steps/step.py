@@ -108,7 +108,9 @@ class Field:
         try:
             return adapter(self.hint).validate_python(value)
         except ValidationError as error:
-            raise InputError(f"{self.name}: {in_words(error.errors()[0])}") from None
+            text = in_words(error.errors()[0])
+            colon = "" if text.startswith("must") else ":"
+            raise InputError(f"`{self.name}`{colon} {text}") from None
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -183,8 +185,8 @@ class Step(Generic[Value]):
 
     def reads(self) -> tuple[Path, ...]:
         """Files and folders that are read and may be there, those of models among them."""
-        from contstim.models.ngram.counts import counts_path
         from contstim.models.origins import model_origins
+        from contstim.models.word_list import counts_path
 
         own = [
             path

@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import InputError
 from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.optimization.search.settings import SearchSettings
 from contstim.options import Aside, Help, Models, Reads, Seed, Writes
-from contstim.steps.constraints import (
-    AllowUnknown,
-    Fluency,
-    Restarts,
-    SearchSeconds,
-    WordSettings,
-    read_fluency,
-)
+from contstim.steps.constraints import files_of_words, words_read
 from contstim.steps.step import Outcome, Step
 
 if TYPE_CHECKING:
@@ -74,18 +68,11 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         Path | None,
         Reads("Words to use; by default those frequent in the models' own text."),
     ] = None
-    allow_unknown: AllowUnknown = False
-    recipe: Annotated[str, Help("How to search: default, or golan2023, the published way.")] = (
-        "default"
-    )
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
         Help("One sentence; or a pair of them on which two models disagree as much as can be."),
     ] = "accept-reject"
-    limits: WordSettings = WordSettings()
-    fluency: Fluency = None
-    restarts: Restarts = None
-    seconds: SearchSeconds = None
+    search: SearchSettings = SearchSettings()
     loading: Loading = DEFAULT_LOADING
     as_json: Annotated[bool, Aside("Print the result as JSON.", flag="--json")] = False
     out: Annotated[
@@ -95,14 +82,12 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
 
     def further_reads(self) -> Iterable[Path]:
         """Files of words."""
-        return self.limits.files
+        return files_of_words(self.search)
 
     def specifications(self) -> tuple[str, ...]:
         """The models, and the one that judges fluency."""
-        from contstim.models.specifications import parse_models
-
-        judges = parse_models([] if self.fluency is None else read_fluency(self.fluency)[0])
-        return (*super().specifications(), *(judge.specification for judge in judges))
+        judges = () if self.search.judge is None else (self.search.judge[0].specification,)
+        return (*super().specifications(), *judges)
 
     def work(self, reporter: Reporter) -> Outcome[Synthesized]:
         """Search, and write what was found."""
@@ -112,22 +97,21 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         from contstim.models.letter_case import unknown_words
         from contstim.optimization.search.json_facts import json_facts
         from contstim.optimization.search.recipes import recipe_named
-        from contstim.optimization.search.restarts import SearchBudget
         from contstim.optimization.search.symmetric import synthesize_pair
         from contstim.optimization.search.synthesize import synthesize
         from contstim.sentence import Sentence
 
         natural = Sentence.parse(self.sentence)
-        constraints = self.limits.limits().constraints(natural, every_fix=True)
+        search = self.search
+        constraints = words_read(search).constraints(natural, every_fix=True)
         # A fluency model is the last of the models, where there is one.
-        judges, floor = ([], 0.0) if self.fluency is None else read_fluency(self.fluency)
-        recipe = recipe_named(self.recipe)  # an unknown one is refused before models are loaded
+        judge = search.judge
+        judges = [] if judge is None else [judge[0].text]
+        recipe = recipe_named(search.recipe)  # an unknown one is refused before models are loaded
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
             raise InputError("The symmetric `objective` takes one model in `accept` and `reject`.")
-        budget = None
-        if self.restarts is not None or self.seconds is not None:
-            budget = SearchBudget(self.restarts, self.seconds)
+        budget = search.budget
         models = load_models([*self.accept, *self.reject, *judges], self.loading)
         for model in models:
             unknown_words(model, [natural]).tell(reporter.warn, reporter.say)
@@ -150,7 +134,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
             "seed": self.seed,
             "restarts": budget,
             "on_step": None if self.as_json else tell_step,
-            "fluency": (models[-1], floor) if judges else None,
+            "fluency": None if judge is None else (models[-1], judge[1]),
             "on_restart": None if self.as_json else tell_search,
         }
         # In the order of loading: those that accept, those that reject, the model of fluency
@@ -175,7 +159,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
 
         path = self.vocabulary
         words = default_vocabulary(models) if path is None else Vocabulary.load(path)
-        if self.allow_unknown:
+        if self.search.allow_unknown:
             return words, 0
         words, dropped = shared_vocabulary(models, words)
         if dropped:

@@ -2,76 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.models.loading import DEFAULT_LOADING, Loading
-from contstim.options import Aside, Help, Reads, Seed, Writes
-from contstim.steps.constraints import (
-    AllowUnknown,
-    Fluency,
-    Restarts,
-    SearchSeconds,
-    Uncapped,
-    WordSettings,
-    read_fluency,
-    read_plausible,
-    uncapped_words,
-)
+from contstim.optimization.jobs.question import SearchQuestion, SearchRules
+from contstim.options import Aside, Reads, Seed, Writes
+from contstim.steps.constraints import Uncapped, files_of_words, uncapped_words, words_read
 from contstim.steps.execution import WorkerSettings
 from contstim.steps.fields import GivenModels
 from contstim.steps.step import Outcome, Step
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from contstim.models.specifications import Specification
-    from contstim.optimization.jobs.plan import SynthesisPlan
-    from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.results import TripletResults
     from contstim.reporter import Reporter
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchSize:
-    """Number of searches, and their recipe."""
-
-    per_pair: Annotated[int, Help("Triplets for each pair of models; may be raised later.")] = 100
-    recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
-    allow_unknown: AllowUnknown = False
-
-
-# Fields stand in the order of the help page: those of the last base come first.
-@dataclass(frozen=True, kw_only=True)
-class TripletSettings(WordSettings, SearchSize):
+class TripletSettings(SearchRules):
     """Options of searching triplets, and constraints on their sentences."""
 
-    capitals: Annotated[
-        Literal["rules", "anywhere"] | None,
-        Help(
-            "Put capitalised words that are no names only at the start of sentences (rules), "
-            "or anywhere. By default rules with the default recipe."
-        ),
-    ] = None
-    fluency: Fluency = None
-    plausible: Annotated[
-        str | None,
-        Help(
-            "No sentence may be rarer than this quantile of natural ones with as many words, "
-            "under a further model or each under the one that accepts it; none for no floor. By "
-            "default 0.25 with the default recipe.",
-            metavar="[[NAME=]MODEL:]QUANTILE",
-        ),
-    ] = None
-    word_cap: Annotated[
-        int | None, Help("In how many sentences of all triplets a word may stand.", at_least=3)
-    ] = None
     uncapped: Uncapped = None
-    restarts: Restarts = None
-    seconds: SearchSeconds = None
+
+    def question(self, seed: int) -> SearchQuestion:
+        """The same with files read, and a seed.
+
+        Raises:
+            InputError: a file cannot be read, or settings do not go together.
+        """
+        read = words_read(self)
+        return SearchQuestion(
+            **{each.name: getattr(read, each.name) for each in fields(SearchRules)},
+            uncapped=uncapped_words(self.uncapped, self.word_cap),
+            seed=seed,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +93,7 @@ class SearchTriplets(
     evaluations: Annotated[
         Path | None, Writes("Also write every candidate that was scored exactly.")
     ] = None
-    allotment: Annotated[
+    assignment: Annotated[
         Path | None, Writes("Also write which natural sentences each pair of models got.")
     ] = None
     execution: Execution = LOCAL
@@ -146,19 +113,17 @@ class SearchTriplets(
     ] = ()
     loading: Loading = DEFAULT_LOADING
     seed: Seed = 0
-    # Of studies, whose file is what counts
     begin_with: Path | None = None
-    changes: Any = None
 
     def further_reads(self) -> list[Path]:
         """Files of words, and natural sentences assigned before."""
-        # What the step itself wrote before is not what it is made of
-        begin_with = {self.begin_with} - {self.allotment, None}
-        return [*self.settings.files, *filter(None, begin_with)]
+        return [*files_of_words(self.settings), *filter(None, [self.begin_with])]
 
     def specifications(self) -> tuple[str, ...]:
-        """The models, and those that judge sentences."""
-        return (*super().specifications(), *judges_of(self.settings))
+        """The models, and the one that judges sentences."""
+        further = self.settings.further
+        judges = () if further is None else (further.specification,)
+        return (*super().specifications(), *judges)
 
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
@@ -170,81 +135,70 @@ class SearchTriplets(
             contamination_facts,
             contamination_warnings,
         )
-        from contstim.optimization.jobs.allotment import read_allotment, specified, write_allotment
-        from contstim.optimization.jobs.results import rename_columns, renamed
-        from contstim.optimization.jobs.search_context import SearchContext
-        from contstim.optimization.jobs.store_changes import NO_CHANGES
+        from contstim.optimization.jobs.assignment import read_assignment
+        from contstim.optimization.jobs.context import SearchContext
         from contstim.optimization.jobs.triplets import find_triplets
-        from contstim.optimization.search.restarts import SINGLE
+        from contstim.optimization.search.recipes import recipe_named
         from contstim.reviews import read_reviews
         from contstim.stimuli import read_stimuli, write_triplets
-        from contstim.store import Store, TripletStore
-        from contstim.tables import table_kind, write_table
+        from contstim.store import AssignedSentence, Store, TripletStore
+        from contstim.tables import columns_of, table_kind, write_table
+        from contstim.vocabulary import Vocabulary
 
         # Names that no table can have are refused now, not after hours of searching.
-        settings = self.settings
         earlier = {path.as_posix(): checksum(path) for path in self.earlier}
-        for table in (self.out, self.trajectories, self.evaluations, self.allotment):
+        for table in (self.out, self.trajectories, self.evaluations, self.assignment):
             if table is not None:
                 table_kind(table)
-        named_models = parse_models(self.models)
-        plan, plausible, judges = _plan(
-            named_models, self.sentences, self.vocabulary, settings, self.seed
-        )
-        capacity = self.execution.models_in_memory
-        context = SearchContext.of_plan(plan, self.loading, capacity)
-        reviews = read_reviews(self.review) if self.review else None
-        allotted = (
-            ()
-            if self.begin_with is None
-            else specified(read_allotment(self.begin_with), named_models)
-        )
-        executor = self.execution.new_executor()
+        models = parse_models(self.models)
+        question = self.settings.question(self.seed)
         with Store(self.store or self.out.parent / "contstim.sqlite") as opened:
-            plan = plan.with_defaults(
-                TripletStore(opened).settings(),
-                capitals=None if settings.capitals is None else settings.capitals == "rules",
-                plausible=plausible,
-            )
             results = find_triplets(
-                plan,
+                question,
+                models,
+                read_stimuli(self.sentences),
                 opened,
-                executor,
-                context,
+                self.execution.new_executor(),
+                SearchContext(
+                    self.loading,
+                    self.execution.models_in_memory,
+                    vocabulary=None
+                    if self.vocabulary is None
+                    else Vocabulary.load(self.vocabulary),
+                    allow_unknown=question.allow_unknown,
+                ),
                 retry_failed=self.execution.retry_failed,
                 task_limit=self.execution.task_timeout,
-                review=reviews,
+                review=read_reviews(self.review) if self.review else None,
                 shown=frozenset(s for path in self.earlier for s in read_stimuli(path)),
-                changes=self.changes or NO_CHANGES,
-                allotment=allotted,
+                assignment=() if self.begin_with is None else read_assignment(self.begin_with),
                 say=reporter.say,
                 note=reporter.say,
                 warn=reporter.warn,
                 progress=partial(reporter.progress, "triplets"),
             )
-            conventions = results.conventions
-            # The store knows models by specification; tables call them as the user does.
-            results = renamed(results, [*judges, *named_models])
+            budget = question.budget or recipe_named(question.recipe).restarts
             facts = {
                 "seed": self.seed,
-                "recipe": settings.recipe,
-                # As it stands in the store: an older one may have had a single search
-                "restarts": TripletStore(opened).settings().get("restarts", SINGLE.text),
+                "recipe": question.recipe,
+                "restarts": budget.text,
                 "models": {
-                    named.name: record_entry(named.specification, conventions[named.specification])
-                    for named in named_models
+                    named.name: record_entry(named.specification, results.conventions[named.name])
+                    for named in models
                 },
-                **_constraint_facts(plan, results, judges),
+                **_constraint_facts(question, results),
                 **({"earlier": earlier} if earlier else {}),
             }
+            names = {named.specification: named.name for named in models}
+            store = TripletStore(opened)
             for path, export in (
-                (self.trajectories, TripletStore(opened).trajectories),
-                (self.evaluations, TripletStore(opened).evaluations),
+                (self.trajectories, store.trajectories),
+                (self.evaluations, store.evaluations),
             ):
                 if path is not None:
-                    write_table(path, rename_columns(export(), named_models))
-            if self.allotment is not None:
-                write_allotment(self.allotment, results.allotment)
+                    write_table(path, export(results.found, names))
+            if self.assignment is not None:
+                write_table(self.assignment, columns_of(AssignedSentence, results.assignment))
         seen = contamination(
             results.training_texts, [triplet.natural for triplet in results.triplets]
         )
@@ -252,9 +206,9 @@ class SearchTriplets(
         reporter.say(f"{self.out}: {counted(len(results.triplets), 'triplet')}.")
         if results.time.text:
             reporter.say(results.time.text)
-        if reviews is not None or results.gone:
+        if self.review or results.removed:
             reporter.say(
-                f"As before: {results.unaltered:,}; gone: {results.gone:,}; new: {results.new:,}."
+                f"As before: {results.kept:,}; removed: {results.removed:,}; new: {results.new:,}."
             )
         for warning in contamination_warnings(seen, "natural sentences"):
             reporter.warn(warning)
@@ -275,89 +229,22 @@ class SearchTriplets(
         return Outcome(results, facts, complete=results.complete)
 
 
-def judges_of(settings: TripletSettings) -> tuple[str, ...]:
-    """The specification of the model that judges sentences of a search; none where none does."""
-    from contstim.models.specifications import parse_model
-
-    judges: list[Specification] = []
-    if settings.fluency is not None:
-        judges += [parse_model(text) for text in read_fluency(settings.fluency)[0]]
-    if settings.plausible is not None:
-        judges += [judge for judge in (read_plausible(settings.plausible)[1],) if judge is not None]
-    return tuple(judge.specification for judge in judges)
-
-
-def _plan(
-    models: Sequence[Specification],
-    sentences: Path,
-    vocabulary: Path | None,
-    settings: TripletSettings,
-    seed: int,
-) -> tuple[SynthesisPlan, Plausibility | None, list[Specification]]:
-    """Plan of the searches, the floor of plausibility, and further models that judge."""
-    from contstim.models.specifications import parse_models
-    from contstim.optimization.jobs.plan import SynthesisPlan
-    from contstim.optimization.jobs.word_cap import WordCap
-    from contstim.optimization.search.restarts import SearchBudget
-    from contstim.stimuli import read_stimuli
-    from contstim.vocabulary import Vocabulary
-
-    uncapped = uncapped_words(settings.uncapped, settings.word_cap)
-    judges: list[Specification] = []
-    fluency: tuple[str, float] | None = None
-    plausible = None
-    if settings.fluency is not None:
-        model, floor = read_fluency(settings.fluency)
-        judges += parse_models(model)
-        fluency = (judges[0].specification, floor)
-    if settings.plausible is not None:
-        plausible, judge = read_plausible(settings.plausible)
-        judges += [] if judge is None else [judge]
-    restarts, seconds = settings.restarts, settings.seconds
-    plan = SynthesisPlan(
-        models=tuple(named.specification for named in models),
-        sentences=tuple(read_stimuli(sentences)),
-        vocabulary=None if vocabulary is None else Vocabulary.load(vocabulary),
-        per_pair=settings.per_pair,
-        recipe=settings.recipe,
-        seed=seed,
-        allow_unknown=settings.allow_unknown,
-        limits=settings.limits(),
-        fluency=fluency,
-        cap=None if settings.word_cap is None else WordCap(settings.word_cap, uncapped),
-        # None: what the recipe says, or the store of an earlier run
-        restarts=None if restarts is None and seconds is None else SearchBudget(restarts, seconds),
-    )
-    return plan, plausible, judges
-
-
-def _constraint_facts(
-    plan: SynthesisPlan, results: TripletResults, judges: Sequence[Specification]
-) -> dict[str, Any]:
+def _constraint_facts(question: SearchQuestion, results: TripletResults) -> dict[str, Any]:
     """Constraints on the sentences, for the record: those asked for, and floors in nats."""
     from contstim.models.base import record_entry
 
-    limits = plan.limits
+    question = question.resolved
+    names = ("fix", "max_changes", "allow", "exclude", "same_length", "capitals", "word_cap")
     wishes = {
-        "fix": list(limits.fix),
-        "max_changes": limits.max_changes,
-        "allow": None if limits.allow is None else sorted(limits.allow),
-        "exclude": sorted(limits.exclude),
-        "same_length": limits.same_length,
-        "capitals": "rules" if plan.capitals else "anywhere",
-        "fluency": None if plan.fluency is None else plan.fluency[1],
-        "plausible": plan.plausible.quantile or None,
+        **{name: getattr(question, name) for name in names},
+        "fluency": None if question.judge is None else question.judge[1],
+        "plausible": question.plausibility[1] or None,
         "floors": results.floors,
-        "word_cap": None if plan.cap is None else plan.cap.sentences,
-        "uncapped": [] if plan.cap is None else sorted(plan.cap.uncapped),
+        "uncapped": [] if question.word_cap is None else sorted(question.uncapped),
     }
     # In the record as on the command line: what was not asked for is not there.
-    facts: dict[str, Any] = {
-        name: value for name, value in wishes.items() if value not in (None, [], {})
-    }
-    if plan.judge is not None and results.judge is not None:
-        names = {judge.specification: judge.name for judge in judges}
-        facts["judge"] = {
-            names.get(plan.judge, plan.judge): record_entry(plan.judge, results.judge)
-        }
+    facts = {name: value for name, value in wishes.items() if value not in (None, (), [], {})}
+    if question.further is not None and results.judge is not None:
+        judge = question.further
+        facts["judge"] = {judge.name: record_entry(judge.specification, results.judge)}
     return facts

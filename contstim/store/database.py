@@ -1,4 +1,4 @@
-"""The SQLite file itself: opened by one process, brought to the present layout, never half-written.
+"""The SQLite file itself: opened by one process, recognised as ours, never half-written.
 
 A second process is refused instead of waiting or corrupting: SQLite's locks are not to be trusted
 on network file systems.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from contstim.documents import shortened
 from contstim.errors import StoreError
-from contstim.store.layout import APPLICATION_ID, LAYOUTS
+from contstim.store.layout import APPLICATION_ID, LAYOUT, STATEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 class Database:
     """A study's database, open for writing by this process alone; use it in a `with` statement.
-
-    A file of an older layout gets the tables that it lacks.
 
     Raises:
         StoreError: another process writes it, it is damaged, or it is something else's database.
@@ -40,12 +38,12 @@ class Database:
         except (OSError, sqlite3.Error) as error:
             raise StoreError(_explain(self.path, error)) from error
         try:
-            layout = self._recognise()
-            if layout:  # SQLite finds damage where it reads, so all is read before it is written
+            is_ours = self._recognise()
+            if is_ours:  # SQLite finds damage where it reads, so all is read before it is written
                 (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
                 if verdict != "ok":
                     raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
-            self._claim(layout)
+            self._claim(make_tables=not is_ours)
             # What is written from here on is work; the tables that _claim made are not
             self._changes = self._connection.total_changes
         except sqlite3.Error as error:
@@ -55,8 +53,8 @@ class Database:
             self.close()
             raise
 
-    def _recognise(self) -> int:
-        """The file's layout, 0 if new; refuses one that is not ours before anything is written."""
+    def _recognise(self) -> bool:
+        """True if it is ours, False if new; others are refused before anything is written."""
         # Before the first reading: the lock that it takes is then held until the file is closed
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         tables, program, layout = (
@@ -69,30 +67,27 @@ class Database:
         )
         if tables and program != APPLICATION_ID:
             raise StoreError(f"{self.path} is a database of another program; name another file.")
-        if tables and not 1 <= layout <= len(LAYOUTS):
+        if tables and layout != LAYOUT:
             raise StoreError(
                 f"{self.path} was made by another version of contstim (its layout is {layout}, "
-                f"this one reads 1 to {len(LAYOUTS)}); name another file."
+                f"this one reads {LAYOUT}); name another file."
             )
-        return layout if tables else 0
+        return bool(tables)
 
-    def _claim(self, layout: int) -> None:
+    def _claim(self, *, make_tables: bool) -> None:
         # A write-ahead log that is synchronised at checkpoints: a power cut may cost the last
         # transactions, never the consistency of the file, and a save does not wait for the disk
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         # Here a second process is refused at the latest: the lock is taken even where there is
-        # nothing to add
+        # nothing to make
         self._connection.execute("BEGIN EXCLUSIVE")
-        if layout == len(LAYOUTS):
-            self._connection.execute("COMMIT")
-            return
-        for statements in LAYOUTS[layout:]:
-            for statement in statements:
+        if make_tables:
+            for statement in STATEMENTS:
                 self._connection.execute(statement)
-        # Last, in the same transaction: a file that bears our number has all of its tables
-        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self._connection.execute(f"PRAGMA user_version = {len(LAYOUTS)}")
+            # Last, in the same transaction: a file that bears our number has all of its tables
+            self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._connection.execute(f"PRAGMA user_version = {LAYOUT}")
         self._connection.execute("COMMIT")
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -2,23 +2,22 @@
 
     study.toml --> Study --> stages, in order --> each runs one step of `contstim.steps`
                                    |                        |
-                                   |                  results/…, a record of the stage
+                                   |                  results/…, with the step's record
                                    +-- done, stale or missing: by checksums of what was read,
-                                       options and versions, against the stage's record
+                                       options and the step's version, against the record
 
 toml_lines     in which line of a TOML text a key stands
 problems       what is wrong with a study file, all of it together
 sections       what may stand in a study file, and its types
 study          what a study is made of
 study_file     reads a study file
-stage          a stage: what it reads, writes and depends on
-stages         the stages of a study, in order
-stage_records  what was done, by which files, options and versions; what is stale, and why
+stage          a stage: a step with its place in the study
+stages         the stages of a study, in order, and what their steps are given
+stage_records  what is stale, and why, by the records of steps
 running        does what is stale
 planning       what a run would do, whether it can work, what it can show
 amounts        what the design comes to: items, trials, minutes
-rehearsal      a study in small: a few seconds of everything that takes long
-times          how long stages take
+times          how long stages take: of earlier runs, or of a measured speed
 template       a study file to begin with
 page           the page of a study, `index.html`, which a person follows while it runs
 page_materials    its part on models, texts, pairs, triplets and reviews

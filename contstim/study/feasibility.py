@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from contstim.errors import ContstimError
 from contstim.files import is_file
 from contstim.models.catalog import check_model
-from contstim.models.specifications import parse_models, parse_specification
+from contstim.models.specifications import parse_specification
 from contstim.scale import Scale
-from contstim.steps.constraints import read_fluency, read_plausible
 from contstim.study.places import StudyFiles
 from contstim.study.sections import (
     ResponsesSection,
@@ -205,12 +204,8 @@ def _check_settings(study: Study, problems: Problems) -> None:
         from contstim.optimization.search.recipes import recipe_named
 
         checks.append(("triplets", "recipe", lambda: recipe_named(triplets.recipe)))
-        if triplets.plausible is not None:
-            plausible = triplets.plausible
-            checks.append(("triplets", "plausible", lambda: read_plausible(plausible)))
-        if triplets.fluency is not None:
-            fluency = triplets.fluency
-            checks.append(("triplets", "fluency", lambda: parse_models(read_fluency(fluency)[0])))
+        checks.append(("triplets", "plausible", lambda: triplets.plausibility))
+        checks.append(("triplets", "fluency", lambda: triplets.judge))
     vocabulary, sentences = sections.get("vocabulary"), sections.get("sentences")
     if isinstance(vocabulary, VocabularySection) and (vocabulary.zipf or vocabulary.every_word):
         checks.append(("vocabulary", "zipf", vocabulary.rules))

@@ -176,7 +176,7 @@ def _inline(text: str) -> Text:
 def power_part(files: StudyFiles) -> Iterator[Part]:
     """Findings to expect of the design, and the gain from more people or more items."""
     from contstim.experiments.design.population import AS_MEASURED
-    from contstim.experiments.design.power_figure import ALTERNATIVE
+    from contstim.experiments.design.power_report import ALTERNATIVE
 
     del files
     path, sizes = Path(f"{TRIALS}.power.csv"), Path(f"{TRIALS}.power-sizes.csv")

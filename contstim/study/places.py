@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, fields
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from contstim.checksums import checksum
-from contstim.files import is_file, path_inside
-from contstim.models.ngram.counts import counts_path
-from contstim.models.origins import model_origins
+from contstim.files import path_inside
 from contstim.models.training_text import training_text_of, training_text_path
+from contstim.models.word_list import counts_path
 from contstim.steps.design import DesignSettings, PowerSettings
-from contstim.steps.triplets import judges_of
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from contstim.steps.triplets import TripletSettings
     from contstim.study.study import ModelTraining, Study
 
 _Kind = TypeVar("_Kind")
@@ -40,22 +31,19 @@ PAIRS, TRIPLETS, SELECTED = (
     RESULTS / "triplets.csv",
     RESULTS / "selected.csv",
 )
-ALLOTMENT = RESULTS / "allotment.csv"
+ASSIGNMENT = RESULTS / "assignment.csv"
 """Which natural sentences each pair of models got, which depends on how a study grew."""
 
 ARCHIVED = Path("archived-results")
 """The results of a study in an archive of it, which stand beside those of doing it again."""
 
-ARCHIVED_ALLOTMENT = ARCHIVED / "allotment.csv"
+ARCHIVED_ASSIGNMENT = ARCHIVED / "assignment.csv"
 
 REVIEW = RESULTS / "review"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
 POWER = RESULTS / "trials.csv.power.csv"
 RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
 
-
-_OF_A_STORE = frozenset({"models", "per_pair", "exclude"})
-"""Options of a search that a store of triplets takes more of."""
 
 _PLACES_OF_WORK = frozenset(
     {"executor", "workers", "task_timeout", "models_in_memory", "gpus_per_worker"}
@@ -182,40 +170,6 @@ class StudyFiles:
     def prose(self, text: Path) -> bool:
         """True if a text is running prose; the embedded English is not."""
         return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
-
-
-def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path:
-    """Path of the store of triplets as they come: a file for each way of searching.
-
-    A store takes further models, sentences, triplets and excluded words, and refuses another way of
-    searching, or less than it has. So a study that goes back to an earlier way finds what it found
-    then.
-
-    Args:
-        options: of the stage that searches.
-        settings: the same, as the step takes them.
-    """
-    from contstim.store import Store, TripletStore
-
-    way = {name: value for name, value in options.items() if name not in _OF_A_STORE}
-    # Words that are excluded may become more; of all other files the content counts
-    files = [*user_files(settings), *model_origins(judges_of(settings)).files]
-    files += [Path(text) for text in settings.allow or () if is_file(text)]
-    way["files"] = {path.as_posix(): checksum(path) for path in files}
-    text = json.dumps(way, sort_keys=True, default=str)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    excluded = settings.limits().exclude
-    for number in count(1):
-        name = f"triplets-{digest}" + (f"-{number}" if number > 1 else "")
-        path = RESULTS / "stores" / f"{name}.sqlite"
-        if not path.exists():
-            break
-        with Store(path) as store:
-            stored = TripletStore(store).settings()
-        has = {*stored.get("exclude", "").split()}
-        if int(stored.get("per pair", 0)) <= settings.per_pair and has <= excluded:
-            break
-    return path
 
 
 def options_of(settings: Any) -> dict[str, Any]:

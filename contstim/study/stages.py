@@ -38,10 +38,10 @@ from contstim.steps.training import TRAININGS, TrainNgram
 from contstim.steps.triplets import Execution, SearchTriplets, TripletSettings
 from contstim.steps.vocabulary import MakeVocabulary
 from contstim.study.places import (
-    ALLOTMENT,
     ANALYSIS,
     ARCHIVED,
-    ARCHIVED_ALLOTMENT,
+    ARCHIVED_ASSIGNMENT,
+    ASSIGNMENT,
     NATURAL,
     NATURAL_TEXT,
     PAIRS,
@@ -57,9 +57,7 @@ from contstim.study.places import (
     TRIPLETS,
     VOCABULARY,
     StudyFiles,
-    options_of,
     part_of,
-    triplet_store,
 )
 from contstim.study.reviewed import decisions_about, earlier
 from contstim.study.sections import (
@@ -71,7 +69,6 @@ from contstim.study.sections import (
     VocabularySection,
 )
 from contstim.study.stage import StudyStage
-from contstim.study.stage_records import checksums, recorded_inputs
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 
 if TYPE_CHECKING:
@@ -223,17 +220,7 @@ def _triplets(files: StudyFiles) -> Iterator[StudyStage]:
     section, natural = files.section("triplets", TripletsSection), files.natural
     if section is None or natural is None:
         return
-    from contstim.optimization.jobs.store_changes import AllowedChanges
-
     settings, study = part_of(section, TripletSettings), files.study
-    options = {
-        "models": files.specifications,
-        "seed": study.seed,
-        **options_of(study.loading),
-        **options_of(settings),
-    }
-    # The study file is what counts: of what the store has, all stays that still holds
-    every = frozenset(model.specification for model in study.models)
     step = SearchTriplets(
         models=files.specifications,
         sentences=natural,
@@ -241,37 +228,15 @@ def _triplets(files: StudyFiles) -> Iterator[StudyStage]:
         vocabulary=files.vocabulary,
         settings=settings,
         execution=part_of(section, Execution),
-        store=triplet_store(options, settings),
-        allotment=ALLOTMENT,
-        begin_with=_known_allotment(natural, files),
-        changes=AllowedChanges(models=True, sentences=True, vocabulary=True, renew=every),
+        store=STORE,
+        assignment=ASSIGNMENT,
+        begin_with=ARCHIVED_ASSIGNMENT if ARCHIVED_ASSIGNMENT.exists() else None,
         review=decisions_about("triplets", files.decisions),
         earlier=earlier(files, TRIALS),
         loading=study.loading,
         seed=study.seed,
     )
     yield StudyStage("triplets", "search for triplets", step, files.models)
-
-
-def _known_allotment(natural: Path, files: StudyFiles) -> Path | None:
-    """Path of the natural sentences that pairs of models got before, for a store that begins anew.
-
-    That of an archive that is done again; or the study's own, where it is of the same models,
-    sentences, words and seed.
-    """
-    if ARCHIVED_ALLOTMENT.exists():
-        return ARCHIVED_ALLOTMENT
-    from contstim.records import Record, record_path
-
-    record = Record.read(record_path(TRIPLETS))
-    if record is None or not ALLOTMENT.exists():
-        return None
-    texts = (natural, files.vocabulary) if files.vocabulary else (natural,)
-    before = recorded_inputs(record)
-    same_texts = all(before.get(name) == now for name, now in checksums(texts).items())
-    same_models = record.options.get("models") == list(files.specifications)
-    same_seed = record.options.get("seed", 0) == files.study.seed
-    return ALLOTMENT if same_texts and same_models and same_seed else None
 
 
 def _selection(files: StudyFiles) -> Iterator[StudyStage]:

@@ -126,7 +126,7 @@ class ScorerContract:
 
         Override it for models that are neither of words nor on a checkpoint's tokenizer.
         """
-        checkpoint = getattr(model, "checkpoint", None) or getattr(model, "_checkpoint", None)
+        checkpoint = getattr(model, "checkpoint", None)
         if checkpoint is None:
             plain = sentence.replace(position, "zyzzyvaq")
             scores = model.scores([sentence, plain])

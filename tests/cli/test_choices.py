@@ -87,7 +87,7 @@ def test_tables_that_do_not_say_it_are_refused_until_it_is_named(folder: Path) -
         more = ["--text", "natural.txt"] if command == "controls" else []
         failed = run(folder, *command.split(), *TABLES, *more, "--out", "refused")
         assert failed.returncode == 2, command
-        assert "`scale`: choice for 1 (sentence_1) or 2 (sentence_2)" in failed.stderr
+        assert "--scale: choice for 1 (sentence_1) or 2 (sentence_2)" in failed.stderr
         assert not (folder / "refused").exists()
     stated = succeed(folder, "analyze", *TABLES, "--scale", "choice", "--out", "stated", "-q")
     assert stated == with_choices

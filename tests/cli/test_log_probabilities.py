@@ -11,7 +11,7 @@ from contstim.cli import app
 from contstim.errors import InputError, ModelError
 from contstim.models.base import Convention
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.classifier.adapter import UNIT
+from contstim.models.classifier import UNIT
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.sentence import Sentence

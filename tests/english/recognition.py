@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from contstim.english import Symbol, lexicon
-from contstim.english.expansion import START, grammar
+from contstim.english.grammar import START, grammar
 
 if TYPE_CHECKING:
     from contstim.sentence import Sentence
@@ -22,7 +22,7 @@ def _first(symbol: Symbol) -> frozenset[str]:
     rules = grammar()
     if symbol in rules.words:
         return frozenset(entry.words[0] for entry in rules.words[symbol])
-    return frozenset().union(*(_first(way.children[0]) for way in rules.phrases[symbol]))
+    return frozenset().union(*(_first(children[0]) for children in rules.phrases[symbol]))
 
 
 class _Reading:
@@ -45,8 +45,8 @@ class _Reading:
                 }
                 self.known[key] = frozenset(start + length for length in lengths)
             else:
-                ways = {way.children for way in rules.phrases[symbol]}
-                self.known[key] = frozenset().union(*(self._row(way, start) for way in ways))
+                rows = (self._row(children, start) for children in rules.phrases[symbol])
+                self.known[key] = frozenset().union(*rows)
         return self.known[key]
 
     def _row(self, symbols: tuple[Symbol, ...], start: int) -> frozenset[int]:

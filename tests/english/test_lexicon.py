@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.english import lexicon
-from contstim.english.inflection import add_ed, add_ing, add_s
-from contstim.english.lexicon import read_lexicon
+from contstim.english.lexicon import add_ed, add_ing, add_s, read_lexicon
 from contstim.errors import InputError
 
 ARTICLES = [

@@ -133,11 +133,10 @@ def test_findings_of_a_comparison_are_complete() -> None:
     assert len(found.summary.rows) == 3
 
 
-@pytest.mark.parametrize("length", [5, 45, 150])
-def test_figures_hold_long_names(length: int) -> None:
+def test_figures_hold_long_names() -> None:
     """Outside witness: where matplotlib draws what."""
     scores = np.random.default_rng(0).normal(size=(9, 3))
-    table = ScoreTable(None, tuple("W" * length + f"{i}@pll-original" for i in range(3)), scores)
+    table = ScoreTable(None, tuple("W" * 150 + f"{i}@pll-original" for i in range(3)), scores)
     with styled():
         assert is_whole(agreement_map(table))
         assert is_whole(ranks_figure(table))

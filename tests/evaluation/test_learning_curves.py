@@ -10,8 +10,8 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from contstim.errors import InputError
-from contstim.evaluation.accuracies import Accuracies
-from contstim.evaluation.learning_curves import curves, nested_texts, train_on_parts
+from contstim.evaluation.accuracies import Accuracies, curves
+from contstim.evaluation.learning_curves import nested_texts, train_on_parts
 from contstim.evaluation.settings import MinimalPairSettings
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram

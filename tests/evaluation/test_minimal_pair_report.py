@@ -11,7 +11,6 @@ from contstim.evaluation.minimal_pair_report import (
     profile_figure,
 )
 from contstim.reporting.canvas import styled
-from tests.experiments.analysis.outputs.paper import is_whole
 
 MODELS = tuple(f"hf:runs/seed{n}/bert-base-uncased-finetuned@pll-original" for n in (1, 2))
 NAMES = ["(1) …-finetuned@pll-original", "(2) …-finetuned@pll-original"]
@@ -24,7 +23,6 @@ def test_models_stay_apart_in_heat_maps() -> None:
     with styled():
         for figure in (phenomena_figure(found, "t"), correlations_figure(found)):
             assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == NAMES
-            assert is_whole(figure)
 
 
 def test_models_stay_apart_in_profiles() -> None:
@@ -34,4 +32,3 @@ def test_models_stay_apart_in_profiles() -> None:
     with styled():
         figure = profile_figure(bins)
         assert [text.get_text() for text in figure.legends[0].get_texts()] == NAMES
-        assert is_whole(figure)

@@ -16,8 +16,7 @@ from contstim.models.batching import Budget
 from contstim.models.boundaries import BOUNDARY, NO_CLASS, WITHIN, Normaliser, token_classes
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from contstim.models.masked.network import MaskedNetwork
-from contstim.models.masked.passes import Passes
+from contstim.models.masked.network import MaskedNetwork, Passes
 from contstim.models.masked.sampling import orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SENTENCE = Sentence.parse("She sleeps in the house.")
 EVERY = tuple(sorted({word for text in TEXTS for word in Sentence.parse(text).words}))
-N_SHORT = 40
+N_SHORT = 12
 
 
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 200))
@@ -84,8 +84,10 @@ def network(kind: str, folder: Path) -> LanguageModel:
     return MaskedModel(checkpoint, rule="pll-word-l2r")
 
 
-@pytest.mark.parametrize("kind", ["spaced", "gpt2", "roberta"])
-@pytest.mark.parametrize("position", [0, 2, 4])
+@pytest.mark.parametrize(
+    ("kind", "position"),
+    [("spaced", 0), ("spaced", 2), ("gpt2", 4), ("roberta", 2), ("roberta", 4)],
+)
 def test_a_vocabulary_is_tokenised_once(
     tiny_checkpoint: Callable[[str], Path], tokenised: list[str], kind: str, position: int
 ) -> None:
@@ -114,7 +116,7 @@ def test_a_words_tokens_are_known_from_any_list_that_held_it(
 
 def test_plans_of_many_patterns_are_kept(tiny_checkpoint: Callable[[str], Path]) -> None:
     model = MaskedModel(load_checkpoint(str(tiny_checkpoint("roberta")), Loading(device="cpu")))
-    patterns = [(-2, *range(n), *(n,) * k, -1, -2) for n in range(4) for k in range(1, 31)]
+    patterns = [(-2, *range(n), *(n,) * k, -1, -2) for n in range(3) for k in (1, 9, 30)]
     plans = [model._plan(pattern) for pattern in patterns]
     assert all(model._plan(p) is plan for p, plan in zip(patterns, plans, strict=True))
     assert sum(plan.n_bytes for plan in plans) < 2**26
@@ -145,7 +147,7 @@ def test_a_model_remembers_what_did_not_fit_into_memory(
 ) -> None:
     """Witness: the scores of the same sentences where memory suffices."""
     model = network(kind, tiny_checkpoint(kind))
-    sentences = [Sentence.parse(text) for text in sorted(TEXTS, key=len)[:12]]
+    sentences = [Sentence.parse(text) for text in sorted(TEXTS, key=len)[:6]]
     expected = model.log_probs(sentences)
     checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
     forward, failed = checkpoint.model.forward, []
@@ -160,7 +162,7 @@ def test_a_model_remembers_what_did_not_fit_into_memory(
     with pytest.warns(SmallerBatches, match="made smaller"):
         model.log_probs(sentences)
     first = len(failed)
-    for _ in range(9):  # any further warning would be an error
+    for _ in range(2):  # any further warning would be an error
         found = model.log_probs(sentences)
     assert first == len(failed) > 0
     assert found == pytest.approx(expected, abs=1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,10 @@ from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel
 from contstim.models.boundaries import BOUNDARY, WITHIN, token_classes
 from contstim.models.causal.adapter import CausalModel
-from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, shared_paths
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
-from contstim.models.words import encode_batch, words_are_independent
+from contstim.models.words import words_are_independent
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
 from tests.models.tiny import CONTEXT, TEXTS
@@ -52,9 +52,9 @@ def load(tiny_checkpoint: Callable[[str], Path]) -> Load:
 class TestContract(LanguageModelContract):
     @pytest.fixture(
         params=[
-            *((name, rule, None) for name in NAMES for rule in ("log-likelihood", "chain")),
+            *((name, "log-likelihood", None) for name in NAMES),
             ("gpt2", "chain", ". "),
-            ("llama", "log-likelihood", "Once upon a time,"),
+            ("llama", "chain", "Once upon a time,"),
         ],
         ids=lambda param: "-".join(map(str, param)),
     )
@@ -69,7 +69,7 @@ class TestContract(LanguageModelContract):
     def expected_continuation(self, model: LanguageModel, one: Continuation) -> float:
         """Witness: the network's own softmax over all tokens, whatever the rule."""
         assert isinstance(model, CausalModel)
-        tokenizer, network = model._tokenizer, model._checkpoint.model
+        tokenizer, network = model._tokenizer, model.checkpoint.model
         words, space = one.sentence.words, " " if model._space else ""
         ids, before = (
             tokenizer(space + " ".join(some), add_special_tokens=False)["input_ids"] if some else []
@@ -324,19 +324,18 @@ def _with_a_token_across_words(tokenizer: Any) -> Any:
 
 @pytest.mark.parametrize("position", [0, 2, 4])
 def test_tokens_of_candidates_are_those_of_the_full_sentence(load: Load, position: int) -> None:
-    tokenizer = load("gpt2").tokenizer
-
-    def encode(sentences: object) -> object:
-        return encode_batch(tokenizer, sentences, special_tokens=False)  # type: ignore[arg-type]
-
+    checkpoint = load("gpt2")
+    tokenizer = checkpoint.tokenizer
     sentence, words = Sentence.parse("The old dog never sleeps"), (*ALL_WORDS, *ODD_WORDS)
     before = tuple(tokenizer(" ".join(sentence.words[:position]))["input_ids"])
     crossing = _with_a_token_across_words(tokenizer)
     assert words_are_independent(tokenizer)
     assert not words_are_independent(crossing)
     quick, careful = (
-        CandidateTokens(t, encode)(sentence, position, words, before).tokens  # type: ignore[arg-type]
-        for t in (tokenizer, crossing)
+        CausalModel(replace(checkpoint, tokenizer=each))
+        ._candidates(sentence, position, words, before)
+        .tokens
+        for each in (tokenizer, crossing)
     )
     assert quick == careful
     assert all(quick)

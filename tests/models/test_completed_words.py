@@ -20,7 +20,7 @@ from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.scoring import term_table, token_terms
 from contstim.sentence import Sentence
-from contstim.testing.toy import ToyModel
+from contstim.testing.models import ToyModel
 from tests.models.tiny import TEXTS
 
 SENTENCES = [Sentence.parse(text) for text in (*TEXTS[:6], TEXTS[9], "Yes.")]
@@ -51,7 +51,7 @@ def test_a_word_is_its_tokens_times_its_end_over_its_beginning(
 ) -> None:
     """Witness: the formula of Pimentel & Meister (2024), with transformers alone."""
     model, sentence = model_of("gpt2"), SENTENCES[0]
-    checkpoint = model._checkpoint
+    checkpoint = model.checkpoint
     tokenizer = checkpoint.tokenizer
     ids = tokenizer(sentence.text)["input_ids"]
     with torch.inference_mode():
@@ -127,7 +127,7 @@ def test_words_share_all_probability_between_them(letters: CausalModel) -> None:
         sums[what] = np.exp(of_words).sum()
     # What is no word: an end mark or a special token, and words of more letters
     with torch.inference_mode():
-        after = letters._checkpoint.model(torch.tensor([[0, 3]])).logits[0, -1].double()
+        after = letters.checkpoint.model(torch.tensor([[0, 3]])).logits[0, -1].double()
     p = torch.softmax(after, dim=-1).numpy()
     begins = p[[0, 1, 2, 3, 6]].sum()
     others = p[[0, 1, 6]].sum() / begins

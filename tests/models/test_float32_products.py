@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from contstim.models.batching import float32_products
 from contstim.models.catalog import load_model
-from contstim.models.float32_products import float32_products
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def test_networks_compute_products_as_float32(
     before = told()
     model: Any = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
     seen: list[list[str]] = []
-    handle = model._checkpoint.model.register_forward_hook(lambda *_: seen.append(told()))
+    handle = model.checkpoint.model.register_forward_hook(lambda *_: seen.append(told()))
     sentence = Sentence.parse("She sleeps in the small house.")
     model.log_probs([sentence])
     n_scored = len(seen)
@@ -144,7 +144,7 @@ def test_before_pytorch_2_9_the_older_settings_are_used(
     free: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del free
-    monkeypatch.setattr("contstim.models.float32_products._kinds_of_operations", list)
+    monkeypatch.setattr("contstim.models.batching._kinds_of_operations", list)
     before = told()
     with float32_products():
         assert told()[-3:] == ["False", "False", "highest"]

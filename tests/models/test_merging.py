@@ -26,27 +26,12 @@ if TYPE_CHECKING:
 CPU = torch.device("cpu")
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Doubling(NetworkCall):
-    """Twice a row of numbers; some fail."""
+    """Twice rows of numbers; some fail."""
 
-    numbers: torch.Tensor
-    module: torch.nn.Module
-    budget: Budget
     sizes: list[int]
     fits: int = 10**6
-
-    @property
-    def network(self) -> torch.nn.Module:
-        return self.module
-
-    @property
-    def device(self) -> torch.device:
-        return CPU
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.numbers.shape[0], self.numbers.shape[1]
 
     def compute(self) -> torch.Tensor:
         (result,) = self.compute_together([self])
@@ -59,10 +44,20 @@ class Doubling(NetworkCall):
         size = longest * sum(call.shape[0] for call in calls)
         if size > calls[0].fits:
             raise torch.OutOfMemoryError("no room")
-        if any((call.numbers < 0).any() for call in calls):
+        if any((call.ids < 0).any() for call in calls):
             raise ValueError("a negative number")
         calls[0].sizes.append(size)
-        return [2 * call.numbers for call in calls]
+        return [2 * call.ids for call in calls]
+
+
+def doubling(
+    numbers: torch.Tensor,
+    module: torch.nn.Module,
+    budget: Budget,
+    sizes: list[int],
+    fits: int = 10**6,
+) -> Doubling:
+    return Doubling(module, CPU, budget, numbers, None, sizes, fits)
 
 
 def rows(*shape: int) -> torch.Tensor:
@@ -71,7 +66,7 @@ def rows(*shape: int) -> torch.Tensor:
 
 def doubled(number: float) -> list[float]:
     """By a call that may be merged; for tests of executors."""
-    call = Doubling(number * rows(1, 1), torch.nn.Identity(), Budget(10), [])
+    call = doubling(number * rows(1, 1), torch.nn.Identity(), Budget(10), [])
     with merged():
         result: list[float] = answer(call).flatten().tolist()
     return result
@@ -82,19 +77,19 @@ def test_calls_of_a_network_share_batches_within_its_budget() -> None:
     sizes: list[int] = []
     budget = Budget(12)
     calls = [
-        Doubling(number * rows(2, length), module, budget, sizes)
+        doubling(number * rows(2, length), module, budget, sizes)
         for number, length in enumerate([2, 3, 1, 2])
     ]
     results = compute_all(calls)
     # The rows of three with two of two, padded; then the others, for which there was no room
     assert sizes == [12, 8]
     for call, result in zip(calls, results, strict=True):
-        assert torch.equal(result.value, 2 * call.numbers)
+        assert torch.equal(result.value, 2 * call.ids)
 
 
 def test_the_error_of_a_call_is_its_own() -> None:
     module, sizes = torch.nn.Identity(), list[int]()
-    calls = [Doubling(sign * rows(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
+    calls = [doubling(sign * rows(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
     first, second, third = compute_all(calls)
     assert isinstance(second.error, ValueError)
     assert first.error is third.error is None
@@ -103,18 +98,18 @@ def test_the_error_of_a_call_is_its_own() -> None:
 
 def test_where_memory_runs_out_batches_are_halved_for_good() -> None:
     module, sizes, budget = torch.nn.Identity(), list[int](), Budget(100)
-    calls = [Doubling(rows(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
+    calls = [doubling(rows(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
     with pytest.warns(SmallerBatches, match="does not hold 4 inputs of 2 tokens"):
         results = compute_all(calls)
     assert [result.error for result in results] == [None] * 4
     assert (sizes, budget.tokens) == ([4, 4], 4)
     # A call that does not fit by itself makes its own batches smaller, see `forward_in_batches`
-    (alone_too_large,) = compute_all([Doubling(rows(3, 2), module, budget, sizes, fits=4)])
+    (alone_too_large,) = compute_all([doubling(rows(3, 2), module, budget, sizes, fits=4)])
     assert isinstance(alone_too_large.error, torch.OutOfMemoryError)
 
 
 def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
-    call = Doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
+    call = doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
     asked: list[NetworkCall] = []
 
     def run(call: NetworkCall) -> Answer:
@@ -136,7 +131,7 @@ def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
 
 def test_the_time_of_others_is_not_counted() -> None:
     """Witness: an answer that says that nothing of the time was its own."""
-    call = Doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
+    call = doubling(rows(1, 1), torch.nn.Identity(), Budget(10), [])
 
     def run(_call: NetworkCall) -> Answer:
         torch.randn(200, 200).matrix_power(50)  # takes a while
@@ -163,7 +158,8 @@ def test_masked_networks_compute_together_what_they_compute_alone(
         attention[-1, length - padded :] = 0
         ids[attention == 0] = network.pad
         places = torch.randperm(n_rows * length - padded, generator=generator)[:5]
-        calls.append(MaskedCall(network, ids, attention if padded else None, places, Budget(1_000)))
+        mask = attention if padded else None
+        calls.append(MaskedCall(network.model, CPU, Budget(1_000), ids, mask, network, places))
     for call, result in zip(calls, compute_all(calls), strict=True):
         with torch.inference_mode():
             whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
@@ -193,10 +189,9 @@ def test_causal_networks_compute_together_what_they_compute_alone(
         prefix = network.extend(context, before) if before else context
         attention = torch.ones_like(ids)
         attention[-1, length - padded :] = 0
+        mask = attention if padded else None
         calls.append(
-            CausalCall(
-                network, prefix, ids, attention if padded else None, not before, Budget(1_000)
-            )
+            CausalCall(checkpoint.model, CPU, Budget(1_000), ids, mask, network, prefix, not before)
         )
     assert all(call.merges for call in calls)
     for call, result in zip(calls, compute_all(calls), strict=True):
@@ -226,9 +221,14 @@ def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Pa
     checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
     network = CausalNetwork(checkpoint, by_words=False)
     prefix = network.begin((5,))
-    few, many = (torch.full((n_rows, 3), 7) for n_rows in (2, 4))
-    assert CausalCall(network, prefix, few, None, False, Budget(64)).merges
-    assert not CausalCall(network, prefix, many, None, False, Budget(64)).merges
+    few, many = (
+        CausalCall(
+            checkpoint.model, CPU, Budget(64), torch.full((n_rows, 3), 7), None, network, prefix
+        )
+        for n_rows in (2, 4)
+    )
+    assert few.merges
+    assert not many.merges
 
 
 def test_a_causal_network_that_mixes_rows_is_not_merged(

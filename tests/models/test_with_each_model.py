@@ -37,7 +37,7 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     def load(*args: Any, **options: Any) -> Scorer:
         alive.append(sum(network() is not None for network in networks))
         model = load_scorer(*args, **options)
-        networks.append(weakref.ref(vars(model)["_checkpoint"].model))
+        networks.append(weakref.ref(vars(model)["checkpoint"].model))
         return model
 
     monkeypatch.setattr("contstim.models.catalog.load_scorer", load)
@@ -54,7 +54,7 @@ def test_two_rules_of_a_checkpoint_share_its_network(
 ) -> None:
     name = f"hf:{tiny_checkpoint('pythia')}"
     seen = with_each_model(
-        [name, f"{name}@chain"], lambda model: id(vars(model)["_checkpoint"]), CPU
+        [name, f"{name}@chain"], lambda model: id(vars(model)["checkpoint"]), CPU
     )
     assert seen[0] == seen[1]
 

@@ -11,7 +11,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.responses import write_responses
-from contstim.optimization.jobs.allotment import read_allotment
+from contstim.optimization.jobs.assignment import read_assignment
 from contstim.sentence import Sentence
 from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
 from contstim.steps.triplets import Execution, SearchTriplets, TripletSettings
@@ -41,7 +41,7 @@ def test_triplets_are_searched(
     settings = TripletSettings(
         per_pair=1, restarts=1, plausible="none", exclude=(str(without), "hear")
     )
-    allotment = tmp_path / "allotment.csv"
+    assignment = tmp_path / "assignment.csv"
     search = SearchTriplets(
         models=models,
         sentences=sentences,
@@ -49,7 +49,7 @@ def test_triplets_are_searched(
         vocabulary=words,
         settings=settings,
         trajectories=steps,
-        allotment=allotment,
+        assignment=assignment,
     )
     results = search.run()
     assert capsys.readouterr() == ("", "")
@@ -59,19 +59,19 @@ def test_triplets_are_searched(
     record = json.loads((tmp_path / "t.csv.meta.json").read_text())
     models_read = {"2gram.arpa", "3gram.arpa"}
     assert set(record["inputs"]) == {"natural.txt", "words.txt", "no.txt", *models_read}
-    assert set(record["outputs"]) == {"t.csv", "steps.csv", "allotment.csv"}
+    assert set(record["outputs"]) == {"t.csv", "steps.csv", "assignment.csv"}
     assert record["options"]["exclude"] == [str(without), "hear"]
     assert (tmp_path / "contstim.sqlite").exists()
-    rows = read_allotment(allotment)
+    rows = read_assignment(assignment)
     assert {(row.model_1, row.model_2) for row in rows} == {("bi", "tri")}
     again = tmp_path / "again" / "t.csv"
     again.parent.mkdir()
-    # Another seed would have other sentences, but for the allotment
-    other = replace(search, out=again, trajectories=None, allotment=None, begin_with=allotment)
+    # Another seed would have other sentences, but for the assignment
+    other = replace(search, out=again, trajectories=None, assignment=None, begin_with=assignment)
     repeated = replace(other, seed=1).run()
     assert [t.natural for t in repeated.triplets] == [t.natural for t in results.triplets]
     record = json.loads((again.parent / "t.csv.meta.json").read_text())
-    assert "../allotment.csv" in record["inputs"]
+    assert "../assignment.csv" in record["inputs"]
 
 
 def test_defaults_are_those_of_one_process() -> None:

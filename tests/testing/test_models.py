@@ -13,8 +13,7 @@ from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing import MockModel, TableModel, ToyModel
 from contstim.testing.contract import LanguageModelContract
-from contstim.testing.mock import SAYS
-from contstim.testing.toy import LETTERS
+from contstim.testing.models import LETTERS, SAYS
 from contstim.vocabulary import Vocabulary
 
 A = Sentence(("We", "sleep"))

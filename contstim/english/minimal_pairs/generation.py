@@ -1,4 +1,4 @@
-"""Drawing minimal pairs: the grammar derives the good sentence, the paradigm says what goes wrong.
+"""Minimal pairs: the grammar derives the good sentence, the paradigm says what goes wrong.
 
 Everything that both sentences have is drawn once and stands in both, so that they differ where the
 paradigm says and nowhere else.
@@ -6,31 +6,141 @@ paradigm says and nowhere else.
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from contstim.english.derivation import Derivation, Symbol
-from contstim.english.expansion import Expander, collector_paused
-from contstim.english.grammar import GrammarRule, Pattern, further_rules, rules
-from contstim.english.lexicon import Entry, lexicon
-from contstim.english.minimal_pairs.pair import labelled
+from contstim.english.grammar import (
+    Grammar,
+    GrammarRule,
+    Pattern,
+    collector_paused,
+    further_rules,
+    rules,
+)
+from contstim.english.lexicon import Entry, Symbol, lexicon
 from contstim.english.minimal_pairs.paradigm import shipped_paradigms
-from contstim.english.minimal_pairs.template import Constituent, Reference, Words
-from contstim.english.sampling import CONTENT, PATIENCE, Sampler, is_sensible
+from contstim.english.sampling import CONTENT, PATIENCE, Derivation, Sampler, is_sensible
 from contstim.errors import InputError
+from contstim.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.english.minimal_pairs.pair import LabelledPair
-    from contstim.english.minimal_pairs.paradigm import Paradigm, Version
-    from contstim.english.minimal_pairs.template import Item
+    from contstim.english.minimal_pairs.paradigm import Item, Paradigm, Version
+    from contstim.sentence import Sentence
 
 _WORDS = "WORDS"
 Drawn = dict[str, Derivation]
+
+
+@dataclass(frozen=True)
+class LabelledPair:
+    """A sentence and its ungrammatical twin, as a line of BLiMP's files has them.
+
+    Attributes:
+        sentence_good: the grammatical sentence.
+        sentence_bad: the other.
+        field: of linguistics, such as `syntax`.
+        linguistics_term: the phenomenon, such as `island_effects`.
+        UID: the paradigm.
+        pairID: number of the pair within the paradigm, from 0.
+        lexically_identical: whether both have the same lemmas, in whatever order and form.
+        one_prefix: what both begin with, and the next word of the good and of the bad sentence.
+        two_prefix: what the good and the bad sentence begin with, and the word that follows both.
+    """
+
+    sentence_good: str
+    sentence_bad: str
+    field: str
+    linguistics_term: str
+    UID: str
+    pairID: str  # noqa: N815 - BLiMP's name
+    lexically_identical: bool
+    one_prefix: tuple[str, str, str] | None = None
+    two_prefix: tuple[str, str, str] | None = None
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The fields of BLiMP's JSON lines; those of prefix methods only where they apply."""
+        row = asdict(self)
+        one_prefix, two_prefix = row.pop("one_prefix"), row.pop("two_prefix")
+        row |= {
+            "simple_LM_method": True,
+            "one_prefix_method": one_prefix is not None,
+            "two_prefix_method": two_prefix is not None,
+        }
+        names = ("one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad")
+        row |= dict(zip(names, one_prefix or (), strict=False))
+        names = ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word")
+        return row | dict(zip(names, two_prefix or (), strict=False))
+
+
+def labelled(
+    paradigm: Paradigm,
+    number: int,
+    good: tuple[Sequence[Item], Derivation],
+    bad: tuple[Sequence[Item], Derivation],
+) -> LabelledPair | None:
+    """A numbered pair from the items and trees of two sentences; None if they read the same.
+
+    Raises:
+        InputError: the paradigm's prefix method does not fit the sentences.
+    """
+    twins = [replace(tree.sentence, end=paradigm.end) for _, tree in (good, bad)]
+    if twins[0] == twins[1]:
+        return None
+    lemmas = [sorted(entry.lemma for entry in tree.entries()) for _, tree in (good, bad)]
+    return LabelledPair(
+        sentence_good=twins[0].text,
+        sentence_bad=twins[1].text,
+        field=paradigm.field,
+        linguistics_term=paradigm.phenomenon,
+        UID=paradigm.uid,
+        pairID=str(number),
+        lexically_identical=lemmas[0] == lemmas[1],
+        one_prefix=_one_prefix(paradigm, *twins) if paradigm.prefix == "one" else None,
+        two_prefix=_two_prefix(paradigm, good, bad, twins) if paradigm.prefix == "two" else None,
+    )
+
+
+def _one_prefix(paradigm: Paradigm, good: Sentence, bad: Sentence) -> tuple[str, str, str]:
+    pairs = list(zip(good.words, bad.words, strict=False))
+    # The first word that differs; 0 where it is the very first, or where none differs.
+    place = next((i for i, (word, other) in enumerate(pairs) if word != other), 0)
+    if not place:
+        raise InputError(
+            f"Paradigm {paradigm.uid}: {good.text!r} and {bad.text!r} do not begin alike and go on "
+            f"with different words; prefix = 'one' does not fit them."
+        )
+    return " ".join(good.words[:place]), good.words[place], bad.words[place]
+
+
+def _two_prefix(
+    paradigm: Paradigm,
+    good: tuple[Sequence[Item], Derivation],
+    bad: tuple[Sequence[Item], Derivation],
+    twins: Sequence[Sentence],
+) -> tuple[str, str, str]:
+    prefixes, words = [], []
+    for (items, tree), sentence in zip((good, bad), twins, strict=True):
+        # The words before the critical constituent are those of the constituents before it
+        place = [item.name for item in items].index(paradigm.critical)
+        lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
+        start = sum(lengths[:place])
+        prefixes.append(" ".join(sentence.words[:start]))
+        words.append(" ".join(sentence.words[start : start + lengths[place]]))
+    if words[0] != words[1] or prefixes[0] == prefixes[1]:
+        raise InputError(
+            f"Paradigm {paradigm.uid}: {twins[0].text!r} and {twins[1].text!r} do not have "
+            f"{paradigm.critical!r} after different beginnings; prefix = 'two' does not fit them."
+        )
+    return prefixes[0], prefixes[1], words[0]
 
 
 class Generator:
@@ -58,8 +168,8 @@ class Generator:
         texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
         own = [rule for text in texts for rule in _own_rules(text)]
         self._tops = {key: Symbol(rule.left.category) for key, rule in tops.items()}
-        self._expander = Expander((*rules(), *_phrases(), *own, *tops.values()), lexicon())
-        categories = self._expander.categories - {top.category for top in self._tops.values()}
+        self._grammar = Grammar((*rules(), *_phrases(), *own, *tops.values()), lexicon())
+        categories = self._grammar.categories - {top.category for top in self._tops.values()}
         for (uid, _), rule in tops.items():
             unknown = [p.category for p in rule.right if p.category not in categories]
             if unknown:
@@ -70,7 +180,7 @@ class Generator:
 
     @cached_property
     def _sampler(self) -> Sampler:
-        return Sampler(self._expander.grammar)
+        return Sampler(self._grammar)
 
     def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
         """Distinct pairs of a paradigm, the same ones for the same seed.
@@ -103,7 +213,7 @@ class Generator:
         which = rng.randrange(len(paradigm.versions))
         version, top = paradigm.versions[which], self._tops[paradigm.uid, which]
         try:
-            mass = self._expander.expand(top)
+            mass = self._grammar.expand(top)
         except RecursionError:
             raise InputError(
                 f"Paradigm {paradigm.uid}: a rule of its file leads back to its own left side; "
@@ -133,11 +243,11 @@ class Generator:
         rules_so_far = [
             _rule_of(paradigm, patterns[: n + 1], f"BLAMED {n}") for n in range(len(patterns))
         ]
-        expander = Expander(
+        written_out = Grammar(
             (*rules(), *_phrases(), *_own_rules(paradigm.rules), *rules_so_far), lexicon()
         )
         for n, rule in enumerate(rules_so_far):
-            if not expander.expand(Symbol(rule.left.category)):
+            if not written_out.expand(Symbol(rule.left.category)):
                 before = f" beside {' '.join(patterns[:n])}" if n else ""
                 return f"{patterns[n]}{before}"
         return " ".join(patterns)
@@ -148,12 +258,12 @@ class Generator:
         """A sentence of the items; `drawn` gets the words that it chooses, for the other one."""
         children = []
         for item in items:
-            if isinstance(item, Words):
+            if item.alternatives:
                 text = rng.choice(item.alternatives)
                 entry = Entry(_WORDS, text, text, 1.0, {})
                 drawn[item.name] = Derivation(Symbol(_WORDS), (), entry)
             child: Derivation | None = drawn[item.name]
-            if isinstance(item, Reference) and item.changes:
+            if item.changes:
                 child = self._inflect(drawn[item.name], dict(item.changes))
             if child is None:
                 return None
@@ -166,11 +276,11 @@ class Generator:
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase; only single words have other forms.")
         symbol = Symbol.of(word.category, **(dict(word.symbol.features) | changes))
-        entries = self._expander.lookup.entries(symbol)
+        entries = self._grammar.lexicon.fitting(symbol)
         same = [entry for entry in entries if entry.lemma == word.entry.lemma]
         if not same and entries and word.category not in CONTENT:
             # "this" and "these" are two lemmas: the first of the singulars becomes the first plural
-            rank = self._expander.lookup.entries(word.symbol).index(word.entry)
+            rank = self._grammar.lexicon.fitting(word.symbol).index(word.entry)
             same = [entries[rank % len(entries)]]
         return Derivation(symbol, (), same[0]) if same else None
 
@@ -211,9 +321,9 @@ def generate_pairs(
     return pairs
 
 
-def _constituents(version: Version) -> list[Constituent]:
+def _constituents(version: Version) -> list[Item]:
     items = (*version.good, *version.bad, *version.hidden)
-    return [item for item in items if isinstance(item, Constituent)]
+    return [item for item in items if item.pattern]
 
 
 def _rule_of(paradigm: Paradigm, patterns: Sequence[str], name: str) -> GrammarRule:
@@ -252,3 +362,35 @@ def _own_rules(text: str) -> tuple[GrammarRule, ...]:
 def _last_line(error: ValueError) -> str:
     """Message of the toolkit, without the rule that it repeats."""
     return str(error).splitlines()[-1].strip(" ^")
+
+
+def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]:
+    """Write UID.jsonl for each paradigm; what lay there under that name is replaced.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    lines: dict[str, list[str]] = {}
+    for pair in pairs:
+        lines.setdefault(pair.UID, []).append(json.dumps(pair.row, ensure_ascii=False) + "\n")
+    paths = [Path(folder) / f"{uid}.jsonl" for uid in lines]
+    for path, of_paradigm in zip(paths, lines.values(), strict=True):
+        write_text(path, "".join(of_paradigm))
+    return paths
+
+
+def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
+    """Refuse a folder in which pairs of other paradigms would pass for ones of this run.
+
+    Raises:
+        InputError: there is a file of another paradigm.
+    """
+    # A file of this run's own paradigms is replaced, so that the same command may be given again.
+    expected = {f"{uid}.jsonl" for uid in paradigms}
+    others = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
+    if others:
+        raise InputError(
+            f"{Path(folder) / others[0]} is not a paradigm of this run, yet an evaluation of the "
+            "folder would read it too. Give --out a new folder, or remove the file"
+            + (f" and {len(others) - 1} more like it." if others[1:] else ".")
+        )

@@ -10,18 +10,29 @@ A file names a `field` and a `phenomenon`, then has a table for each paradigm:
 `either` lists what "$name" may stand for, `with` constituents that are drawn but not shown, `end`
 is the end mark; `prefix = "two"` needs `critical`, the name of the word that follows both prefixes.
 Phrases of a file's own are `rules`, in the notation of the grammar.
+
+The good sentence is a row of
+
+    CATEGORY[feature=value, feature=?variable]    a constituent in the notation of the grammar
+    name:CATEGORY[...]                            the same under a name of its own
+    "word"  or  "this|that one"                   words as they stand, or one of several
+
+The bad sentence is written from the same, and from
+
+    name                      a constituent of the good sentence as it is
+    name{feature=value}       the same word in the form that has other features
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_toml, read_toml
-from contstim.english.minimal_pairs.template import Item, read_bad, read_good
 from contstim.errors import InputError
 from contstim.sentence import END_MARKS
 
@@ -30,7 +41,35 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NAME = re.compile(r"[\w-]+")
+_ITEM = re.compile(
+    r"""(?:(?P<name>[A-Za-z_]\w*):)?
+        (?:"(?P<text>[^"]*)"|(?P<word>[A-Za-z_]\w*)(?:\[(?P<pattern>[^\]]*)\]|\{(?P<changes>[^}]*)\})?)
+        (?:\s+|$)""",
+    re.VERBOSE,
+)
 _TEXTS = ("good", "bad", "with", "end", "prefix", "critical")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A constituent or words of a sentence, or a reference to those of the good sentence.
+
+    Attributes:
+        name: that of no other item, but of what a reference refers to.
+        pattern: of a constituent, which the grammar derives, as in its rules; else empty.
+        alternatives: words as they stand, of which one is drawn; else none.
+        changes: features that a reference has in place of those in the good sentence.
+    """
+
+    name: str
+    pattern: str = ""
+    alternatives: tuple[str, ...] = ()
+    changes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_reference(self) -> bool:
+        """True if it refers to the good sentence."""
+        return not (self.pattern or self.alternatives)
 
 
 @dataclass(frozen=True)
@@ -184,3 +223,92 @@ def _require(table: Mapping[str, Any], names: Iterable[str], what: str) -> None:
     missing = [name for name in names if not isinstance(table.get(name), str)]
     if missing:
         raise InputError(f"{what} lacks {', '.join(missing)}.")
+
+
+def read_good(text: str) -> tuple[Item, ...]:
+    """The items of a good sentence, each with a name of its own.
+
+    Raises:
+        InputError: the text is not a row of items, or two items share a name.
+    """
+    items = _distinct(tuple(_read(text, "good")))
+    for item in items:
+        if item.is_reference:
+            raise InputError(
+                f"{item.name}{{...}} changes a form; only the bad sentence may do that."
+            )
+    return items
+
+
+def read_bad(text: str, good: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The items of a bad sentence; a bare name refers to the good one.
+
+    Raises:
+        InputError: the text is not a row of items, or names what the good sentence lacks.
+    """
+    # A name alone, as NP, may be a constituent of its own or the good sentence's: by what that has.
+    names = {item.name for item in good}
+    items: list[Item] = []
+    for item in _read(text, "bad"):
+        is_bare = item.pattern == item.name
+        if is_bare and item.name in names:
+            items.append(Item(item.name))
+        elif (is_bare or item.is_reference) and item.name not in names:
+            raise InputError(
+                f"{item.name!r} is not in the good sentence, which has {', '.join(names)}; "
+                f"write {item.name}[] for one of the bad sentence's own."
+            )
+        elif item.name in names and not item.is_reference:
+            raise InputError(
+                f"{item.name!r} names something in the good sentence; give the bad "
+                f"sentence's own another name, as in new:{item.name}[...]."
+            )
+        else:
+            items.append(item)
+    # The same constituent may stand twice in the bad sentence; what is drawn for it alone may not.
+    _distinct(tuple(item for item in items if not item.is_reference))
+    return tuple(items)
+
+
+def _read(text: str, which: str) -> list[Item]:
+    items: list[Item] = []
+    position, text = 0, text.strip()
+    while position < len(text):
+        match = _ITEM.match(text, position)
+        if not match:
+            raise InputError(
+                f'Cannot read {text[position:]!r}: expected CATEGORY[feature=value], "word", or, '
+                f"in a bad sentence, a name or name{{feature=value}}."
+            )
+        name, quoted, word, pattern, changes = match.group(
+            "name", "text", "word", "pattern", "changes"
+        )
+        if quoted is not None:
+            alternatives = tuple(words.strip() for words in quoted.split("|"))
+            if not all(alternatives):
+                raise InputError(f'"{quoted}" has an empty alternative.')
+            # Unnamed words get a name that no constituent can have, because it has spaces.
+            items.append(Item(name or f"{which} word {len(items) + 1}", "", alternatives))
+        elif changes is not None:
+            pairs = [tuple(map(str.strip, change.split("="))) for change in changes.split(",")]
+            if any(len(pair) != 2 or not all(pair) for pair in pairs):
+                raise InputError(
+                    f"{{{changes}}} must be {{feature=value}}, or several with commas."
+                )
+            items.append(Item(word, changes=tuple((pair[0], pair[1]) for pair in pairs)))
+        else:
+            # N and N[] are both nouns, but only the first can refer to the good sentence's.
+            written = word if pattern is None else f"{word}[{pattern}]"
+            items.append(Item(name or word, written))
+        position = match.end()
+    if not items:
+        raise InputError("A sentence needs at least one constituent or word.")
+    return items
+
+
+def _distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    names = [item.name for item in items]
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise InputError(f"Two items are called {', '.join(twice)}; name them, as in a:NP b:NP.")
+    return items

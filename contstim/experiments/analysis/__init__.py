@@ -1,17 +1,16 @@
 """From ratings and scores to results: which model people agree with, and how sure we are.
 
 ratings      who rated which trials, each one of its condition, and the models' log-probabilities
-orientation  whether models play the roles that trials give them
 scopes       which trials evaluate which model
-measures     how well log-probability ratios predict ratings: accuracy, signed-rank cosine
-ceilings     how well people predict one another
+measures     how well log-probability ratios predict ratings, and people one another
 evaluation   both measures and their noise ceilings, per person, group and model
 reliability  how sure people are of each trial
-agreement    models with models, people with people, people with rival models
+agreement    models with models, people with people, people with rival models; roles that scores
+             contradict
 crossed      variance where people and items are both drawn anew, in closed form, for one
              experiment or for many at once
-bootstrap    resamples of participants and items, as published
-intervals    of values, differences and distances to the ceiling; estimates with a t-test
+intervals    of values, differences and distances to the ceiling, by that variance or by a
+             bootstrap; estimates with a t-test
 signed_ranks Wilcoxon's test with its effect size, for one test or many
 families     contrasts, their false-discovery or family-wise error rate, what could be found at all
 effects      comparisons of models and ceilings, with tests, effect sizes and intervals
@@ -19,11 +18,11 @@ regression   choices on log-probability ratios, errors clustered by people and i
 mixed/       ordinal mixed models of ratings, with random effects of people and items
 controls     what else preferences could follow: tokens, word frequency, any feature
 failures     the trials on which each model fails worst
-pairs        rival models on the trials that set them against each other
 run          all results at once
 methods      the statistics of an analysis in words
 tables       the results as tables
-outputs/     the folder of an analysis: tables, figures, and a page
+figures      the results as figures
+page         the folder of an analysis: tables, figures, and a page
 """
 
 SMALLEST_EFFECT = 0.03  # differences of accuracies or cosines below it do not matter

@@ -1,21 +1,28 @@
-"""Who agrees with whom: models with models, people with people, and people with rival models."""
+"""Who agrees with whom: models with models, people with people, and people with rival models.
+
+Also whether models play the roles that trials give them, and their results on the trials that were
+made to tell two of them apart.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.evaluation import evaluate
 from contstim.experiments.analysis.measures import choice_agreement
-from contstim.experiments.analysis.scopes import roles
-from contstim.stimuli import Condition
+from contstim.experiments.analysis.scopes import pair_mask, roles
+from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contstim.arrays import BoolArray, FloatArray
+    from contstim.experiments.analysis.evaluation import Measure
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings
     from contstim.stimuli import Trial
 
@@ -121,3 +128,82 @@ def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial
     for group in ratings.groups:
         for column in np.flatnonzero(_of(group, condition)):
             yield group.trials[column], group.ratings[:, column]
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """Number of trials of a condition that the scores contradict; see `orientations`."""
+
+    condition: Condition
+    trials: int
+    contradicted: int
+
+
+def orientations(ratings: Ratings) -> tuple[Orientation, ...]:
+    """For each controversial condition, how many trials have models in roles they do not play.
+
+    The scores contradict a pair of two natural or two synthetic sentences unless model_1 finds
+    sentence_1 less likely than sentence_2, and model_2 finds it likelier; they contradict a
+    natural-synthetic trial unless the model that rejects the synthetic sentence finds it less
+    likely than the natural one.
+    """
+    trials: Counter[Condition] = Counter()
+    contradicted: Counter[Condition] = Counter()
+    for group in ratings.groups:
+        for trial, ratios in zip(group.trials, group.ratios.T, strict=True):
+            if trial.condition not in CONTROVERSIAL:
+                continue
+            # ratios: how much likelier sentence_2 is under each model, (n_models,)
+            if trial.condition is Condition.NATURAL_SYNTHETIC:
+                # The natural sentence comes first. Only the rejecting model is asked: the accepting
+                # one finds both about as likely, so that the sign of its ratio says little.
+                rejects = ratios[ratings.models.index(roles(trial)[1])]
+                as_named = rejects < 0
+            else:
+                first = ratios[ratings.models.index(trial.model_1)]
+                second = ratios[ratings.models.index(trial.model_2)]
+                as_named = first > 0 > second
+            trials[trial.condition] += 1
+            contradicted[trial.condition] += not as_named
+    return tuple(Orientation(c, trials[c], contradicted[c]) for c in CONTROVERSIAL if trials[c])
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """Means over the participants who saw such trials; ceilings are on the same trials."""
+
+    condition: Condition
+    model_1: str
+    model_2: str
+    measure: str
+    value_1: float
+    value_2: float
+    lower: float
+    upper: float
+    n_trials: int
+    n_ratings: int
+
+
+def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[PairResult]:
+    """A row for each pair of models that a condition sets against each other."""
+    for pair in rivals(ratings, condition):
+        masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
+        scores = evaluate(ratings, measure, masks)
+        first, second = (ratings.models.index(model) for model in pair)
+        # Both models have the same trials here, so the ceilings of the first are those of both.
+        yield PairResult(
+            condition,
+            *pair,
+            measure.name,
+            _mean(scores.values[:, first]),
+            _mean(scores.values[:, second]),
+            _mean(scores.lower[:, first]),
+            _mean(scores.upper[:, first]),
+            sum(int(mask.any(axis=0).sum()) for mask in masks),
+            int(scores.n_trials[:, first].sum()),
+        )
+
+
+def _mean(values: FloatArray) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else np.nan

@@ -10,7 +10,6 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import SMALLEST_EFFECT
-from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.crossed import Side, item_numbers, jackknife
 from contstim.experiments.analysis.evaluation import evaluate
 from contstim.experiments.analysis.families import (
@@ -24,7 +23,7 @@ from contstim.experiments.analysis.families import (
     false_discovery,
     family_wise,
 )
-from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.intervals import bootstrap, uncertainty_of
 from contstim.experiments.analysis.scopes import scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
     SignedRankTest,

@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.arrays import FloatArray
 from contstim.errors import InputError
-from contstim.experiments.analysis import ceilings, measures
+from contstim.experiments.analysis import measures
 from contstim.scale import Scale
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ ACCURACY = Measure(
     0.5,
     0.0,
     measures.accuracy,
-    ceilings.accuracy_lower,
-    ceilings.accuracy_upper,
+    measures.accuracy_lower,
+    measures.accuracy_upper,
 )
 COSINE = Measure(
     "signed-rank-cosine",
@@ -62,8 +62,8 @@ COSINE = Measure(
     0.0,
     -1.0,
     measures.signed_rank_cosine,
-    ceilings.cosine_lower,
-    ceilings.cosine_upper,
+    measures.cosine_lower,
+    measures.cosine_upper,
 )
 MEASURES = (ACCURACY, COSINE)
 

@@ -20,14 +20,15 @@ with the probability Phi(h), where h, the trial's hidden value, is normal within
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from contstim.experiments.analysis.agreement import rated_trials
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
@@ -45,6 +46,12 @@ _ORIENTED = (Condition.NATURAL_SYNTHETIC, Condition.CATCH)
 _MEANS = np.linspace(-5.0, 5.0, 21)
 _MEAN_EXPECTED = np.exp(-0.5 * (_MEANS / 2.0) ** 2)
 _VALUES = np.linspace(-9.95, 9.95, 200)  # of h; 0 lies between two
+
+
+RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
+"""A trial, its ratings (n_people,), and what these tell of people in general."""
+
+SURE = 0.95  # how likely a preference of people in general is, from which a trial counts as sure
 
 
 @dataclass(frozen=True)
@@ -165,3 +172,35 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     # Rounded, so that equal votes for both are exactly one half
     sure: FloatArray = np.round((of_positive / of_votes) @ weights / weights.sum(), 12)
     return sure[places.ravel()]
+
+
+def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
+    """Trials, ratings and what these tell, by condition; conditions that tell nothing are left out.
+
+    Catch trials are left out too: they ask whether people attend.
+    """
+    reliabilities = item_reliabilities(ratings)
+    by_condition = {
+        condition: [
+            (trial, rated, reliability)
+            for trial, rated in rated_trials(ratings, condition)
+            if (reliability := reliabilities[trial.trial_id]) is not None
+        ]
+        for condition in Condition
+        if condition is not Condition.CATCH
+    }
+    return {condition: trials for condition, trials in by_condition.items() if trials}
+
+
+def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial]:
+    """The trials of all conditions, those that people are least sure of first."""
+    # Where likelihoods are equal to the last digit, the rating farther from the middle is surer
+    return sorted(
+        (row for trials in judged.values() for row in trials),
+        key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - row[0].scale.middle)),
+    )
+
+
+def mean_reliability(trials: list[RatedTrial]) -> float:
+    """Over the trials of a condition, which numbers of people may differ for."""
+    return float(np.mean([reliability.reliability for *_, reliability in trials]))

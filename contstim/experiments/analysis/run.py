@@ -9,6 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import agreement as agreements
+from contstim.experiments.analysis.agreement import orientations, pair_results
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.effects import Sampling, compare, suited_units
 from contstim.experiments.analysis.evaluation import measures_of, require_measure
@@ -19,8 +20,6 @@ from contstim.experiments.analysis.families import (
     every_contrast,
     family_cautions,
 )
-from contstim.experiments.analysis.orientation import orientations
-from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.regression import regressions
 from contstim.experiments.analysis.scopes import scopes_of
@@ -34,13 +33,16 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.analysis.agreement import RolePreference, Unanimity
+    from contstim.experiments.analysis.agreement import (
+        Orientation,
+        PairResult,
+        RolePreference,
+        Unanimity,
+    )
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.evaluation import Measure
     from contstim.experiments.analysis.failures import Failure
     from contstim.experiments.analysis.families import ModelContrast
-    from contstim.experiments.analysis.orientation import Orientation
-    from contstim.experiments.analysis.pairs import PairResult
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.regression import ChoiceRegression
     from contstim.experiments.analysis.scopes import Scope

@@ -21,12 +21,11 @@ The path of one answer:
        v
     tables       responses.csv, by download or `contstim import collected`
 
-experiment   the exported folder: groups, trials, and the files that are shown
 database     tables, keys, and the one writer, which has the lock
 requests     what may be asked, field by field, and how often; refusals
 participants who joins which group, comes back, answers and completes
 connections  how many at once, and how long each may be silent
-service      addresses, and what answers at each
+service      the exported folder, addresses, and what answers at each
 server       the running server, its token and its log
 tables       responses.csv and participants.csv; how `contstim import` reads what was kept
 reviewing    a reviewer's page, and review.csv kept up to date as they decide

@@ -22,14 +22,13 @@ from contstim.experiments.collection.connections import (
     raise_open_files,
 )
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.experiment import read_study
 from contstim.experiments.collection.requests import (
     Rate,
     RequestLimits,
     RequestRefusal,
     Throttle,
 )
-from contstim.experiments.collection.service import Service
+from contstim.experiments.collection.service import Service, read_study
 from contstim.experiments.platforms.jspsych.study import check_web_address
 
 if TYPE_CHECKING:

@@ -2,32 +2,72 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.experiments.design.allocation import Item, allocate
-from contstim.experiments.design.certificate import DesignCertificate
+from contstim.experiments.design.assignment import Item, assign_groups
 from contstim.experiments.design.fillers import filler_trials, standing_fillers
-from contstim.experiments.design.reviewed_trials import not_rejected, reviewed_trials
-from contstim.experiments.design.verification import verify_design, verify_review
+from contstim.experiments.design.verification import verify_design
+from contstim.files import write_text
 from contstim.optimization.selection.reviewed import rejected_words
+from contstim.reviews import ItemKind
 from contstim.scale import Scale
 from contstim.stimuli import Condition, Kind, Trial, content_id, trial_columns
 from contstim.tables import ShownAsTable, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from pandas import DataFrame
 
-    from contstim.reviews import Review
+    from contstim.reviews import Review, ReviewedItem
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
+
+
+@dataclass(frozen=True)
+class DesignCertificate:
+    """Certificate of how an assignment came about, and that it passed its independent check.
+
+    Attributes:
+        status: `verified`: every rule of the design was checked on the finished trials.
+        method: `matched share by share`, `searched over all assignments`, `left in place as far as
+            possible`, or `nothing to assign`.
+        seconds: from stimuli to the verified design.
+        reviewed: how many trials stood before; all 0 where there was no review.
+        rejected: how many of these were rejected, or their pair or triplet.
+        kept: how many of them stay in their groups.
+        kept_bound: more than so many cannot.
+    """
+
+    status: str
+    method: str
+    solver: str
+    version: str
+    groups: int
+    trials: int
+    trials_per_group: int
+    seed: int
+    seconds: float
+    reviewed: int = 0
+    rejected: int = 0
+    kept: int = 0
+    kept_bound: int = 0
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
@@ -77,7 +117,7 @@ def build_design(
         random_per_group: random natural pairs for each group.
         catch_per_group: catch trials for each group, natural against shuffled.
         seed: decides what is left to chance.
-        seconds: how long the search for an allocation may take, where one is needed.
+        seconds: how long the search for an assignment may take, where one is needed.
         review: of an earlier design; of several the last one counts for a trial's group.
         scale: on which people answer.
 
@@ -88,75 +128,140 @@ def build_design(
         VerificationError: the time ended without an answer, or the design failed its check.
     """
     started = perf_counter()
-    if min(random_per_group, catch_per_group) < 0:
-        raise InputError("A group has 0 or more random and catch trials, not fewer.")
     natural = list(natural)
     unplaced = [*map(pair_trial, pairs), *(t for each in triplets for t in triplet_trials(each))]
-    twice = [name for name, n in Counter(t.trial_id for t in unplaced).items() if n > 1]
-    if twice:
-        raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
-    if not unplaced and not random_per_group and not catch_per_group:
-        raise InputError("There is nothing to design: give pairs, triplets, or random trials.")
-    if triplets and 1 <= groups < 3:
-        raise InfeasibleError(
-            "A triplet gives three trials that share its sentences, for three different groups; "
-            f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
-        )
-    reviewed = {} if review is None else reviewed_trials(review, pairs, triplets, unplaced)
-    stood = {} if review is None else not_rejected(review, reviewed)
+    numbers = {
+        "groups": groups,
+        "random_per_group": random_per_group,
+        "catch_per_group": catch_per_group,
+    }
+    _check(unplaced, has_triplets=bool(triplets), **numbers)
+    reviewed = {} if review is None else _reviewed_trials(review, pairs, triplets, unplaced)
+    stood = {name: item for name, item in reviewed.items() if review and not review.rejects(item)}
     # Trials of a condition, model pair and role are a share; random and catch trials, whose
-    # sentences stand nowhere else, need no allocation.
+    # sentences stand nowhere else, need no assignment.
     before = {
         place: stood[trial.trial_id].group - 1
         for place, trial in enumerate(unplaced)
         if trial.trial_id in stood and stood[trial.trial_id].group <= groups
     }
     items = [_item(trial) for trial in unplaced]
-    allocation = allocate(items, groups, seed=seed, seconds=seconds, before=before)
-    placed = [
-        replace(t, group=g + 1) for t, g in zip(unplaced, allocation.groups.tolist(), strict=True)
-    ]
+    found = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
+    placed = [replace(t, group=g + 1) for t, g in zip(unplaced, found.groups.tolist(), strict=True)]
     used = frozenset(text for trial in unplaced for text in shown_texts(trial))
-    numbers = {
-        "groups": groups,
-        "random_per_group": random_per_group,
-        "catch_per_group": catch_per_group,
+    wanted = {
+        (condition, group): number
+        for condition, number in (
+            (Condition.RANDOM_NATURAL, random_per_group),
+            (Condition.CATCH, catch_per_group),
+        )
+        for group in range(1, groups + 1)
     }
-    standing = standing_fillers(stood.values(), natural, used, **numbers)
+    standing = standing_fillers(stood.values(), natural, used, wanted)
     of_pairs = [t for t in unplaced if t.condition is Condition.NATURAL_CONTROVERSIAL]
+    alike = all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
     fillers = filler_trials(
         natural,
         used,
-        **numbers,
+        wanted,
         # Pairs of one length say that longer sentences are not to lose for being long
-        same_length=bool(of_pairs)
-        and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs),
-        rng=np.random.default_rng([seed, 1]),  # not the stream that allocation draws from
+        same_length=bool(of_pairs) and alike,
+        rng=np.random.default_rng([seed, 1]),  # not the stream that the assignment draws from
         standing=standing,
         rejected=frozenset() if review is None else rejected_words(review),
     )
-    trials = tuple(sorted([*placed, *fillers], key=_order))
+    trials = tuple(replace(t, scale=scale) for t in sorted([*placed, *fillers], key=_order))
+    verify_design(trials, pairs, triplets, natural, **numbers)
     certificate = DesignCertificate(
-        status="verified",  # before anybody sees it
-        method=allocation.method if unplaced else "nothing to allocate",
-        solver=allocation.solver,
-        version=allocation.version,
+        status="verified",
+        method=found.method if unplaced else "nothing to assign",
+        solver=found.solver,
+        version=found.version,
         groups=groups,
         trials=len(trials),
         trials_per_group=len(trials) // groups,
         seed=seed,
-        seconds=0.0,
+        seconds=perf_counter() - started,
         reviewed=len(reviewed),
         rejected=len(reviewed) - len(stood),
-        kept=allocation.kept + len(standing),
-        kept_bound=allocation.kept_bound + len(standing),
+        kept=found.kept + len(standing),
+        kept_bound=found.kept_bound + len(standing),
     )
-    trials = tuple(replace(trial, scale=scale) for trial in trials)
-    verify_design(trials, pairs, triplets, natural, **numbers)
-    if review is not None:
-        verify_review(trials, natural, review, certificate, **numbers)
-    certificate = replace(certificate, seconds=perf_counter() - started)
     return Design(trials, certificate)
+
+
+def _check(
+    unplaced: Sequence[Trial],
+    *,
+    has_triplets: bool,
+    groups: int,
+    random_per_group: int,
+    catch_per_group: int,
+) -> None:
+    """Make sure that there is something to design, each trial once.
+
+    Raises:
+        InputError: there is nothing, or a number is negative.
+        InfeasibleError: groups are too few for triplets.
+    """
+    if min(random_per_group, catch_per_group) < 0:
+        raise InputError(
+            f"random_per_group and catch_per_group must be 0 or more, not {random_per_group} and "
+            f"{catch_per_group}."
+        )
+    twice = [name for name, n in Counter(t.trial_id for t in unplaced).items() if n > 1]
+    if twice:
+        raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
+    if not unplaced and not random_per_group and not catch_per_group:
+        raise InputError("There is nothing to design: give pairs, triplets, or random trials.")
+    if has_triplets and 1 <= groups < 3:
+        raise InfeasibleError(
+            "A triplet gives three trials that share its sentences, for three different groups; "
+            f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
+        )
+
+
+def _reviewed_trials(
+    review: Review, pairs: Iterable[Pair], triplets: Iterable[Triplet], trials: Iterable[Trial]
+) -> dict[str, ReviewedItem]:
+    """The trials that were reviewed, by their identifiers; of several reviews the last one counts.
+
+    Args:
+        review: of trials, and maybe of what these were made of.
+        pairs: that the new design is made of.
+        triplets: likewise.
+        trials: that the pairs and triplets give.
+
+    Raises:
+        InputError: pairs or triplets were rejected, or a trial has changed since the review.
+    """
+    rejected = review.rejected
+    for kind, command, ids in (
+        ("pairs", "natural", [pair.trial_id for pair in pairs]),
+        ("triplets", "triplets", [triplet.triplet_id for triplet in triplets]),
+    ):
+        refused = [item_id for item_id in ids if item_id in rejected]
+        if refused:
+            raise InputError(
+                f"{len(refused):,} of {len(ids):,} {kind} were rejected, such as {refused[0]}. Run "
+                f"'contstim select {command} --review FILE' first, and give the {kind} that it "
+                f"writes."
+            )
+    # Later reviews come before earlier ones: a trial may have moved to another group in between,
+    # and random pairs of an earlier design may stand in the way of later ones.
+    reviewed: dict[str, ReviewedItem] = {}
+    for item in reversed(review.decisions):
+        if item.kind is ItemKind.TRIAL:
+            reviewed.setdefault(item.item_id, item)
+    for trial in trials:
+        before = reviewed.get(trial.trial_id)
+        if before is not None and before.sentences != (trial.sentence_1, trial.sentence_2):
+            raise InputError(
+                f"{trial.trial_id} has changed since the review: it compared "
+                f"{before.sentence_1.text!r} with {before.sentence_2.text!r}. Review the trials "
+                f"again."
+            )
+    return reviewed
 
 
 def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:

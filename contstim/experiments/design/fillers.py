@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from contstim.errors import InfeasibleError
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
 
     from contstim.reviews import ReviewedItem
+
+Wanted: TypeAlias = "Mapping[tuple[Condition, int], int]"
+"""Trials of a condition that a group, from 1, is to have."""
 
 _SHUFFLES = 100
 
@@ -24,10 +27,8 @@ _SHUFFLES = 100
 def filler_trials(
     natural: Iterable[Sentence],
     used: frozenset[str],
+    wanted: Wanted,
     *,
-    groups: int,
-    random_per_group: int,
-    catch_per_group: int,
     rng: np.random.Generator,
     same_length: bool = False,
     standing: Sequence[Trial] = (),
@@ -40,9 +41,7 @@ def filler_trials(
     Args:
         natural: where sentences are drawn from, and how words are written inside one is seen.
         used: sentences (without end marks) that stand in other trials.
-        groups: how many groups there are.
-        random_per_group: random natural pairs for each group.
-        catch_per_group: catch trials for each group.
+        wanted: how many trials each group is to have.
         rng: draws and shuffles.
         same_length: whether both sentences of a random pair have as many words.
         standing: such trials that stay in their groups, see `standing_fillers`.
@@ -53,20 +52,16 @@ def filler_trials(
     """
     natural = list(natural)
     used |= {text for trial in standing for text in (trial.sentence_1.bare, trial.sentence_2.bare)}
-    wanted = (s for s in natural if s.bare not in used and s.words not in rejected)
-    free = list({s.bare: s for s in wanted}.values())
+    free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
     # The group of each trial to be drawn: the first group's first
     stay = Counter((trial.condition, trial.group) for trial in standing)
     random_groups, catch_groups = (
-        [g for g in range(1, groups + 1) for _ in range(per_group - stay[condition, g])]
-        for condition, per_group in (
-            (Condition.RANDOM_NATURAL, random_per_group),
-            (Condition.CATCH, catch_per_group),
-        )
+        [g for (c, g), n in wanted.items() if c is kind for _ in range(n - stay[c, g])]
+        for kind in (Condition.RANDOM_NATURAL, Condition.CATCH)
     )
     # In random order the first sentences that can be shuffled at all become catch trials, and the
     # rest, two by two, random pairs.
-    drawn = [free[place] for place in rng.permutation(len(free))]
+    drawn = [list(free.values())[place] for place in rng.permutation(len(free))]
     n_random, n_catch = len(random_groups), len(catch_groups)
     catch = [s for s in drawn if len(set(_lower(s))) > 1][:n_catch]
     chosen = set(catch)
@@ -76,8 +71,8 @@ def filler_trials(
         alike = " (both of a pair of equally many words, as in natural pairs)" * same_length
         beside = f" beside the {len(standing):,} trials that stay" if standing else ""
         raise InfeasibleError(
-            f"{groups} groups need{beside} {2 * n_random:,} sentences for random pairs{alike} and "
-            f"{n_catch:,} of two or more different words for catch trials, "
+            f"{max(g for _, g in wanted)} groups need{beside} {2 * n_random:,} sentences for "
+            f"random pairs{alike} and {n_catch:,} of two or more different words for catch trials, "
             f"{2 * n_random + n_catch:,} in all; only {len(free):,} are used nowhere else. Give "
             f"more natural sentences: a longer text, or looser rules for what is taken from it."
         )
@@ -85,7 +80,7 @@ def filler_trials(
     for (first, second), group in zip(couples, random_groups, strict=True):
         trials.append(_trial(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group))
     # No shuffled sentence may be another sentence of the experiment, shuffled or not.
-    texts, inside = set(used) | {sentence.bare for sentence in free}, as_inside(natural)
+    texts, inside = set(used) | free.keys(), as_inside(natural)
     for sentence, group in zip(catch, catch_groups, strict=True):
         shuffled = _shuffle(sentence, texts, inside, rng)
         texts.add(shuffled.bare)
@@ -110,10 +105,7 @@ def standing_fillers(
     reviewed: Iterable[ReviewedItem],
     natural: Iterable[Sentence],
     used: frozenset[str],
-    *,
-    groups: int,
-    random_per_group: int,
-    catch_per_group: int,
+    wanted: Wanted,
 ) -> list[Trial]:
     """Random pairs and catch trials that stay as they were, so many as a group is to have.
 
@@ -124,33 +116,22 @@ def standing_fillers(
         reviewed: trials of any condition that were not rejected.
         natural: as in `filler_trials`.
         used: as in `filler_trials`.
-        groups: as in `filler_trials`.
-        random_per_group: as in `filler_trials`.
-        catch_per_group: as in `filler_trials`.
+        wanted: as in `filler_trials`.
     """
     texts = {sentence.bare for sentence in natural}
-    vacant: dict[tuple[str, int], int] = {
-        (condition, group): per_group
-        for condition, per_group in (
-            (Condition.RANDOM_NATURAL, random_per_group),
-            (Condition.CATCH, catch_per_group),
-        )
-        for group in range(1, groups + 1)
-    }
+    vacant = Counter(wanted)
     stay = []
     for item in reviewed:
         first, second = item.sentences
         is_catch = item.condition == Condition.CATCH
-        if (
-            vacant.get((item.condition, item.group), 0)
-            and first.bare in texts
-            and (is_catch or second.bare in texts)
-            and used.isdisjoint((first.bare, second.bare))
-        ):
-            vacant[item.condition, item.group] -= 1
+        key = (Condition(item.condition), item.group)
+        drawn = {first.bare} if is_catch else {first.bare, second.bare}
+        if vacant[key] > 0 and drawn <= texts and used.isdisjoint((first.bare, second.bare)):
+            vacant[key] -= 1
             kind = Kind.SHUFFLED if is_catch else Kind.NATURAL
-            trial = _trial(Condition(item.condition), first, second, kind, item.group)
-            stay.append(replace(trial, trial_id=item.item_id))
+            stay.append(
+                replace(_trial(key[0], first, second, kind, item.group), trial_id=item.item_id)
+            )
             used |= {first.bare, second.bare}
     return stay
 
@@ -191,7 +172,7 @@ def _shuffle(
             return other
     raise InfeasibleError(
         f"{sentence.text!r} has no order of words that is not itself a sentence of the experiment: "
-        "leave it out of --sentences."
+        "leave it out of the natural sentences."
     )
 
 

@@ -1,30 +1,50 @@
-"""Statistical power of a design: what experiments with new people and new items would show."""
+"""Power of a design: what experiments with new people and new items would show."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.crossed import Side, jackknife_of_means
-from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.families import detectability, false_discovery
-from contstim.experiments.analysis.intervals import uncertainty_of
-from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
-from contstim.experiments.design.population import even_orders
+from contstim.experiments.analysis import SMALLEST_EFFECT
+from contstim.experiments.analysis.families import (
+    FALSE_DISCOVERY_RATE,
+    crossed_instead,
+    family_cautions,
+)
+from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.population import AS_MEASURED, even_orders, preferences_by_scope
+from contstim.experiments.design.simulated_tests import (
+    family_limits,
+    measure_precision,
+    significantly_better,
+    units_for,
+)
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.experiments.analysis.crossed import GroupJackknife
+    from pandas import DataFrame
+
+    from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.effects import Units
     from contstim.experiments.analysis.families import Detectability
+    from contstim.experiments.analysis.scopes import Scope
+    from contstim.experiments.design.calibration import CalibratedPeople
     from contstim.experiments.design.population import Population, TrialPreferences
+    from contstim.experiments.design.simulated_tests import Precision
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
 
+_SHARES = (8, 4, 2)
+ARTIFICIAL_PILOT = (
+    "Participants of the pilot are artificial: these numbers say what follows from its simulation, "
+    "not what people do."
+)
 _AT_ONCE = 500_000  # simulated answers in memory
 
 
@@ -217,112 +237,181 @@ def _simulate(
     return PopulationPower(people.name, people.rivals, favourite, accuracy, *rates)
 
 
-def significantly_better(
-    answers: Sequence[BoolArray],
-    sides: Sequence[FloatArray],
-    own: Sequence[BoolArray],
-    units: Units,
-    alpha: float,
-) -> FloatArray:
-    """(n_models, n_models): in how many experiments the first model is better than the second.
+@dataclass(frozen=True, eq=False)
+class ScopePower:
+    """The power of one kind of trial.
 
-    Args:
-        answers: of each group, (n_experiments, n_people, n_trials): whether each prefers
-            sentence_2.
-        sides: of each group, (n_experiments, n_trials, n_models): 1 where a model prefers
-            sentence_2, -1 where sentence_1, 0 for a tie.
-        own: of each group, (n_trials, n_models), which trials evaluate which model.
-        units: groups, or people and items crossed.
-        alpha: false discovery rate.
+    Attributes:
+        planned: with the design's numbers.
+        sizes: with half and twice the people in a group, and half and twice the groups, with items
+            of their own.
+        smaller: trials a group in a smaller experiment → how often the favourite is significantly
+            better, averaged over all comparisons: least and most.
+        detectability: limits of what its family of signed-rank tests can find.
+        precision: how exactly differences of two models are measured.
     """
-    n_models, experiments = own[0].shape[1], len(answers[0])
-    # The family of `every_contrast`: all pairs of models, then each model against its ceiling
-    pairs = list(combinations(range(n_models), 2))
-    if units == "crossed":
-        groups, shares = group_jackknives(answers, sides, own), np.ones(len(own))
-        family = [Side(*pair) for pair in pairs] + [Side(m, ceiling=True) for m in range(n_models)]
-        found = [uncertainty_of(groups, shares, ACCURACY.lowest, side) for side in family]
-        tests = [(one.estimate, one.p_values()) for one in found]
-        differences, p_values = (
-            np.stack([np.broadcast_to(x, experiments) for x in kind], axis=1)
-            for kind in zip(*tests, strict=True)
+
+    planned: Power
+    sizes: tuple[Power, ...]
+    smaller: Mapping[int, tuple[float, float]]
+    detectability: Detectability
+    precision: Precision
+
+    def single_test(self, size: Power, effect: float) -> tuple[float, ...]:
+        """Standard error, detectable difference, effect, and how often it, or none, is shown."""
+        precision, counts = self.precision, (size.groups, size.participants)
+        return (
+            precision.standard_error(*counts),
+            precision.detectable(*counts),
+            effect,
+            precision.power(effect, *counts),
+            precision.equivalence(effect, *counts),
         )
-    else:
-        # (n_experiments, n_groups, 2 * n_models): of models, then of their ceilings
-        means = np.stack(list(map(group_means, answers, sides, own)), axis=1)
-        first, second = np.array([*pairs, *((m, n_models + m) for m in range(n_models))]).T
-        apart = np.moveaxis(means[..., first] - means[..., second], 1, 2)
-        differences = np.nansum(apart, axis=2)
-        p_values = signed_rank_p_values(apart.reshape(-1, len(own))).reshape(differences.shape)
-    significant = false_discovery(p_values) < alpha
-    better = np.zeros((n_models, n_models))
-    for contrast, (i, j) in enumerate(pairs):
-        ahead = np.sign(differences[significant[:, contrast], contrast])
-        better[i, j], better[j, i] = (ahead > 0).sum(), (ahead < 0).sum()
-    return better
 
 
-def group_jackknives(
-    answers: Sequence[BoolArray], sides: Sequence[FloatArray], own: Sequence[BoolArray]
-) -> list[GroupJackknife]:
-    """Accuracies of many experiments with each trial left out; see `significantly_better`."""
-    groups, items = [], 0
-    for given, of_models, mask in zip(answers, sides, own, strict=True):
-        chosen, with_others = _with_others(given)
-        agreements = (1 + chosen[:, :, None] * of_models.swapaxes(1, 2)[:, None]) / 2
-        numbers = items + np.arange(len(mask))
-        groups.append(jackknife_of_means(agreements, with_others[:, :, None], mask.T, numbers))
-        items += len(mask)
-    return groups
+@dataclass(frozen=True, eq=False)
+class DesignPower:
+    """The power of each kind of trial of a design.
 
-
-def group_means(answers: BoolArray, sides: FloatArray, own: BoolArray) -> FloatArray:
-    """Accuracies of a group and its lower noise ceilings, (n_experiments, 2 * n_models).
-
-    nan where the group has no trial of a model, and for the ceilings of groups of one. Args are
-    those of `significantly_better`, of one group.
+    Attributes:
+        models: their names.
+        measured: what people are calibrated to.
+        calibration: the people and items of simulated experiments.
+        groups: how many groups are simulated.
+        participants: in each group.
+        alpha: false discovery rate.
+        units: what tests take as random.
+        smallest_effect: the smallest difference of accuracies that matters.
+        scopes: what each kind of trial shows by itself, and all together (`overall`).
     """
-    chosen, with_others = (x.mean(axis=1)[..., None] for x in _with_others(answers))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = [
-            (agreement * own).sum(axis=1) / own.sum(axis=0)
-            for agreement in ((1 + chosen * sides) / 2, with_others)
-        ]
-    return np.concatenate(means, axis=1)
+
+    models: tuple[str, ...]
+    measured: MeasuredPeople
+    calibration: CalibratedPeople
+    groups: int
+    participants: int
+    alpha: float
+    units: Units
+    smallest_effect: float
+    scopes: Mapping[Scope, ScopePower]
+
+    @property
+    def as_measured(self) -> bool:
+        """True if people follow all models as in a pilot; else each model in turn is planted."""
+        return any(
+            population.name == AS_MEASURED
+            for of_scope in self.scopes.values()
+            for population in of_scope.planned.populations
+        )
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Limits of the tests, and of the pilot."""
+        pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
+        if self.units == "crossed":
+            return (*pilot, crossed_instead(self.groups))
+        limits = [(scope, of_scope.detectability) for scope, of_scope in self.scopes.items()]
+        return (*pilot, *family_cautions(limits, self.units, self.alpha))
+
+    def to_frame(self) -> DataFrame:
+        """A row for each scope, population and comparison; see `power_table`."""
+        from contstim.experiments.design.power_report import power_table
+
+        return frame_of(power_table(self))
 
 
-def _with_others(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Choices, 1 for sentence_2, -1 for sentence_1, and their agreement with the others' majority.
-
-    (n_experiments, n_people, n_trials) each; nan for people who are alone.
-    """
-    chosen = np.where(answers, 1.0, -1.0)
-    # Each against the sum of the others' sides, as in `accuracy_lower`.
-    others = chosen.sum(axis=1, keepdims=True) - chosen
-    agreement = (1 + np.sign(others) * chosen) / 2
-    return chosen, agreement if answers.shape[1] > 1 else np.full_like(agreement, np.nan)
-
-
-def family_limits(
-    trials: TrialPreferences, groups: int, participants: int, alpha: float
-) -> Detectability:
-    """Limits of what signed-rank tests over groups can find, whatever people answer.
+def design_power(
+    trials: Iterable[Trial],
+    table: ScoreTable,
+    *,
+    measured: MeasuredPeople | None = None,
+    groups: int | None = None,
+    participants: int = 10,
+    simulations: int = 1000,
+    alpha: float = FALSE_DISCOVERY_RATE,
+    smallest_effect: float = SMALLEST_EFFECT,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> DesignPower:
+    """Simulate experiments with new people and new items, by kind of trial.
 
     Args:
-        trials: of one scope.
-        groups: how many groups there are; those beyond the design's have trials like its own.
-        participants: in each group; those who are alone have no noise ceiling.
-        alpha: false discovery rate.
+        trials: a design's.
+        table: scores of all the trials' sentences under the models to be compared; catch trials
+            need none.
+        measured: what simulated people are calibrated to, by kind of trial; by default experiment 1
+            of the 2023 study.
+        groups: see `simulate_power`.
+        participants: see `simulate_power`.
+        simulations: see `simulate_power`.
+        alpha: see `simulate_power`.
+        smallest_effect: the smallest difference of accuracies that matters.
+        seed: see `simulate_power`.
+        progress: told how many of how many simulations are done.
+
+    Raises:
+        InputError: a sentence or model has no scores, there are fewer than two models or no trials
+            but catch trials, a ceiling is impossible, or a number is.
     """
-    # has: (designed groups, n_models), whether any of a group's trials evaluates a model; a test of
-    # two models has the units that have trials of both.
-    has = np.zeros((trials.designed, len(trials.models)), dtype=np.int64)
-    np.maximum.at(has, trials.groups, trials.evaluates.astype(np.int64))
-    units = has[np.arange(groups) % trials.designed]
-    pairs = [units[:, i] @ units[:, j] for i, j in combinations(range(len(trials.models)), 2)]
-    return detectability([*pairs, *(units.sum(axis=0) if participants > 1 else [])], alpha)
+    if len(table.models) < 2:
+        raise InputError(
+            "Power is simulated for two or more models; there are scores of "
+            f"{', '.join(table.models)}. Score the trials under all models to be compared."
+        )
+    if not 0 < smallest_effect < 1:
+        raise InputError(f"smallest_effect must be between 0 and 1, not {smallest_effect:g}.")
+    measured = measured or MeasuredPeople()
+    preferences = preferences_by_scope(trials, table)
+    calibration = calibrate(preferences, measured)
+    groups = preferences.every.designed if groups is None else groups
+    # A kind of trials compares the models that it has trials of.
+    kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
+    kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
+    if not kinds:
+        raise InputError("No kind of trials evaluates two models, so that none can be compared.")
+    populations = {
+        scope: [x for x in calibration.populations[scope] if x.name in (AS_MEASURED, *kind.models)]
+        for scope, kind in kinds.items()
+    }
+    # Groups, and participants in each: as planned, and half and twice as many of either.
+    sizes = [(groups, participants)]
+    sizes += [(groups, n) for n in (participants // 2, 2 * participants) if n]
+    sizes += [(n, participants) for n in (groups // 2, 2 * groups) if n]
+    limits = {
+        size: {scope: family_limits(kind, *size, alpha) for scope, kind in kinds.items()}
+        for size in sizes
+    }
+    units = {size: units_for(of_scopes.values()) for size, of_scopes in limits.items()}
+    done, total = count(), sum(len(sizes) + len(_fewer_trials(kind)) for kind in kinds.values())
+    # Averaged over all comparisons and populations, other sizes need fewer simulations.
+    fewer = max(1, simulations // (4 * min(4, max(map(len, populations.values())))))
+
+    def simulated(
+        kind: TrialPreferences, people: Sequence[Population], size: tuple[int, int], n: int
+    ) -> Power:
+        progress(next(done), total)
+        sized = {"groups": size[0], "participants": size[1], "simulations": n}
+        return simulate_power(kind, people, **sized, alpha=alpha, units=units[size], seed=seed)
+
+    scopes = {}
+    for scope, kind in kinds.items():
+        people, smaller = populations[scope], {}
+        planned, *others = (
+            simulated(kind, people, size, fewer if place else simulations)
+            for place, size in enumerate(sizes)
+        )
+        for per_group in _fewer_trials(kind):
+            rows = kind.thinned(per_group, seed=seed)
+            some = [each.of_trials(rows) for each in people]
+            thinner = simulated(kind.of_trials(rows), some, sizes[0], fewer)
+            smaller[per_group] = thinner.range_better
+        precision = measure_precision(kind, people, participants=participants, seed=seed)
+        of_planned = limits[sizes[0]][scope]
+        scopes[scope] = ScopePower(planned, tuple(others), smaller, of_planned, precision)
+    of_design = (groups, participants, alpha, units[sizes[0]], smallest_effect, scopes)
+    return DesignPower(table.models, measured, calibration, *of_design)
 
 
-def units_for(families: Iterable[Detectability]) -> Units:
-    """Groups, where tests of groups can find something in every scope; else people and items."""
-    return "crossed" if any(family.hopeless for family in families) else "groups"
+def _fewer_trials(trials: TrialPreferences) -> list[int]:
+    """Trials of each group in smaller experiments."""
+    return sorted({trials.least // share for share in _SHARES} - {0})

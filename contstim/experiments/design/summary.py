@@ -17,15 +17,13 @@ from contstim.experiments.analysis.families import (
 )
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
-from contstim.files import writing
-from contstim.reporting.canvas import lay_out, new_figure, styled
+from contstim.reporting.canvas import new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from matplotlib.figure import Figure
 
@@ -242,19 +240,6 @@ def summary_report(summary: DesignSummary) -> Report:
             Table(balance_header, balance, texts=2),
         ),
     )
-
-
-def draw_summary(summary: DesignSummary, path: Path | str) -> None:
-    """Write `summary_figure`; the kind of image follows from the file's name (.png, .pdf, .svg).
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    with styled(), writing(path) as partial:
-        kind = str(path).rpartition(".")[2]
-        figure = summary_figure(summary)
-        lay_out(figure)
-        figure.savefig(partial, dpi=200, format=kind)
 
 
 def summary_figure(summary: DesignSummary) -> Figure:

@@ -7,13 +7,12 @@ psychopy     PsychoPy and Pavlovia: a table of conditions for each list; their d
 gorilla      Gorilla: spreadsheets after the user's template; its exports
 qualtrics    Qualtrics: a survey in the advanced TXT format; its data
 csv          a table of who sees what, for any program
-psych_ds     Psych-DS 1.5 data sets, written and checked
+psych_ds     Psych-DS 1.5 data sets; psych_ds_rules: whether a folder is one
 r            an analysis in R: a table of ratings, and a script that runs as it is
 
-lists        what each participant of a platform that cannot balance sides is shown
-display      what people see of a trial, as text and as HTML that is text to all
-folder       an export on disk: files, a README that says what to click, a record
-reading      tables that platforms give back, row by row
+lists        what people see of a trial, and what each participant is shown where a platform
+             cannot balance sides
+folder       an export on disk: files, a README that says what to click, a record; tables read
 
 platform     what a platform is: an exporter, a reader, or both
 registry     all platforms by name, those of installed packages included

@@ -20,11 +20,11 @@ from contstim.experiments.responses.checks import (
 from contstim.experiments.responses.table import (
     UNKNOWN,
     Mark,
-    Place,
-    Rating,
+    Position,
     Response,
     Text,
     Time,
+    Whole,
     mistake,
 )
 from contstim.sentence import END_MARKS, Sentence
@@ -61,8 +61,8 @@ class RecordedAnswer(BaseModel):
     participant: Annotated[Text, Field(min_length=1)]
     trial_id: Text = ""
     left: Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=2)] = 0
-    rating: Annotated[Rating, Field(ge=0)] = UNKNOWN
-    position: Place = UNKNOWN
+    rating: Annotated[Whole, Field(ge=0)] = UNKNOWN
+    position: Position = UNKNOWN
     rt_ms: Time = math.nan
     rt_s: Time = math.nan
     shown: tuple[str, str] = ("", "")

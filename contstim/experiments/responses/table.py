@@ -91,8 +91,8 @@ Name = Annotated[
     Field(min_length=1),
 ]
 """A name or an identifier in a table that we wrote."""
-Rating = Annotated[int, _number(whole_number, UNKNOWN)]
-Place = Annotated[int, _number(whole_number, UNKNOWN), Field(ge=0)]
+Whole = Annotated[int, _number(whole_number, UNKNOWN)]
+Position = Annotated[int, _number(whole_number, UNKNOWN), Field(ge=0)]
 """A place in an order, from 1; 0 unknown."""
 Time = Annotated[float, _number(number, math.nan)]
 Mark = Annotated[bool, BeforeValidator(_truth)]
@@ -135,9 +135,9 @@ class Response:
     participant: Name
     group: Annotated[int, BeforeValidator(whole_number), Field(ge=1)]
     trial_id: Name
-    rating: Rating  # on the scale, for sentence_1 to sentence_2, whatever side each was shown on
-    left: Rating  # 1 or 2: the sentence shown left
-    position: Place
+    rating: Whole  # on the scale, for sentence_1 to sentence_2, whatever side each was shown on
+    left: Whole  # 1 or 2: the sentence shown left
+    position: Position
     rt_ms: Time
     simulated: Mark = False
     scale: Scale = Scale.CONFIDENCE

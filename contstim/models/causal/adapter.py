@@ -6,42 +6,33 @@ import hashlib
 import json
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import (
-    Convention,
-    LanguageModel,
-    Replacements,
-    TokenScore,
-)
+from contstim.models.base import Convention, Replacements
 from contstim.models.batching import Budget
 from contstim.models.boundaries import word_completing
-from contstim.models.causal.bounds import bounds
-from contstim.models.causal.candidates import CandidateTokens
-from contstim.models.causal.context import context_tokens, wants_space
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.families import CAUSAL_RULES
-from contstim.models.precision import in_float32, precision_of, tolerance_of
-from contstim.models.special_tokens import readable
-from contstim.models.training_text import TrainingText
-from contstim.models.word_tokens import word_and_rest
-from contstim.models.words import END_MARK, Encoding, encode_batch, unscorable
+from contstim.models.precision import precision_of, tolerance_of
+from contstim.models.subwords import CheckpointModel, context_tokens, wants_space
+from contstim.models.word_tokens import PlaceKind, WordTokens, word_and_rest
+from contstim.models.words import END_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.base import Continuation
+    from contstim.arrays import FloatArray
+    from contstim.models.base import Continuation, TokenScore
     from contstim.models.checkpoints import Checkpoint
+    from contstim.models.subwords import Tokens
+    from contstim.models.words import Encoding
     from contstim.sentence import Sentence
 
-    Tokens: TypeAlias = tuple[int, ...]
 
-
-class CausalModel(LanguageModel):
+class CausalModel(CheckpointModel):
     """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
 
     Rule `log-likelihood` encodes the text as it stands and normalises over the whole vocabulary.
@@ -67,8 +58,6 @@ class CausalModel(LanguageModel):
             network's window.
     """
 
-    reports_passes = True
-
     def __init__(
         self,
         checkpoint: Checkpoint,
@@ -86,76 +75,47 @@ class CausalModel(LanguageModel):
                 f"{', '.join(CAUSAL_RULES)}."
             )
         self.name = name or checkpoint.location
-        self._checkpoint = checkpoint
-        self._tokenizer = checkpoint.tokenizer
-        self._rule = rule
-        self._prompt = prompt
+        self.checkpoint, self.window = checkpoint, checkpoint.window
+        self._rule, self._prompt = rule, prompt
         self._context = context_tokens(
-            self._tokenizer,
+            checkpoint.tokenizer,
             checkpoint.location,
             prompt=prompt,
-            window=checkpoint.window,
+            window=self.window,
             config=checkpoint.model.config.get_text_config(),
         )
-        self._space = (rule == "chain" or (prompt or "").endswith(" ")) and wants_space(
-            self._tokenizer
+        self._end_apart = rule == "chain"
+        self._space = (self._end_apart or (prompt or "").endswith(" ")) and wants_space(
+            checkpoint.tokenizer
         )
         if checkpoint.has_weights:
             _ = self._network  # refuse now a network that cannot be scored
-        self._candidates = CandidateTokens(self._tokenizer, self._encode)
         if read_ahead is None:
             read_ahead = Budget.for_device(checkpoint.device).tokens // 8
         self._read_ahead = read_ahead
         self._after = lru_cache(maxsize=8)(self._read)
-        self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
+        self._read_by(checkpoint.tokenizer)
 
     @cached_property
     def convention(self) -> Convention:
         """The rule, and the context before the first word."""
-        parts = [self._checkpoint.fingerprint, self._rule, self._context, self._space]
+        parts = [self.checkpoint.fingerprint, self._rule, self._context, self._space]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-        kind = "causal" if self._checkpoint.has_weights else "tokenizer"
+        kind = "causal" if self.checkpoint.has_weights else "tokenizer"
         beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule=self._rule,
             context=beginning if self._prompt is None else self._prompt,
             end_scored=True,
             fingerprint=f"{kind}-{digest[:24]}",
-            precision=precision_of(self._checkpoint.model),
-            tolerance=tolerance_of(self._checkpoint.model, self.log_probs),
+            precision=precision_of(self.checkpoint.model),
+            tolerance=tolerance_of(self.checkpoint.model, self.log_probs),
         )
-
-    @property
-    def training_text(self) -> TrainingText | None:
-        """See `LanguageModel.training_text`; None for checkpoints of the hub."""
-        return TrainingText.beside(self._checkpoint.location)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        scores: FloatArray = self._terms(self._encode(sentences)).sum(axis=1)
+        scores: FloatArray = self._parts(self._encode(sentences)).sum(axis=1)
         return scores
-
-    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.float32_log_probs`."""
-        twin = self.for_another_search()  # prefixes in the cache are less precise
-        with in_float32(self._checkpoint.model):
-            return twin.log_probs(sentences)
-
-    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`."""
-        encodings = self._encode(sentences)
-        return [
-            [
-                TokenScore(word, token, float(term))
-                for word, token, term in zip(
-                    encoding.word_of,
-                    self._tokenizer.convert_ids_to_tokens(list(encoding.ids)),
-                    row,
-                    strict=False,  # rows are padded with zeros
-                )
-            ]
-            for encoding, row in zip(encodings, self._terms(encodings), strict=True)
-        ]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`.
@@ -164,32 +124,25 @@ class CausalModel(LanguageModel):
             ModelError: the rule is `chain`, which holds to word boundaries already, or the
                 tokenizer does not mark where words begin.
         """
-        if self._rule == "chain":
+        if self._end_apart:
             raise ModelError(
                 f"{self.name} with rule chain holds to word boundaries already; correct the rule "
                 "log-likelihood."
             )
-        size = int(self._checkpoint.model.config.get_text_config().vocab_size)
+        size = int(self.checkpoint.model.config.get_text_config().vocab_size)
         completing = word_completing(self._tokenizer, size)
         encodings = self._encode(sentences)
         masses = self._network.masses(self._after(()), [e.ids for e in encodings], completing)
-        corrected = []
         plain = self.token_log_probs(sentences)
         for encoding, terms, mass in zip(encodings, plain, masses, strict=True):
-            log_probs = [term.log_prob for term in terms]
-            for place in range(1, len(encoding)):
+            for i in range(1, len(encoding)):
                 # That the word before is complete is said by the first token of the next one: it
                 # goes over to the word that it completes.
-                if encoding.word_of[place] != encoding.word_of[place - 1]:
-                    log_probs[place - 1] += mass[place]
-                    log_probs[place] -= mass[place]
-            corrected.append(
-                [
-                    term._replace(log_prob=float(log_prob))
-                    for term, log_prob in zip(terms, log_probs, strict=True)
-                ]
-            )
-        return corrected
+                if encoding.word_of[i] != encoding.word_of[i - 1]:
+                    for number, share in ((i - 1, mass[i]), (i, -mass[i])):
+                        log_prob = float(terms[number].log_prob + share)
+                        terms[number] = terms[number]._replace(log_prob=log_prob)
+        return plain
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
@@ -206,26 +159,21 @@ class CausalModel(LanguageModel):
 
     @cached_property
     def _network(self) -> CausalNetwork:
-        return CausalNetwork(self._checkpoint, by_words=self._rule == "chain")
+        return CausalNetwork(self.checkpoint, by_words=self._end_apart)
 
     @cached_property
     def _unrestricted(self) -> CausalNetwork:
         """The network without word boundaries, which hold for whole sentences only."""
-        if self._rule == "chain":
-            return CausalNetwork(self._checkpoint, by_words=False)
+        if self._end_apart:
+            return CausalNetwork(self.checkpoint, by_words=False)
         return self._network
-
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `LanguageModel.token_counts`; the end mark counts."""
-        return np.array([len(encoding) for encoding in self._encode(sentences)], np.int64)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; upper bounds from the words before the position."""
         sentence.check_position(position)
         before = self._before(sentence, position)
         candidates = self._candidates(sentence, position, words, before)
-        window = self._checkpoint.window
-        return bounds(self._network, self._after(before), candidates, self._read_ahead, window)
+        return bounds(self._network, self._after(before), candidates, self._read_ahead, self.window)
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -254,49 +202,33 @@ class CausalModel(LanguageModel):
         """See `LanguageModel.forget_prefixes`; the context is read anew as well."""
         self._after.cache_clear()
 
-    def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
-        return readable(self._tokenizer, words)
+    def _needs(self, n_tokens: int) -> int:
+        """See `SubwordModel`: with the context; nothing follows the last token."""
+        return len(self._context) + n_tokens - 1
 
-    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
-        """See `LanguageModel.tokens_per_word`."""
-        return self._candidates.in_place(words, initial=initial).lengths.copy()
-
-    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `Scorer.unscorable`."""
-        return unscorable(self._encode, sentences)
-
-    def _encode(
-        self, sentences: Sequence[Sentence], *, end_apart: bool | None = None
-    ) -> list[Encoding]:
-        encodings = encode_batch(
-            self._tokenizer,
-            sentences,
-            leading_space=self._space,
-            special_tokens=False,
-            end_apart=self._rule == "chain" if end_apart is None else end_apart,
-        )
-        for sentence, encoding in zip(sentences, encodings, strict=True):
-            if not self._fits(len(encoding)):
-                raise self._does_not_fit(sentence, len(encoding))
-        return encodings
-
-    def _fits(self, n_tokens: int) -> bool:
-        """True if the network can read the context and so many tokens."""
-        window = self._checkpoint.window
-        # Nothing follows the last token
-        return window is None or len(self._context) + n_tokens - 1 <= window
-
-    def _does_not_fit(self, sentence: Sentence, n_tokens: int) -> ModelError:
-        return ModelError(
-            f"{sentence.text[:60]!r} needs {len(self._context) + n_tokens - 1:,} tokens; "
-            f"{self.name} reads at most {self._checkpoint.window:,}. Leave the sentence out or use "
-            f"another model."
-        )
-
-    def _terms(self, encodings: Sequence[Encoding]) -> FloatArray:
-        """(n_sentences, longest) log p of each token, nats; zero beyond a sentence's end."""
+    def _parts(self, encodings: Sequence[Encoding]) -> FloatArray:
+        """See `SubwordModel`: log p of each token, (n_sentences, longest), nats, else zero."""
         return self._network.continuations(self._after(()), [e.ids for e in encodings])
+
+    def _candidates(
+        self, sentence: Sentence, position: int, words: Sequence[str], before: Tokens
+    ) -> WordTokens:
+        """The tokens of each word at a position, after the tokens of the words before.
+
+        With GPT-2's tokenizer, `dogs` after a space is the token `Ġdogs` in every sentence: no
+        token reaches across a space, so the tokens of `dogs` are looked up once for all inner
+        places. With a tokenizer that has a token `big dogs`, the sentence `The big ? bark.` is cut
+        with each word in place; a word that changes the tokens of `The big`, as `dogs` does, has no
+        tokens after them.
+        """
+        if self._words_are_independent:
+            return self._in_places(words, PlaceKind.of(sentence, position))
+        rewritten = self._encode([sentence.replace(position, word) for word in words])
+        pairs = [
+            word_and_rest(encoding, position) if encoding.ids[: len(before)] == before else ((), ())
+            for encoding in rewritten
+        ]
+        return WordTokens(tuple(tokens for tokens, _ in pairs), tuple(rest for _, rest in pairs))
 
     def _rewritten(
         self, sentence: Sentence, position: int, words: Sequence[str], before: Tokens
@@ -306,7 +238,7 @@ class CausalModel(LanguageModel):
         If words are cut independently, only those of the replaced word differ and, at the last
         position, those of the end mark.
         """
-        if not self._candidates.independent:
+        if not self._words_are_independent:
             rewritten = [sentence.replace(position, word) for word in words]
             return [encoding.ids for encoding in self._encode(rewritten)]
         cut = self._candidates(sentence, position, words, before)
@@ -314,9 +246,9 @@ class CausalModel(LanguageModel):
         rests = cut.rest if position == len(sentence) - 1 else (after,) * len(cut)
         pairs = zip(cut.tokens, rests, strict=True)
         rows = [(*before, *tokens, *rest) for tokens, rest in pairs]
-        for word, row in zip(words, rows, strict=True):
-            if not self._fits(len(row)):
-                raise self._does_not_fit(sentence.replace(position, word), len(row))
+        longest = max(rows, key=len, default=())
+        if not self._fits(len(longest)):
+            self._check_window(len(longest), sentence.replace(position, words[rows.index(longest)]))
         return rows
 
     def _before(self, sentence: Sentence, position: int) -> Tokens:
@@ -329,3 +261,60 @@ class CausalModel(LanguageModel):
         if not before:
             return self._network.begin(self._context)
         return self._network.extend(self._after(()), before)
+
+
+def bounds(
+    network: CausalNetwork,
+    prefix: Prefix,
+    candidates: WordTokens,
+    read: int,
+    window: int | None,
+) -> Replacements:
+    """Upper bounds and estimates for candidates, before any whole sentence is scored.
+
+    log p(sentence) = log p(words before) + log p(candidate | words before) + log p(rest | …), and
+    the last term is never positive. So the first two are an upper bound. One pass over the words
+    before gives the second term for words of one token, and for longer words that of their first
+    token, which bounds it. The other tokens of the longer words with the highest bounds are read
+    as well; words that begin alike share the passes of their beginnings.
+
+    For `The ?`, with log p(The) = -2 and up to 2 further tokens read:
+
+        candidate    tokens         first token    other tokens    bound    estimate
+        dog          dog               -3              none         -5        -5
+        gardener     garden er         -4              -1           -7        -7
+        gardening    garden ing        -4              -2           -8        -8
+        xylophone    xy lo phone       -9           not read       -11       -11 - 2 * 1.5
+
+    The tokens that were read cost 3 nats for 2 tokens, so each token that was not read is taken to
+    cost 1.5 nats in the estimate, and nothing in the bound.
+
+    Args:
+        network: the causal network.
+        prefix: the context and the words before the position.
+        candidates: each word's tokens; the bound of a word without tokens is 0.
+        read: how many tokens of long words to read at most.
+        window: how many tokens the network reads, the prefix included; None for any number.
+    """
+    lengths = candidates.lengths  # (n_words,)
+    upper = prefix.next_log_probs.take(candidates.firsts)
+    upper += prefix.log_prob
+    upper[lengths == 0] = 0.0
+    room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
+    # Of the words of several tokens that fit the window, those with the highest bounds
+    longer = np.flatnonzero((lengths > 1) & (lengths <= room))
+    if len(longer) > read > 0:  # each reads one token or more, so that no more words can be read
+        highest = upper[longer]
+        longer = longer[highest >= np.partition(highest, -read)[-read]]
+    longer = longer[np.argsort(-upper[longer], kind="stable")]
+    chosen = longer[np.cumsum(lengths[longer] - 1) <= read]
+    terms = network.continuations(prefix, [candidates.tokens[number] for number in chosen.tolist()])
+    rests = terms[:, 1:].sum(axis=1)  # (n_chosen,): all tokens of a word but the first
+    finite = np.isfinite(rests)
+    counts = lengths[chosen] - 1
+    mean = float(rests[finite].sum() / counts[finite].sum()) if finite.any() else 0.0
+    estimate = candidates.n_later * mean
+    estimate += upper
+    upper[chosen] += rests
+    estimate[chosen] = upper[chosen]
+    return Replacements(np.full(len(candidates), np.nan), estimate, upper, prefix.log_prob)

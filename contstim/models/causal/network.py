@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
-from torch.nn.functional import pad
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from contstim.models.batching import (
@@ -35,7 +34,7 @@ from contstim.models.batching import (
 )
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
-from contstim.models.merging import NetworkCall, answer
+from contstim.models.merging import NetworkCall, answer, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,14 +130,11 @@ class CausalNetwork:
         if not rows:
             return log_probs
         log_probs[:, 0] = prefix.next_log_probs[[row[0] for row in rows]]
+        paths, members = _paths(rows)
         # targets[i, t] is the token of row i that follows step t of its path; -1 beyond its end
         targets = np.full(log_probs[:, 1:].shape, -1, np.int64)
-        longer = [number for number, row in enumerate(rows) if len(row) > 1]
-        paths, path_of = shared_paths([rows[number][:-1] for number in longer])
-        members: list[list[int]] = [[] for _ in paths]  # the rows that each path serves
-        for number, path in zip(longer, path_of, strict=True):
-            members[path].append(number)
-            targets[number, : len(rows[number]) - 1] = rows[number][1:]
+        for number, row in enumerate(rows):
+            targets[number, : len(row) - 1] = row[1:]
 
         def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
             whole = all(len(paths[path]) == ids.shape[1] for path in batch)
@@ -173,11 +169,7 @@ class CausalNetwork:
             tokens: (n_vocabulary,), which.
         """
         masses = np.zeros((len(rows), max(map(len, rows), default=0)))
-        longer = [number for number, row in enumerate(rows) if len(row) > 1]
-        paths, path_of = shared_paths([rows[number][:-1] for number in longer])
-        members: list[list[int]] = [[] for _ in paths]  # the rows that each path serves
-        for number, path in zip(longer, path_of, strict=True):
-            members[path].append(number)
+        paths, members = _paths(rows)
         chosen = to_device(np.flatnonzero(tokens), self._device)
 
         def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
@@ -209,10 +201,20 @@ class CausalNetwork:
         """
         if prefix.cache is None:
             count(0, len(ids) * len(prefix.ids), calls=0)  # read anew for each row
-        result: tuple[torch.Tensor, Any] = answer(
-            CausalCall(self, prefix, ids, attention, keeps, self._budget)
-        )
+        result: tuple[torch.Tensor, Any] = answer(self._call(prefix, ids, attention, keeps=keeps))
         return result
+
+    def _call(
+        self,
+        prefix: Prefix,
+        ids: torch.Tensor,
+        attention: torch.Tensor | None = None,
+        *,
+        keeps: bool = False,
+    ) -> CausalCall:
+        return CausalCall(
+            self._model, self._device, self._budget, ids, attention, self, prefix, keeps
+        )
 
     def _forward(
         self,
@@ -286,10 +288,8 @@ class CausalNetwork:
                 middle = Prefix(tuple(self._trial[:half]), 0.0, np.empty(0), cache)
                 keeps = self._keeps_prefixes and _is_plain(first)
                 calls = [
-                    CausalCall(self, beginning, row[:, 1:half], None, keeps, self._budget),
-                    CausalCall(
-                        self, middle, row[:, half:].expand(2, -1), None, False, self._budget
-                    ),
+                    self._call(beginning, row[:, 1:half], keeps=keeps),
+                    self._call(middle, row[:, half:].expand(2, -1)),
                 ]
                 (inner, kept), (rest, _) = CausalCall.compute_together(calls)
                 parts = [(inner, whole[:, 1:half]), (rest, whole[:, half:].expand(2, -1, -1))]
@@ -311,29 +311,12 @@ class CausalCall(NetworkCall):
     Attributes:
         causal: the network.
         prefix: what comes before each row.
-        ids: (b, l)
-        attention: (b, l), or None where nothing is padded.
         keeps: whether the cache is wanted; then there is one row.
-        budget: how many tokens pass through the network at once.
     """
 
     causal: CausalNetwork
     prefix: Prefix
-    ids: torch.Tensor
-    attention: torch.Tensor | None
-    keeps: bool
-    budget: Budget
-
-    @property
-    def network(self) -> torch.nn.Module:
-        """See `NetworkCall.network`."""
-        network: torch.nn.Module = self.causal._model
-        return network
-
-    @property
-    def device(self) -> torch.device:
-        """See `NetworkCall.device`."""
-        return self.causal._device
+    keeps: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -359,22 +342,19 @@ class CausalCall(NetworkCall):
     @classmethod
     def compute_together(cls, calls: Sequence[CausalCall]) -> list[tuple[torch.Tensor, Any]]:
         """See `NetworkCall.compute_together`: rows with their prefixes, padded to the longest."""
-        causal = calls[0].causal
-        longest = max(call.shape[1] for call in calls)
-        fewest = min(len(call.prefix.ids) for call in calls)
-        ids, attention = [], []
+        rows, masks = [], []
         for call in calls:
-            n_rows, length = call.shape
-            before = to_device(np.array(call.prefix.ids, np.int64), call.device).expand(n_rows, -1)
-            mask = torch.ones_like(call.ids) if call.attention is None else call.attention
-            padding = (0, longest - length)  # on the right
-            ids.append(pad(torch.cat([before, call.ids], dim=1), padding))
-            attention.append(pad(torch.cat([torch.ones_like(before), mask], dim=1), padding))
-        whole = all(call.attention is None and call.shape[1] == longest for call in calls)
-        places = longest - fewest  # of the vocabulary head: what is in all prefixes has none
+            before = to_device(np.array(call.prefix.ids, np.int64), call.device)
+            before = before.expand(call.shape[0], -1)
+            rows.append(torch.cat([before, call.ids], dim=1))
+            masks.append(torch.cat([torch.ones_like(before), call.mask], dim=1))
+        ids, attention = stacked(calls, rows, masks)
+        # What is in all prefixes has no places of the vocabulary head
+        fewest = min(len(call.prefix.ids) for call in calls)
+        causal, places = calls[0].causal, ids.shape[1] - fewest
         output = causal._model(
-            input_ids=torch.cat(ids),
-            attention_mask=None if whole else torch.cat(attention),
+            input_ids=ids,
+            attention_mask=attention,
             use_cache=any(call.keeps for call in calls),
             **({"logits_to_keep": places} if causal._chooses_places else {}),
         )
@@ -433,6 +413,16 @@ def _for_rows(cache: Any, n_rows: int) -> Any:
         layer.keys = layer.keys.expand(n_rows, -1, -1, -1)
         layer.values = layer.values.expand(n_rows, -1, -1, -1)
     return many
+
+
+def _paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[list[int]]]:
+    """The shared paths of rows without their last tokens, and the rows that each path serves."""
+    longer = [number for number, row in enumerate(rows) if len(row) > 1]
+    paths, path_of = shared_paths([rows[number][:-1] for number in longer])
+    members: list[list[int]] = [[] for _ in paths]
+    for number, path in zip(longer, path_of, strict=True):
+        members[path].append(number)
+    return paths, members
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from contstim.errors import ModelError
-from contstim.models.fingerprints import fingerprint, fingerprint_of_tokenizer
 from contstim.models.spread import is_spread
+from contstim.models.tensors import fingerprint, fingerprint_of_tokenizer
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 """What a network was trained to do."""

@@ -7,7 +7,6 @@ silenced, or raised as a ModelError.
 
 from __future__ import annotations
 
-import json
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -175,28 +174,20 @@ def stamp(location: str) -> tuple[object, ...]:
 
 def _code_error(location: str, *configurations: Any) -> ModelError:
     """The refusal of a checkpoint that wants to run code of its own."""
-    code = sorted({name for part in configurations for name in _code_of(part)})
-    what = ", ".join(code) or "Python files"
+    code = ", ".join(sorted({name for part in configurations for name in _code_of(part)}))
     return ModelError(
-        f"{location} wants to run code of its own on this machine ({what}), which nobody here has "
-        f"checked. Read it; if you trust it, allow it with trust_remote_code "
-        f"(--trust-remote-code), or use a checkpoint that needs none."
+        f"{location} wants to run code of its own on this machine ({code or 'Python files'}), "
+        f"which nobody here has checked. Read it; if you trust it, allow it with "
+        f"trust_remote_code (--trust-remote-code), or use a checkpoint that needs none."
     )
 
 
 def _code_of(configuration: Any) -> list[str]:
     """The classes of Python code that a configuration names under `auto_map`."""
     names = configuration.get("auto_map") if isinstance(configuration, dict) else None
-    values = names.values() if isinstance(names, dict) else [names] if names else []
     # A tokenizer's entry is a pair, slow and fast, of which one may be missing
-    parts = [part for value in values for part in _as_list(value)]
-    return [part if isinstance(part, str) else json.dumps(part, default=str) for part in parts]
-
-
-def _as_list(value: Any) -> list[Any]:
-    if isinstance(value, list | tuple):
-        return [part for part in value if part is not None]
-    return [value]
+    values = names.values() if isinstance(names, dict) else [names]
+    return [str(part) for value in values for part in _as_list(value) if part]
 
 
 def _has_network(config: dict[str, Any]) -> bool:
@@ -204,19 +195,21 @@ def _has_network(config: dict[str, Any]) -> bool:
     from transformers.models.auto import modeling_auto as auto
 
     kind = config.get("model_type")
-    names = {
-        str(name).lower()
-        for mapping in (
-            auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-            auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-            auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
-            auto.MODEL_FOR_PRETRAINING_MAPPING_NAMES,
-            auto.MODEL_MAPPING_NAMES,
-        )
-        for name in _as_list(mapping.get(kind) if isinstance(kind, str) else None)
-    }
+    mappings: tuple[Any, ...] = (
+        auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+        auto.MODEL_FOR_PRETRAINING_MAPPING_NAMES,
+        auto.MODEL_MAPPING_NAMES,
+    )
+    found = [mapping.get(kind) for mapping in mappings] if isinstance(kind, str) else []
+    names = {str(name).lower() for value in found for name in _as_list(value) if name}
     saved_as = config.get("architectures") or []
     return bool(names) and all(str(name).lower() in names for name in saved_as)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 _LONGEST = 300  # characters of a foreign message
@@ -247,29 +240,18 @@ def foreign_errors(location: str) -> Iterator[None]:
         what = first_line(error)
         how = " Install it with pip install 'contstim[xlm]'." if "sacremoses" in what else ""
         raise ModelError(f"{location} needs a package that is missing: {what}{how}") from error
-    except MemoryError as error:
-        raise _too_large(location) from error
-    except RecursionError as error:
-        raise UnavailableError(
-            f"Cannot load {location}: one of its files is nested too deeply."
-        ) from error
-    except Exception as error:
+    except BaseException as error:
         from contstim.models.batching import out_of_memory
 
-        if out_of_memory(error):  # of a GPU, say
-            raise _too_large(location) from error
-        raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
+        if isinstance(error, Exception) and out_of_memory(error):  # of a GPU, say
+            raise ModelError(
+                f"{location} needs more memory than there is. If config.json and the weights are "
+                f"whole, use dtype bfloat16, quantize int8 or int4, device_map auto, or a smaller "
+                f"model."
+            ) from error
         raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
-
-
-def _too_large(location: str) -> ModelError:
-    return ModelError(
-        f"{location} needs more memory than there is. If config.json and the weights are whole, "
-        f"use dtype bfloat16, quantize int8 or int4, device_map auto, or a smaller model."
-    )
 
 
 @contextmanager
@@ -298,6 +280,5 @@ def first_line(error: BaseException) -> str:
     if type(error).__module__ == "builtins" and not isinstance(error, OSError | ValueError):
         line = f"{type(error).__name__}: {line}"
     printable = line.encode("utf-8", "backslashreplace").decode()
-    if len(printable) > _LONGEST:
-        printable = f"{printable[:_LONGEST]}…"
-    return printable.rstrip(".") + "."
+    cut = f"{printable[:_LONGEST]}…" if len(printable) > _LONGEST else printable
+    return cut.rstrip(".") + "."

@@ -8,7 +8,6 @@ there, had a place, and are numbers.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,6 @@ _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 _MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
 _MOST_IN_BUFFERS = 2**31  # numbers in untrained tensors, such as masks and tables of angles
 _INTEGERS = frozenset({"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL"})
-_LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
 _HARMLESS = re.compile(
     "|".join(
         (
@@ -119,26 +117,16 @@ def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
         yield name, config
 
 
-def _integer_tensors(location: str) -> list[str]:
+def _integer_tensors(location: str) -> set[str]:
     """Names of the tensors that a folder's safetensors files keep as whole numbers."""
-    folder = Path(location)
-    if not folder.is_dir():
-        return []
-    names: list[str] = []
-    for file in folder.glob("*.safetensors"):
-        # Eight bytes say how long the header is, which names every tensor, in JSON.
-        with file.open("rb") as stream:
-            length = int.from_bytes(stream.read(8), "little")
-            if length > _LONGEST_HEADER:
-                continue
-            header: dict[str, Any] = json.loads(stream.read(length))
-        # `__metadata__` stands among the tensors and may hold anything.
-        names += [
-            name
-            for name, entry in header.items()
-            if isinstance(entry, dict) and entry.get("dtype") in _INTEGERS
-        ]
-    return sorted(names)
+    from safetensors import safe_open
+
+    names: set[str] = set()
+    for path in Path(location).glob("*.safetensors"):
+        with safe_open(path, "pt") as file:
+            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+        names |= {name for name, kind in kinds.items() if kind in _INTEGERS}
+    return names
 
 
 def check_weights(
@@ -195,7 +183,7 @@ def _check_numbers(location: str, model: Any) -> None:
     import torch
 
     quantised = getattr(model.config, "quantization_config", None) is not None
-    whole = set() if quantised else set(_integer_tensors(location))
+    whole = set() if quantised else _integer_tensors(location)
     for name, weight in with_values(model, model.named_parameters()):
         if name in whole:
             raise ModelError(

@@ -4,52 +4,40 @@ from __future__ import annotations
 
 import hashlib
 from copy import copy
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain, compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import (
-    Convention,
-    LanguageModel,
-    Replacements,
-    TokenScore,
-)
+from contstim.models.base import Convention, Replacements
 from contstim.models.batching import Budget
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.caching import SizedCache
 from contstim.models.masked.estimates import Estimates, estimate
-from contstim.models.masked.network import MaskedNetwork, window_of
-from contstim.models.masked.passes import Passes
+from contstim.models.masked.network import MaskedNetwork, Passes
+from contstim.models.masked.plan import Plan
 from contstim.models.masked.rules import RULES
 from contstim.models.masked.sampling import draft_plan
-from contstim.models.precision import in_float32, precision_of, tolerance_of
-from contstim.models.training_text import TrainingText
-from contstim.models.word_tokens import PlaceKind, WordsInPlaces, word_and_rest
-from contstim.models.words import (
-    END_MARK,
-    SPECIAL,
-    Encoding,
-    encode_batch,
-    unscorable,
-    words_are_independent,
-)
+from contstim.models.precision import precision_of, tolerance_of
+from contstim.models.subwords import CheckpointModel
+from contstim.models.word_tokens import PlaceKind, word_and_rest
+from contstim.models.words import END_MARK, SPECIAL, Encoding
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.models.checkpoints import Checkpoint
-    from contstim.models.masked.plan import Pattern, Plan
+    from contstim.models.masked.plan import Pattern
 
 _PLAN_CACHE_BYTES = 2**26
 _ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
 
 
-class MaskedModel(LanguageModel):
+class MaskedModel(CheckpointModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
 
     * `chain`: the chain rule over words, averaged over all orders in which they can be uncovered,
@@ -79,7 +67,7 @@ class MaskedModel(LanguageModel):
             boundaries, without marks of where words begin or end.
     """
 
-    reports_passes = True
+    _framed = True
 
     def __init__(
         self,
@@ -98,13 +86,13 @@ class MaskedModel(LanguageModel):
         self.seed, self.pass_budget = seed, pass_budget
         self._covers: int | None = None  # of a draft; see `draft`
         self._drafts: dict[int, MaskedModel] = {}
-        self._window = window_of(checkpoint)
+        longest = int(checkpoint.tokenizer.model_max_length)
+        self.window = min(longest, checkpoint.window or longest)
+        self._end_apart = not self.rule.end_scored
         if checkpoint.has_weights:
             _ = self._passes  # refuse now a network that cannot be scored
-        self._words_are_independent = words_are_independent(checkpoint.tokenizer)
         self._plan = self._remember_plans()
-        self._in_places = WordsInPlaces(self._encode)
-        self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
+        self._read_by(checkpoint.tokenizer)
 
     @cached_property
     def _passes(self) -> Passes:
@@ -151,52 +139,28 @@ class MaskedModel(LanguageModel):
         plans = (self._plan(encoding.word_of) for encoding in self._encode(sentences))
         return np.fromiter((plan.sample_of is None for plan in plans), np.bool_, len(sentences))
 
-    @property
-    def training_text(self) -> TrainingText | None:
-        """See `LanguageModel.training_text`; None for checkpoints of the hub."""
-        return TrainingText.beside(self.checkpoint.location)
-
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        encodings = self._encode(sentences)
-        scores = (plan.score(answers) for _, plan, answers in self._answers(encodings))
-        return np.fromiter(scores, np.float64, len(sentences))
-
-    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.float32_log_probs`."""
-        with in_float32(self.checkpoint.model):
-            return self.log_probs(sentences)
+        return self._of_plans(self._encode(sentences), Plan.score)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.standard_errors`; costs as many passes as the scores."""
-        encodings = self._encode(sentences)
-        errors = (plan.standard_error(answers) for _, plan, answers in self._answers(encodings))
-        return np.fromiter(errors, np.float64, len(sentences))
+        return self._of_plans(self._encode(sentences), Plan.standard_error)
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """See `LanguageModel.lower_bounds`; costs as many passes as the scores."""
         if not self.rule.mixture:
             return None
-        encodings = self._encode(sentences)
-        means = (plan.mean(answers) for _, plan, answers in self._answers(encodings))
-        return np.fromiter(means, np.float64, len(sentences))
+        return self._of_plans(self._encode(sentences), Plan.mean)
 
-    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`.
+    def _parts(self, encodings: Sequence[Encoding]) -> Iterator[FloatArray]:
+        """See `SubwordModel`.
 
         Under the chain rules a token's part is its mean log-probability over the orders; under the
         mixture, by how much it raises the log of the mean probability when it is uncovered, which
         may be more than 0; see `Mixture.gains`.
         """
-        return [
-            self._token_scores(encoding, plan.by_token(answers))
-            for encoding, plan, answers in self._answers(self._encode(sentences))
-        ]
-
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `LanguageModel.token_counts`."""
-        scored = (sum(map(self._is_scored, e.word_of)) for e in self._encode(sentences))
-        return np.fromiter(scored, np.int64, len(sentences))
+        return (plan.by_token(answers) for plan, answers in self._answers(encodings))
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; from passes that hide the word, see `estimates`."""
@@ -212,9 +176,7 @@ class MaskedModel(LanguageModel):
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`."""
         sentence.check_position(position)
-        encodings = self._rewritten(sentence, position, words)
-        scores = (plan.score(answers) for _, plan, answers in self._answers(encodings))
-        return np.fromiter(scores, np.float64, len(words))
+        return self._of_plans(self._rewritten(sentence, position, words), Plan.score)
 
     def estimates(self, sentence: Sentence, position: int, words: Sequence[str]) -> Estimates:
         """Two estimates and an upper bound, from passes that hide the word.
@@ -278,20 +240,9 @@ class MaskedModel(LanguageModel):
             return scorable
         return np.fromiter((unknown not in word for word in tokens), np.bool_, len(words))
 
-    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
-        """See `LanguageModel.tokens_per_word`."""
-        return self._in_places(words, PlaceKind(inner=not initial)).lengths.copy()
-
     def _is_scored(self, word: int) -> bool:
+        """See `SubwordModel`."""
         return word != SPECIAL and (word != END_MARK or self.rule.end_scored)
-
-    def _token_scores(self, encoding: Encoding, parts: FloatArray) -> list[TokenScore]:
-        tokens = self.checkpoint.tokenizer.convert_ids_to_tokens(list(encoding.ids))
-        return [
-            TokenScore(word, token, float(part))
-            for word, token, part in zip(encoding.word_of, tokens, parts, strict=True)
-            if self._is_scored(word)
-        ]
 
     def _remember_plans(self) -> SizedCache[[Pattern], Plan]:
         return SizedCache(self._make_plan, lambda plan: plan.n_bytes, _PLAN_CACHE_BYTES)
@@ -318,15 +269,20 @@ class MaskedModel(LanguageModel):
             ids = (*encoding.ids[:start], *tokens, *encoding.ids[stop:])
             places = (position,) * len(tokens)
             word_of = (*encoding.word_of[:start], *places, *encoding.word_of[stop:])
-            if len(ids) > self._window:
+            if not self._fits(len(ids)):
                 self._check_window(len(ids), sentence.replace(position, word))
             rewritten.append(Encoding(ids, word_of))
         return rewritten
 
-    def _answers(
-        self, encodings: Sequence[Encoding]
-    ) -> Iterator[tuple[Encoding, Plan, FloatArray]]:
-        """Each sentence's tokens, its plan, and the answers to the plan's questions, nats.
+    def _of_plans(
+        self, encodings: Sequence[Encoding], value: Callable[[Plan, FloatArray], float]
+    ) -> FloatArray:
+        """A value of each sentence's plan and answers, (n_sentences,)."""
+        values = (value(plan, answers) for plan, answers in self._answers(encodings))
+        return np.fromiter(values, np.float64, len(encodings))
+
+    def _answers(self, encodings: Sequence[Encoding]) -> Iterator[tuple[Plan, FloatArray]]:
+        """Each sentence's plan, and the answers to the plan's questions, nats.
 
         Plans of many sentences run together, so that equal inputs pass through the network once.
         """
@@ -341,9 +297,7 @@ class MaskedModel(LanguageModel):
                 waiting, n_rows = [], 0
         yield from self._run(waiting)
 
-    def _run(
-        self, waiting: list[tuple[Encoding, Plan]]
-    ) -> Iterator[tuple[Encoding, Plan, FloatArray]]:
+    def _run(self, waiting: list[tuple[Encoding, Plan]]) -> Iterator[tuple[Plan, FloatArray]]:
         if not waiting:
             return
         ids = [np.array(encoding.ids, np.int64) for encoding, _ in waiting]  # (n_tokens,) each
@@ -359,19 +313,13 @@ class MaskedModel(LanguageModel):
             token=np.concatenate([tokens[p.token] for tokens, p in zip(ids, plans, strict=True)]),
         )
         parts = np.split(answers, np.cumsum([len(plan.row) for plan in plans])[:-1])
-        for (encoding, plan), part in zip(waiting, parts, strict=True):
-            yield encoding, plan, part
+        yield from zip(plans, parts, strict=True)
 
-    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `Scorer.unscorable`."""
-        return unscorable(self._encode, sentences)
-
-    def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
-        encodings = encode_batch(
-            self.checkpoint.tokenizer, sentences, end_apart=not self.rule.end_scored
-        )
+    def _encode(
+        self, sentences: Sequence[Sentence], *, end_apart: bool | None = None
+    ) -> list[Encoding]:
+        encodings = super()._encode(sentences, end_apart=end_apart)
         for sentence, encoding in zip(sentences, encodings, strict=True):
-            self._check_window(len(encoding), sentence)
             present = set(encoding.word_of)
             for position, word in enumerate(sentence.words):
                 if position not in present:
@@ -380,10 +328,3 @@ class MaskedModel(LanguageModel):
                         f"{sentence.text!r}. Leave the word out, or use another model."
                     )
         return encodings
-
-    def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
-        if n_tokens > self._window:
-            raise ModelError(
-                f"{sentence.text[:60]!r} has {n_tokens} tokens with special ones; {self.name} "
-                f"reads at most {self._window}. Shorten the sentence."
-            )

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
-    from contstim.models.masked.passes import Passes
+    from contstim.models.masked.network import Passes
     from contstim.models.masked.plan import Pattern, Plan
     from contstim.models.masked.rules import HiddenWith
     from contstim.models.word_tokens import WordTokens

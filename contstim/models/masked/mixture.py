@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.models.masked.orders import exact_plan, n_passes
+from contstim.models.masked.plan import exact_plan, n_passes
 from contstim.models.masked.sampling import budget_orders_plan
 
 if TYPE_CHECKING:

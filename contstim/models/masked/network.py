@@ -1,23 +1,41 @@
-"""A masked language model that computes its vocabulary head only where it is needed."""
+"""Many questions about places of many rows, answered by few passes through a masked network.
+
+Questions about three rows, of which the first two are equal:
+
+    question       0  1  2  3        asks row `row` at place `place`
+    row            0  0  1  2
+    place          2  3  2  1
+
+Distinct rows: A = rows 0 and 1, B = row 2. The spots are the distinct pairs of row and place, for
+which the vocabulary head is computed: (A, 2), (A, 3), (B, 1). Spot 0 answers questions 0 and 2,
+spot 1 answers question 1, spot 2 question 3. In the notation of `_Spots`:
+
+    place = 2 3 1    start = 0 2 3    question = 0 2 1 3    first = 0 2 3 4
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import torch
-from torch.nn.functional import pad
 
 from contstim.errors import ModelError
-from contstim.models.batching import single_input
-from contstim.models.merging import NetworkCall
+from contstim.models.batching import forward_in_batches, single_input, to_device, unique_rows
+from contstim.models.merging import NetworkCall, answer, stacked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.models.batching import Budget
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.models.batching import Budget, Row, Write
+    from contstim.models.boundaries import Normaliser
     from contstim.models.checkpoints import Checkpoint
+
+    UseLogits: TypeAlias = Callable[[torch.Tensor, IntArray, IntArray], Write | None]
 
 
 class MaskedNetwork:
@@ -44,7 +62,6 @@ class MaskedNetwork:
         self.pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.mask)
         self.model: torch.nn.Module = checkpoint.model
         self.device = torch.device(checkpoint.device)
-        self.window = window_of(checkpoint)
         self._narrow: torch.nn.Module | None = None
         with single_input(3, self.device):
             whole = self._logits_of_trial()
@@ -111,36 +128,15 @@ class MaskedNetwork:
 
 @dataclass(frozen=True, eq=False)
 class MaskedCall(NetworkCall):
-    """Logits at some places of a batch; see `MaskedNetwork.logits` for shapes.
+    """Logits at some places of a batch; see `MaskedNetwork.logits`.
 
     Attributes:
         masked: the network and its tokens.
-        ids: (b, l)
-        attention: (b, l), or None where nothing is padded.
         places: (k,)
-        budget: how many tokens pass through the network at once.
     """
 
     masked: MaskedNetwork
-    ids: torch.Tensor
-    attention: torch.Tensor | None
     places: torch.Tensor
-    budget: Budget
-
-    @property
-    def network(self) -> torch.nn.Module:
-        """See `NetworkCall.network`."""
-        return self.masked.model
-
-    @property
-    def device(self) -> torch.device:
-        """See `NetworkCall.device`."""
-        return self.masked.device
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """See `NetworkCall.shape`."""
-        return self.ids.shape[0], self.ids.shape[1]
 
     def compute(self) -> torch.Tensor:
         """See `NetworkCall.compute`."""
@@ -149,23 +145,17 @@ class MaskedCall(NetworkCall):
     @classmethod
     def compute_together(cls, calls: Sequence[MaskedCall]) -> list[torch.Tensor]:
         """See `NetworkCall.compute_together`: all rows are padded to the longest."""
-        longest = max(call.shape[1] for call in calls)
-        ids, attention, places = [], [], []
-        n_rows = 0
-        for call in calls:
-            length = call.shape[1]
-            padding = (0, longest - length)  # on the right
-            mask = torch.ones_like(call.ids) if call.attention is None else call.attention
-            ids.append(pad(call.ids, padding, value=call.masked.pad))
-            attention.append(pad(mask, padding))
-            # row * length + column, of longer rows that stand further down
-            rows, columns = call.places // length, call.places % length
-            places.append((rows + n_rows) * longest + columns)
-            n_rows += call.shape[0]
-        whole = all(call.attention is None and call.shape[1] == longest for call in calls)
-        logits = calls[0].masked.logits(
-            torch.cat(ids), None if whole else torch.cat(attention), torch.cat(places)
+        masked = calls[0].masked
+        ids, attention = stacked(
+            calls, [call.ids for call in calls], [call.mask for call in calls], fill=masked.pad
         )
+        places, n_rows = [], 0
+        for call in calls:
+            # row * length + column, of longer rows that stand further down
+            rows, columns = call.places // call.shape[1], call.places % call.shape[1]
+            places.append((rows + n_rows) * ids.shape[1] + columns)
+            n_rows += call.shape[0]
+        logits = masked.logits(ids, attention, torch.cat(places))
         return list(torch.split_with_sizes(logits, [len(call.places) for call in calls]))
 
 
@@ -191,17 +181,133 @@ def _only(module: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
         handle.remove()
 
 
-def window_of(checkpoint: Checkpoint) -> int:
-    """Largest number of tokens that a masked network reads.
+@dataclass(frozen=True)
+class Passes:
+    """A network, the normaliser of its outputs, and the budget of tokens in a batch."""
 
-    Networks with a padding index among their places (RoBERTa) count places from there on.
+    network: MaskedNetwork
+    normaliser: Normaliser
+    budget: Budget
+
+    def answer(
+        self, rows: Sequence[Row], row: IntArray, place: IntArray, token: IntArray
+    ) -> FloatArray:
+        """Log p of tokens at places of rows, (n_questions,), nats.
+
+        Equal rows pass through the network once, and the head computes each place once, whatever
+        the number of questions about it.
+
+        Args:
+            rows: token ids, some of them masks.
+            row: the row of each question, (n_questions,).
+            place: the place in its row, (n_questions,).
+            token: the token id in question, (n_questions,).
+        """
+        answers = np.empty(len(row))
+
+        def use(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> Write:
+            log_probs = self.normaliser.log_probs(logits, spots, token[questions])
+            return partial(write, questions, log_probs.double())
+
+        def write(questions: IntArray, log_probs: torch.Tensor) -> None:
+            answers[questions] = log_probs.cpu().numpy()
+
+        self._forward(rows, row, place, use)
+        return answers
+
+    def distributions(
+        self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits
+    ) -> None:
+        """Log p of every token of the vocabulary at places of rows, batch by batch.
+
+        Args:
+            rows: see `answer`.
+            row: see `answer`.
+            place: see `answer`.
+            use: called for each batch with log p at its spots, (n_spots, n_outputs), nats, the
+                questions that they answer, (q,), and the spot of each of these questions, (q,);
+                what it adds to earlier results it must add in the function that it returns, see
+                `forward_in_batches`.
+        """
+
+        def normalise(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> Write | None:
+            return use(self.normaliser.log_softmax(logits), questions, spots)
+
+        self._forward(rows, row, place, normalise)
+
+    def _forward(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits) -> None:
+        """Run the distinct rows in batches.
+
+        For each batch `use` is called with the logits of its spots, (n_spots, n_outputs), the
+        questions that they answer, (q,), and the spot of each of these questions, (q,).
+        """
+        distinct, twin = unique_rows(rows)
+        spots = _Spots.of(twin[row], place, len(distinct))
+
+        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write | None:
+            of_batch, places = spots.within(batch, ids.shape[1])
+            questions, local_spots = spots.questions(of_batch)
+            whole = all(len(distinct[row]) == ids.shape[1] for row in batch)  # nothing is padded
+            network, there = self.network, to_device(places, ids.device)
+            mask = None if whole else attention
+            logits: torch.Tensor = answer(
+                MaskedCall(network.model, network.device, self.budget, ids, mask, network, there)
+            )
+            return use(logits, questions, local_spots)
+
+        forward_in_batches(
+            distinct,
+            run,
+            pad=self.network.pad,
+            budget=self.budget,
+            device=self.network.device,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Spots:
+    """The distinct pairs of row and place in question, and the questions that each answers.
+
+    Spots are sorted by row: those of row r are numbered from `start[r]` to below `start[r + 1]`.
+    Questions are sorted by spot: those of spot s are `question[first[s] : first[s + 1]]`.
     """
-    model = checkpoint.model
-    limits = [checkpoint.tokenizer.model_max_length]
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            unused = 0 if module.padding_idx is None else module.padding_idx + 1
-            limits.append(module.num_embeddings - unused)
-    if len(limits) == 1:
-        limits.append(checkpoint.window or limits[0])
-    return int(min(limits))
+
+    place: IntArray
+    start: IntArray
+    question: IntArray
+    first: IntArray
+
+    @classmethod
+    def of(cls, row: IntArray, place: IntArray, n_rows: int) -> _Spots:
+        # one number for each pair of row and place, so that sorted numbers are sorted by row
+        width = int(place.max(initial=0)) + 1
+        keys, spot = np.unique(row * width + place, return_inverse=True)
+        spot = spot.reshape(-1)
+        rows, places = np.divmod(keys, width)
+        return cls(
+            place=places,
+            start=np.searchsorted(rows, np.arange(n_rows + 1)),
+            question=np.argsort(spot, kind="stable"),
+            first=np.searchsorted(np.sort(spot), np.arange(len(keys) + 1)),
+        )
+
+    def within(self, rows: IntArray, length: int) -> tuple[IntArray, IntArray]:
+        """The spots of a batch of rows, (k,), and their indices in the flattened batch, (k,)."""
+        spots, row_of_batch = _ranges(self.start[rows], self.start[rows + 1])
+        return spots, row_of_batch * length + self.place[spots]
+
+    def questions(self, spots: IntArray) -> tuple[IntArray, IntArray]:
+        """The questions about some spots, (q,), and the index in `spots` for each, (q,)."""
+        sorted_questions, index = _ranges(self.first[spots], self.first[spots + 1])
+        return self.question[sorted_questions], index
+
+
+def _ranges(starts: IntArray, stops: IntArray) -> tuple[IntArray, IntArray]:
+    """The numbers of several ranges one after the other, and the index of each number's range.
+
+    Ranges 5 to 6 and 2 to 4 give 5, 2, 3 and 0, 1, 1.
+    """
+    lengths = stops - starts
+    which = np.repeat(np.arange(len(starts)), lengths)
+    before = np.cumsum(lengths) - lengths  # how many numbers stand before each range
+    return np.arange(len(which)) - before[which] + starts[which], which

@@ -1,6 +1,6 @@
 """The scoring rules of masked models; a new rule is an entry of `RULES`.
 
-The chain rules uncover a sentence of masks word by word, over many orders: see `orders` and
+The chain rules uncover a sentence of masks word by word, over many orders: see `plan` and
 `sampling`; `chain-mixture` averages probabilities instead of their logs, see `mixture`. The end
 mark is always visible and never scored.
 
@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.models.masked.mixture import mixture_plan
-from contstim.models.masked.orders import exact_plan, n_passes
-from contstim.models.masked.plan import Plan
+from contstim.models.masked.plan import Plan, exact_plan, n_passes
 from contstim.models.masked.sampling import N_ORDERS, budget_plan, orders_plan
 from contstim.models.words import SPECIAL
 

@@ -31,8 +31,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.masked.orders import order_weights, subsets, tokens_per_word
-from contstim.models.masked.plan import EVERY_SAMPLE, Plan, all_hidden
+from contstim.models.masked.plan import (
+    EVERY_SAMPLE,
+    Plan,
+    all_hidden,
+    order_weights,
+    subsets,
+    tokens_per_word,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

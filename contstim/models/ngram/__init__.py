@@ -1,13 +1,10 @@
 """N-gram models: estimated here, kept as ARPA files, scored from tables or by KenLM.
 
 adapter      NgramModel, under the contract of every language model
-query        conditional probabilities of the words of sentences, from the tables
-kenlm_query  the same by KenLM, where the kenlm package is installed
-precautions  checks of a file before it is read
-tables       the model as sorted arrays
+kenlm        the same by KenLM, where the kenlm package is installed, and what it must not read
+tables       the model as sorted arrays, and conditional probabilities from them
 arpa         tables from and to ARPA files
 replace      the score with every word of the vocabulary at one position
-training     train_ngram: from sentences to a model file
+training     train_ngram: from sentences to a model file, with word counts beside it
 estimate     interpolated modified Kneser-Ney, with its equations
-counts       word counts of the training text, beside the model
 """

@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from contstim.errors import ModelError
+from contstim.files import is_file
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.caching import WORDS, SizedCache
 from contstim.models.ngram.arpa import read_arpa
-from contstim.models.ngram.counts import read_counts
-from contstim.models.ngram.kenlm_query import KenlmQuery
-from contstim.models.ngram.precautions import check_file, is_binary
-from contstim.models.ngram.query import TableQuery
+from contstim.models.ngram.kenlm import KenlmQuery, check_file, is_binary
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables, TableQuery
 from contstim.models.training_text import TrainingText
+from contstim.models.word_list import WordList, counts_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation
-    from contstim.models.ngram.query import NgramQuery
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -86,7 +84,7 @@ class NgramModel(LanguageModel):
             raise ModelError(f"{self.path} has changed since it was loaded; load it again.")
         return tables
 
-    def _load(self) -> NgramQuery:
+    def _load(self) -> KenlmQuery | TableQuery:
         try:
             return KenlmQuery(self.path)
         except ImportError as error:
@@ -185,7 +183,13 @@ class NgramModel(LanguageModel):
 
     def vocabulary(self, min_count: int) -> Vocabulary:
         """See `LanguageModel.vocabulary`; counts stand beside a model that contstim trained."""
-        return read_counts(self.path, min_count)
+        path = counts_path(self.path)
+        if not is_file(path):
+            raise ModelError(
+                f"{self.path} has no word counts beside it ({path.name}), so its vocabulary cannot "
+                f"be cut by frequency. Give a vocabulary; 'contstim vocabulary' makes one."
+            )
+        return WordList.read(path).vocabulary(min_count)
 
 
 def _digest(path: Path) -> str:

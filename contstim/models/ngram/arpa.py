@@ -8,20 +8,31 @@ trigram section of a file, and its columns:
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import re
+import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from contstim.errors import ModelError
 from contstim.files import writing
-from contstim.models.ngram.precautions import read_content
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from contstim.arrays import Float32Array
 
+HEADER_BYTES = 1 << 16  # a header is much shorter
+_COMPRESSED: dict[bytes, Callable[[Path], object]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
 _ROWS_AT_ONCE = 500_000
 _OTHER_UNKNOWN = re.compile(rb"(?<!\S)<UNK>(?!\S)")  # <unk> in some programs, and for KenLM
 _LOG10_UNSEEN = -100.0  # what KenLM gives <unk> where a file has none
@@ -81,11 +92,8 @@ def read_arpa(path: Path | str) -> NgramTables:
         text, _ = read_content(Path(path))
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
+    sizes = announced(path, text[:HEADER_BYTES])
     text = _OTHER_UNKNOWN.sub(SPECIAL_WORDS[UNKNOWN].encode(), text)
-    header = re.match(rb"\s*\\data\\\s+((?:ngram \d+=\d{1,18}\s+)+)", text)
-    if header is None:
-        raise ModelError(f"{path} is not an ARPA file: it does not start with \\data\\.")
-    sizes = [int(size) for size in re.findall(rb"=(\d+)", header[1])]
     empty = []
     while sizes and not sizes[-1]:  # KenLM wants an empty section of bigrams in a unigram model
         empty.append(len(sizes))
@@ -123,6 +131,60 @@ def read_arpa(path: Path | str) -> NgramTables:
         nothing = np.empty(0, np.float32)
         orders.append(NgramTable(np.empty(0, np.int64), nothing, nothing))
     return NgramTables(words, tuple(orders))
+
+
+def read_content(path: Path, size: int = -1) -> tuple[bytes, bool]:
+    """The first bytes of a file, decompressed if it is compressed, and whether it is.
+
+    Args:
+        path: of a file, as it is or compressed by gzip, bzip2 or xz; the first bytes tell.
+        size: how many bytes; all by default.
+
+    Raises:
+        ModelError: it cannot be decompressed.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(max(map(len, _COMPRESSED)))
+        for magic, opened in _COMPRESSED.items():
+            if start.startswith(magic):
+                try:
+                    with cast("IO[bytes]", opened(path)) as content:
+                        return content.read(size), True
+                except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                    raise ModelError(
+                        f"{path} is damaged: it cannot be decompressed ({error})."
+                    ) from error
+        file.seek(0)
+        return file.read(size), False
+
+
+def announced(path: Path | str, start: bytes) -> list[int]:
+    """The numbers of n-grams of each order that the header of an ARPA file announces.
+
+    Raises:
+        ModelError: it is no header of an ARPA file.
+    """
+    header = re.match(rb"\s*\\data\\[ \t\r]*\n(.*)", start, re.DOTALL)
+    if header is None:
+        what = "it does not start with \\data\\" if start else "it is empty"
+        raise ModelError(
+            f"{path} is not an ARPA file ({what}), nor a binary file of KenLM's. Give a model that "
+            f"'contstim train ngram' or KenLM wrote."
+        )
+    counts: list[int] = []
+    for line in header[1].split(b"\n"):
+        text = line.decode("utf-8", "replace").strip()
+        if not text:
+            break
+        count = re.fullmatch(rf"ngram {len(counts) + 1}\s*=\s*(\d{{1,18}})", text)
+        if count is None:
+            raise ModelError(
+                f"{path} is not an ARPA file: its header says {text[:60]!r} where "
+                f"'ngram {len(counts) + 1}=' and a number belong."
+            )
+        counts.append(int(count[1]))
+    return counts
 
 
 def _read_unigrams(

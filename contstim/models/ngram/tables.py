@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import Float32Array, IntArray
+    from contstim.arrays import Float32Array, FloatArray, IntArray
+    from contstim.sentence import Sentence
 
+_PLACES_AT_ONCE = 2**17
 MAX_ORDER = 6
 """The longest n-grams that KenLM's Python package is compiled for."""
 
@@ -120,3 +123,112 @@ class NgramTables:
     def prefix_of(self, order: int, rows: IntArray) -> IntArray:
         """Rows, in the table below, of n-grams without their last word, (n_rows,)."""
         return self.orders[order - 1].keys[rows] // len(self.words)
+
+
+class TableQuery:
+    """Conditional probabilities, log10, from a model's tables; `KenlmQuery` has the same methods.
+
+    Many sentences are looked up together. All their words, each sentence with `<s>` before it,
+    stand in one array of places. `rows[n]` holds, for each place, the row in the table of order n
+    of the n-gram that ends there, or -1. Such an n-gram is a shorter one, which ends one place
+    earlier, followed by the word at the place. A trigram model and `<s> the dog sleeps </s>`:
+
+        place      0      1         2              3                 4
+        word       <s>    the       dog            sleeps            </s>
+        rows[1]    <s>    the       dog            sleeps            </s>
+        rows[2]    -1     <s> the   the dog        dog sleeps        sleeps </s>
+        rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
+
+    The probability of a word comes by Katz's back-off recursion (see `replace`) from the empty
+    context up. For each longer context, which is an n-gram that ends one place earlier: where the
+    model has the context followed by the word, that n-gram's probability is taken; where it has
+    only the context, the context's weight is added to the probability so far.
+
+    Values are added in float32 in KenLM's order, so that each conditional probability equals
+    KenLM's bit for bit; sums over words are float64, from left to right. Only where back-off
+    weights of a pruned model make a probability larger than 1 does KenLM give the inverse.
+
+    Args:
+        tables: the model.
+    """
+
+    def __init__(self, tables: NgramTables) -> None:
+        self._tables = tables
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams."""
+        return self._tables.order
+
+    def log10_probs(self, sentence: Sentence) -> list[float]:
+        """Of each word given those before it, and of the end of the sentence."""
+        words = [sentence.words]
+        ids, _ = self._places(words, np.array([len(sentence.words)]))
+        probs: list[float] = self._of_places(ids)[1:].tolist()
+        return probs
+
+    def totals(
+        self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
+    ) -> FloatArray:
+        """Sums of the words' log10 probabilities, (n_sentences,).
+
+        Args:
+            sentences: the sentences to score.
+            starts: the first word of each sentence that counts, 0-based; None for all words.
+            end: whether the end of the sentence counts.
+        """
+        totals = np.zeros(len(sentences))
+        words = [sentence.words for sentence in sentences]
+        n_words = np.fromiter(map(len, words), np.int64, len(words))
+        first = np.zeros_like(n_words) if starts is None else np.asarray(starts, np.int64)
+        # Sentences of similar length together, so that few columns of the loop below are empty
+        by_length = np.argsort(n_words, kind="stable")
+        parts = np.cumsum(n_words[by_length] + 2) // _PLACES_AT_ONCE
+        for part in np.split(by_length, np.flatnonzero(np.diff(parts)) + 1):
+            if not len(part):
+                continue
+            ids, begin = self._places([words[i] for i in part.tolist()], n_words[part])
+            probs = self._of_places(ids)
+            counted = n_words[part] + end
+            for i in range(int(first[part].min()), int(counted.max())):
+                has = (first[part] <= i) & (i < counted)
+                totals[part[has]] += probs[begin[has] + i + 1]  # word i is i + 1 places after `<s>`
+        return totals
+
+    def holds(self, word: str) -> bool:
+        """True if the model has a word; never asked about boundaries and the unknown word."""
+        return word in self._tables.word_ids
+
+    def _places(
+        self, words: Sequence[tuple[str, ...]], n_words: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Word ids of sentences one after the other, and the place of `<s>` of each sentence."""
+        begin = np.cumsum(n_words + 2) - n_words - 2
+        ids = np.empty(int(n_words.sum()) + 2 * len(words), np.int64)
+        ids[begin], ids[begin + n_words + 1] = BEGIN, END
+        is_word = np.ones(len(ids), np.bool_)
+        is_word[begin] = is_word[begin + n_words + 1] = False
+        ids[is_word] = self._tables.ids(chain.from_iterable(words))
+        return ids, begin
+
+    def _of_places(self, ids: IntArray) -> Float32Array:
+        """Log10 probability of the word at each place, (n_places,); not to be used at `<s>`."""
+        orders = self._tables.orders
+        probs: Float32Array = orders[0].log10_prob[ids]
+        rows = ids  # of the n-grams of one order that end at each place, in the table of the order
+        for table, longer in pairwise(orders):
+            # The context of a place ends one place earlier, and none reaches beyond `<s>`
+            contexts = np.append(-1, rows[:-1])
+            contexts[ids == BEGIN] = -1
+            has_context = np.flatnonzero(contexts >= 0)
+            # In the order of the keys, which are then looked up in memory that lies close together
+            keys = contexts[has_context] * len(self._tables.words) + ids[has_context]
+            by_key = np.argsort(keys)
+            has_context = has_context[by_key]
+            context, ngrams = contexts[has_context], longer.find(keys[by_key])
+            has_ngram = ngrams >= 0
+            probs[has_context[~has_ngram]] += table.log10_backoff[context[~has_ngram]]
+            probs[has_context[has_ngram]] = longer.log10_prob[ngrams[has_ngram]]
+            rows = np.full_like(ids, -1)
+            rows[has_context] = ngrams
+        return probs

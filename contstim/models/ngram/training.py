@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.models.ngram.arpa import write_arpa
-from contstim.models.ngram.counts import counts_path, write_counts
 from contstim.models.ngram.estimate import Estimate, estimate
+from contstim.models.ngram.tables import SPECIAL_WORDS
 from contstim.models.training_text import (
     sentence_hash,
     training_text_path,
     write_training_text,
 )
+from contstim.models.word_list import WordList, counts_path
 from contstim.records import write_record
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ def train_ngram(
 
     trained = estimate(hashed(), order)
     write_arpa(trained.tables, out)
-    write_counts(out, trained)
+    first = len(SPECIAL_WORDS)  # before it are ids that are no words of the text
+    counts = (trained.initial_counts.tolist(), trained.inner_counts.tolist())
+    words = WordList(trained.tables.words[first:], *(tuple(each[first:]) for each in counts))
+    words.write(counts_path(out))
     write_training_text(out, np.frombuffer(hashes, np.uint64))
     write_record(
         out,

@@ -3,9 +3,7 @@
 The parts, from what the rest of the package uses to what it rests on:
 
     folder         load_recurrent; configuration, weights and words on disk
-    left_to_right  RNN and LSTM: words given those before them, and the end
     both_sides     BiLSTM: words given those before and after them
-    adapter        RecurrentModel, the common part of these two
-    words          the vocabulary, with its counts
+    adapter        RNN and LSTM: words given those before them, and the end
     network        the torch modules: layers and output layers
 """

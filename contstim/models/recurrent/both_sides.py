@@ -24,9 +24,8 @@ import torch
 
 from contstim.models.batching import computing
 from contstim.models.costs import count
-from contstim.models.recurrent.adapter import Parts, RecurrentModel
-from contstim.models.recurrent.left_to_right import for_rows
-from contstim.models.recurrent.network import BOUNDARY
+from contstim.models.recurrent.adapter import Parts, RecurrentModel, for_rows
+from contstim.models.word_list import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,13 +21,13 @@ from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import write_text
 from contstim.models.loading import resolve_device
+from contstim.models.recurrent.adapter import LeftToRightModel
 from contstim.models.recurrent.both_sides import BothSidesModel
-from contstim.models.recurrent.left_to_right import LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
-from contstim.models.recurrent.words import WordList
 from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
 from contstim.models.tensors import write_tensors
 from contstim.models.training_text import TrainingText
+from contstim.models.word_list import WordList
 
 if TYPE_CHECKING:
     from contstim.models.loading import Device

@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from contstim.models.word_list import BOUNDARY
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Kind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 State: TypeAlias = Any  # of an LSTM two tensors, of an RNN one, each (layers, b, hidden)
-
-BOUNDARY, UNKNOWN = 0, 1
 
 _WEIGHT_RANGE = 0.1
 

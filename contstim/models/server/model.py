@@ -6,40 +6,38 @@ import hashlib
 import json
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, LanguageModel, TokenScore
-from contstim.models.causal.candidates import CandidateTokens
-from contstim.models.causal.context import context_tokens, wants_space
+from contstim.models.base import Convention
 from contstim.models.costs import count, timed
-from contstim.models.fingerprints import fingerprint_of_tokenizer
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.server.address import parse_address
 from contstim.models.server.client import Client
 from contstim.models.server.probes import ServerProbe, probe_server
 from contstim.models.server.service import ScoringService
-from contstim.models.special_tokens import readable
-from contstim.models.words import END_MARK, Encoding, encode_batch, unscorable
+from contstim.models.subwords import SubwordModel, context_tokens, wants_space
+from contstim.models.tensors import fingerprint_of_tokenizer
+from contstim.models.words import END_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.base import Continuation
+    from contstim.arrays import FloatArray
+    from contstim.models.base import Continuation, LanguageModel
     from contstim.models.loading import Loading
     from contstim.models.server.address import ServerAddress
+    from contstim.models.subwords import Tokens
+    from contstim.models.words import Encoding
     from contstim.sentence import Sentence
-
-    Tokens: TypeAlias = tuple[int, ...]
 
 UNKNOWN_PRECISION = "unknown"
 """Of weights that are elsewhere; results are held to the tolerance of the address."""
 
 
-class ServerModel(LanguageModel):
+class ServerModel(SubwordModel):
     """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
 
     As `CausalModel` under the rule `log-likelihood`, with the network elsewhere: sentences are cut
@@ -63,7 +61,6 @@ class ServerModel(LanguageModel):
         ModelError: it cannot be reached, or there is no context.
     """
 
-    reports_passes = True
     is_black_box = True
 
     def __init__(
@@ -78,19 +75,19 @@ class ServerModel(LanguageModel):
         connected: bool = True,
     ) -> None:
         self.name = name or address.text
-        self._address, self._tokenizer = address, tokenizer
+        self._address = address
         self._prompt, self._draft = prompt, draft
-        self._window = address.window
+        self.window = address.window
         self._context = context_tokens(
-            tokenizer, address.text, prompt=prompt, window=self._window, config=config
+            tokenizer, address.text, prompt=prompt, window=self.window, config=config
         )
         self._space = (prompt or "").endswith(" ") and wants_space(tokenizer)
-        self._candidates = CandidateTokens(tokenizer, self._encode)
+        self._read_by(tokenizer)
         self._probe: ServerProbe | None = None
         if connected:
             self._service = ScoringService(Client(address), tokenizer)
             self._probe = probe_server(self._service, tokenizer, self._context)
-            self._window = self._window or self._probe.window
+            self.window = self.window or self._probe.window
 
     @cached_property
     def convention(self) -> Convention:
@@ -119,29 +116,7 @@ class ServerModel(LanguageModel):
             ServerFaultError: the server has a fault, or its model has changed.
             ModelError: a sentence is too long, or the server cannot be reached for long.
         """
-        rows = self._terms([encoding.ids for encoding in self._encode(sentences)])
-        return np.array([row.sum() for row in rows], np.float64)
-
-    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`."""
-        encodings = self._encode(sentences)
-        rows = self._terms([encoding.ids for encoding in encodings])
-        return [
-            [
-                TokenScore(word, token, value)
-                for word, token, value in zip(
-                    encoding.word_of,
-                    self._tokenizer.convert_ids_to_tokens(list(encoding.ids)),
-                    row.tolist(),
-                    strict=True,
-                )
-            ]
-            for encoding, row in zip(encodings, rows, strict=True)
-        ]
-
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `LanguageModel.token_counts`; the end mark counts."""
-        return np.array([len(encoding) for encoding in self._encode(sentences)], np.int64)
+        return np.array([row.sum() for row in self._parts(self._encode(sentences))], np.float64)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
@@ -170,36 +145,13 @@ class ServerModel(LanguageModel):
         if self._draft is not None:
             self._draft.forget_prefixes()
 
-    def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
-        return readable(self._tokenizer, words)
+    def _needs(self, n_tokens: int) -> int:
+        """See `SubwordModel`: with the context, and the token that a server is to generate."""
+        return len(self._context) + n_tokens + 1
 
-    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
-        """See `LanguageModel.tokens_per_word`."""
-        return self._candidates.in_place(words, initial=initial).lengths.copy()
-
-    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `Scorer.unscorable`."""
-        return unscorable(self._encode, sentences)
-
-    def _encode(self, sentences: Sequence[Sentence], *, end_apart: bool = False) -> list[Encoding]:
-        encodings = encode_batch(
-            self._tokenizer,
-            sentences,
-            leading_space=self._space,
-            special_tokens=False,
-            end_apart=end_apart,
-        )
-        if self._window is not None:
-            for sentence, encoding in zip(sentences, encodings, strict=True):
-                # A server also keeps room for the token that it is asked to generate
-                needed = len(self._context) + len(encoding) + 1
-                if needed > self._window:
-                    raise ModelError(
-                        f"{sentence.text[:60]!r} needs {needed:,} tokens; {self.name} reads at "
-                        f"most {self._window:,}. Leave the sentence out or use another model."
-                    )
-        return encodings
+    def _parts(self, encodings: Sequence[Encoding]) -> list[FloatArray]:
+        """See `SubwordModel`."""
+        return self._terms([encoding.ids for encoding in encodings])
 
     def _terms(self, rows: Sequence[Tokens]) -> list[FloatArray]:
         """Log-probabilities of the tokens of each row in context, nats."""

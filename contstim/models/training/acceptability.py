@@ -11,8 +11,7 @@ import torch
 
 from contstim.errors import InputError
 from contstim.models.checkpoints import new_classifier, silence
-from contstim.models.classifier.adapter import ClassifierModel, load_classifier
-from contstim.models.classifier.labels import LABELS
+from contstim.models.classifier import LABELS, ClassifierModel, load_classifier
 from contstim.models.loading import Loading
 from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.cola import LabelledSet, read_annotations, read_cola

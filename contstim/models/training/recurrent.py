@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.models.recurrent.folder import write_folder
-from contstim.models.recurrent.network import UNKNOWN, RecurrentNetwork, Shape
-from contstim.models.recurrent.words import WordList
+from contstim.models.recurrent.network import RecurrentNetwork, Shape
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import RECURRENT_TRAINING, RecurrentSettings
+from contstim.models.word_list import UNKNOWN, WordList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,8 @@
 """Triplets for every pair of models: searches spread over workers, each result stored as it comes.
 
-    SynthesisPlan: models, natural sentences, triplets for each pair, recipe, seed
+    SearchQuestion: triplets for each pair, recipe, limits, seed
         |
-    [SentenceAllocator] natural sentences for each pair of models, none used twice
+    [Assignment] natural sentences for each pair of models, none used twice
         |
         v
     [TaskQueue] ---- a task, of a pair whose ----> [Pool] ------- task ------> [Executor]
@@ -18,24 +18,21 @@
       +---------------- result -----------------------+
       |
       v
-    TripletStore: each result in one transaction, so that a job that was killed goes on from there
+    TripletStore: each result under a key of all that decides it, so that nothing is searched twice
         |
     TripletResults: triplets, failures, statistics of each pair
 
-Two queues are worked off: `ModelInspection` has each model loaded once, `TripletQueue` has triplets
+Two queues are worked off: `EachOnce` has each model loaded once, `TripletQueue` has triplets
 searched for. The pool and the executors are those of `contstim.jobs`.
 
-triplets             the whole job, from a plan to its results
-plan                 all that decides which triplets are found
-speed                how long the search for a triplet takes, from a few seconds of it
-results              what is found: triplets, failures, statistics; the names that the user gave
-task_queue           which task comes next, and what becomes of it
-tasks                what workers do: inspect a model, search for a triplet
-search_context       where they do it: a worker's loaded models, and the words of searches
-sentence_allocation  natural sentences for each pair of models
-allotment            the same as a table, from which a study can be repeated elsewhere
-store_changes        a store for a study that has changed: what is done again, and what stays
-words                the words that a search between two models may use
-plausibility         floors: how rare a sentence may be, as a quantile of natural ones
-word_cap             in how many sentences of the study a word may stand; searches in waves
+triplets     the whole job, from a question to its results
+question     what a study asks of its searches, and what of it decides a result
+assignment   natural sentences for each pair of models, and their table
+searches     a task for each slot of a pair, and the result that stands there
+queues       which task comes next, and what becomes of it
+tasks        what workers do: inspect a model, score sentences, search for a triplet
+context      where they do it: a worker's loaded models, and the words of searches
+floors       how rare a sentence may be, as a quantile of natural ones
+word_cap     in how many sentences of the study a word may stand; searches in rounds
+results      what is found: triplets, failures, statistics; the names that the user gave
 """

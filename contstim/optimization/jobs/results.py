@@ -5,23 +5,21 @@ Searches and stores know models by their specifications, so that another name co
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contstim.store.triplets import JobState
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from contstim.models.base import Convention
-    from contstim.models.specifications import Specification
     from contstim.models.training_text import TrainingText
-    from contstim.optimization.jobs.allotment import AllottedSentence
     from contstim.stimuli import Triplet
-    from contstim.store.triplets import Job, TripletStore
+    from contstim.store.triplets import AssignedSentence, Result
 
 
 @dataclass(frozen=True)
@@ -33,34 +31,36 @@ class TripletResults:
             assigned.
         unchanged: in the same order, those whose three sentences are not all different, because no
             search found anything, or both found the same; they are not among `triplets`.
-        failures: the jobs that failed, in the same order.
+        failures: the searches that failed, in the same order.
         pairs: statistics of each pair of models.
         conventions: how each model's scores came about, by its name.
         training_texts: the sentences that each was trained on, where they are known.
         floors: of plausibility, by the models' names and the number of words, nats; none if no
             floor was wanted.
         judge: how the scores of the further model came about, where there is one.
-        allotment: the natural sentences of each pair, with those that were passed over or are held
+        assignment: the natural sentences of each pair, with those that were passed over or are held
             ready, but for those that the study cannot use any more.
-        unaltered: triplets that stand in the store as before the run.
-        gone: triplets that stood there and do not any more, because reviewers rejected them, they
-            hold a word that has been excluded since, or a model, the words or the natural sentences
-            have changed.
+        found: the results in the store that triplets come from, which knows the way to them.
+        kept: triplets that stood in the store before the run, and do now.
+        removed: triplets that stood there and do not any more, because reviewers rejected them,
+            they hold a word that has been excluded since, or a model, the words or the natural
+            sentences have changed.
         new: triplets that did not stand there.
         time: how long the searches of this run took that came to an end.
     """
 
     triplets: tuple[Triplet, ...]
     unchanged: tuple[Triplet, ...]
-    failures: tuple[Job, ...]
+    failures: tuple[Result, ...]
     pairs: tuple[PairStatistics, ...]
     conventions: Mapping[str, Convention]
     training_texts: Mapping[str, TrainingText | None]
     floors: Mapping[str, Mapping[int, float]]
     judge: Convention | None
-    allotment: tuple[AllottedSentence, ...]
-    unaltered: int = field(compare=False)
-    gone: int = field(compare=False)
+    assignment: tuple[AssignedSentence, ...]
+    found: tuple[Result, ...] = field(compare=False)
+    kept: int = field(compare=False)
+    removed: int = field(compare=False)
     new: int = field(compare=False)
     time: SearchTime = field(compare=False)
 
@@ -75,8 +75,9 @@ class TripletResults:
         for triplet in self.unchanged:
             models = f"{triplet.model_1} × {triplet.model_2}"
             yield f"unchanged: {models}, {triplet.natural.text!r}: {triplet.alike}"
-        for job in self.failures:
-            yield f"failed: {job.model_1} × {job.model_2}, {job.natural!r}: {job.reason}"
+        for result in self.failures:
+            models = f"{result.model_1} × {result.model_2}"
+            yield f"failed: {models}, {result.natural!r}: {result.reason}"
         for pair in self.pairs:
             if pair.missing:
                 models = f"{pair.model_1} × {pair.model_2}"
@@ -94,6 +95,11 @@ class SearchTime:
 
     wall_seconds: float = 0.0
     network_seconds: float = 0.0
+
+    def __add__(self, other: SearchTime) -> SearchTime:
+        return SearchTime(
+            self.wall_seconds + other.wall_seconds, self.network_seconds + other.network_seconds
+        )
 
     @property
     def text(self) -> str:
@@ -118,7 +124,7 @@ class PairStatistics:
         model_2: as in the triplets.
         triplets: how many were found.
         unchanged: natural sentences for which no search found anything, or both the same.
-        failed: jobs that failed three times.
+        failed: searches that failed three times.
         inadmissible: natural sentences that were passed over, and that others took the place of.
         reasons: why they were passed over, and how many for each reason.
         missing: triplets wanted for which there was no sentence left.
@@ -147,60 +153,41 @@ class PairStatistics:
 
 
 def pair_statistics(
-    pairs: Sequence[tuple[str, str]], store: TripletStore, missing: Mapping[tuple[str, str], int]
-) -> tuple[PairStatistics, ...]:
-    """Statistics of each pair of models, in the order given.
+    models: tuple[str, str], results: Sequence[Result], missing: int
+) -> PairStatistics:
+    """Statistics of a pair of models.
 
     Args:
-        pairs: the models' names.
-        store: where the outcomes are.
-        missing: triplets of each pair for which there was no sentence left.
+        models: their names.
+        results: of its natural sentences.
+        missing: triplets for which there was no sentence left.
     """
-    # Counters and lists answer for pairs without an outcome too.
-    triplets: defaultdict[tuple[str, str], list[Triplet]] = defaultdict(list)
-    unchanged: Counter[tuple[str, str]] = Counter()
-    for triplet in store.triplets():
-        pair = (triplet.model_1, triplet.model_2)
-        if triplet.distinct:
-            triplets[pair].append(triplet)
-        else:
-            unchanged[pair] += 1
-    # Failed and inadmissible jobs have no triplet: their states tell of them.
-    states: list[tuple[str, str, JobState]] = []
-    reasons: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for job in store.jobs():
-        states.append((job.model_1, job.model_2, job.state))
-        if job.state is JobState.INADMISSIBLE:
-            reasons[job.model_1, job.model_2][inadmissibility(job.reason)] += 1
-    costs, searches = store.costs(), store.searches()
-    return tuple(
-        PairStatistics(
-            *pair,
-            triplets=len(triplets[pair]),
-            unchanged=unchanged[pair],
-            failed=states.count((*pair, JobState.FAILED)),
-            inadmissible=states.count((*pair, JobState.INADMISSIBLE)),
-            reasons=dict(reasons[pair].most_common()),
-            missing=missing[pair],
-            controversiality=_mean([t.controversiality for t in triplets[pair]]),
-            # What each model loses by the sentence that it rejects: the two terms of Eq. 4.
-            drop_1=_mean(
-                [
-                    t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1
-                    for t in triplets[pair]
-                ]
-            ),
-            drop_2=_mean(
-                [
-                    t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2
-                    for t in triplets[pair]
-                ]
-            ),
-            rows=costs.get(pair, (0, 0, 0))[0],
-            tokens=costs.get(pair, (0, 0, 0))[1],
-            searches=searches.get(pair, 0),
+    found = [result.triplet for result in results if result.triplet is not None]
+    triplets = [triplet for triplet in found if triplet.distinct]
+    passed_over = [r for r in results if r.state is JobState.INADMISSIBLE]
+    reasons = Counter(inadmissibility(result.reason) for result in passed_over)
+    # What each model loses by the sentence that it rejects: the two terms of Eq. 4.
+    drops = [
+        (
+            t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1,
+            t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2,
         )
-        for pair in pairs
+        for t in triplets
+    ]
+    return PairStatistics(
+        *models,
+        triplets=len(triplets),
+        unchanged=len(found) - len(triplets),
+        failed=sum(result.state is JobState.FAILED for result in results),
+        inadmissible=len(passed_over),
+        reasons=dict(reasons.most_common()),
+        missing=missing,
+        controversiality=_mean([triplet.controversiality for triplet in triplets]),
+        drop_1=_mean([drop for drop, _ in drops]),
+        drop_2=_mean([drop for _, drop in drops]),
+        rows=sum(result.rows for result in results),
+        tokens=sum(result.tokens for result in results),
+        searches=sum(result.searches for result in results),
     )
 
 
@@ -213,45 +200,3 @@ def inadmissibility(reason: str) -> str:
 
 def _mean(values: list[float]) -> float | None:
     return fmean(values) if values else None
-
-
-def renamed(results: TripletResults, given: Iterable[Specification]) -> TripletResults:
-    """The same with each model's name for its specification."""
-    names = {model.specification: model.name for model in given}
-
-    # Triplets, jobs and statistics all call their models model_1 and model_2.
-    def rename(rows: Iterable[Any]) -> tuple[Any, ...]:
-        return tuple(
-            replace(row, model_1=names[row.model_1], model_2=names[row.model_2]) for row in rows
-        )
-
-    return replace(
-        results,
-        triplets=rename(results.triplets),
-        unchanged=rename(results.unchanged),
-        failures=rename(results.failures),
-        pairs=rename(results.pairs),
-        allotment=rename(results.allotment),
-        conventions={names[model]: how for model, how in results.conventions.items()},
-        training_texts={names[model]: text for model, text in results.training_texts.items()},
-        # A judge that the user has not named in this run bears its specification.
-        floors={names.get(model, model): floors for model, floors in results.floors.items()},
-    )
-
-
-def rename_columns(
-    columns: dict[str, list[Any]], given: Sequence[Specification]
-) -> dict[str, list[Any]]:
-    """A table with each model's name for its specification in the columns accept and reject.
-
-    Rows of other models, which were left out of a study and stay in its store, are dropped.
-    """
-    names = {model.specification: model.name for model in given}
-    both = zip(columns["accept"], columns["reject"], strict=True)
-    rows = [row for row, models in enumerate(both) if {*models} <= {*names}]
-    return {
-        column: [names.get(cells[row], cells[row]) for row in rows]
-        if column in ("accept", "reject")
-        else [cells[row] for row in rows]
-        for column, cells in columns.items()
-    }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
+from functools import cached_property
+from math import isnan
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -15,26 +19,21 @@ from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
 from contstim.models.letter_case import UnknownWords, unknown_words
 from contstim.models.merging import merged
-from contstim.optimization.jobs.search_context import SearchContext
-from contstim.optimization.search.constraints import (
-    NO_LIMITS,
-    Candidates,
-    Capitals,
-    Fixed,
-    NoRepeats,
-    WordLimits,
-)
+from contstim.optimization.jobs.context import SearchContext
+from contstim.optimization.search.constraints import Candidates, Capitals, Fixed, NoRepeats
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
-from contstim.store.triplets import JobState, Outcome, Trail
+from contstim.store.triplets import JobState, Outcome, Searched, Trail
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from contstim.arrays import FloatArray
     from contstim.models.base import Convention
     from contstim.models.training_text import TrainingText
+    from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
-    from contstim.optimization.search.restarts import SearchBudget
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
 
 SEEDS = 3
 """How many seeds a search is tried with, at most, while it finds nothing."""
+
+VERSION = 1
+"""Number of the way to search, to be raised when the same search finds another result."""
 
 
 @dataclass(frozen=True)
@@ -129,31 +131,52 @@ class TripletTask(WorkerTask[SearchContext]):
     """Search for the triplet of one natural sentence and two models.
 
     Attributes:
+        question: of the study; `SearchQuestion.resolved`.
         models: their names.
         fingerprints: what the models were when the job began.
-        place: the sentence's place, from 0, among those assigned to the pair.
+        slot: the sentence's number, from 0, among those assigned to the pair.
         natural: the sentence.
-        seed: decides what is left to chance.
-        recipe: the name of the way to search.
-        limits: which words may be replaced, and by which.
-        capitals: whether capitalised words stand only where capitals may.
+        words: a digest of those that the search may use.
         judge: a further model that every sentence must please.
         floors: the least log-probability that each of the two models must give the sentence that it
             accepts, and so the natural one, nats; None for none.
-        restarts: how often and how long to search in each direction; None as the recipe says.
+        capped: words, in lower case, that a cap on words keeps out.
     """
 
+    question: SearchQuestion
     models: tuple[str, str]
     fingerprints: tuple[str, str]
-    place: int
+    slot: int
     natural: Sentence
-    seed: int
-    recipe: str
-    limits: WordLimits = NO_LIMITS
-    capitals: bool = False
+    words: str
     judge: Judge | None = None
     floors: tuple[float, float] | None = None
-    restarts: SearchBudget | None = None
+    capped: frozenset[str] = frozenset()
+
+    @property
+    def seed(self) -> int:
+        """Number from which all chance follows, from what is searched and nothing else."""
+        # A sign that no text holds stands between the parts, so that no two lists read alike.
+        parts = (str(self.question.seed), *self.fingerprints, self.natural.text)
+        return int.from_bytes(hashlib.sha256("\x1f".join(parts).encode()).digest()[:7])
+
+    @cached_property
+    def searched(self) -> Searched:
+        """All that decides the outcome, as a store knows it."""
+        facts = {
+            "version": VERSION,
+            "models": self.models,
+            "fingerprints": self.fingerprints,
+            "natural": self.natural.text,
+            "words": self.words,
+            "judge": None if self.judge is None else astuple(self.judge),
+            "floors": self.floors,
+            **self.question.key,
+        }
+        excluded = frozenset(map(str.lower, self.question.exclude))
+        base = digest([json.dumps(facts, sort_keys=True)])
+        key = digest([base, *sorted(excluded | self.capped)])
+        return Searched(self.models, self.natural, base, excluded, key)
 
     def perform(self, context: SearchContext) -> Outcome:
         """See `WorkerTask.perform`.
@@ -229,12 +252,12 @@ class TripletTask(WorkerTask[SearchContext]):
                     models[1],
                     self.natural,
                     vocabulary,
-                    recipe=recipe_named(self.recipe),
+                    recipe=recipe_named(self.question.recipe),
                     constraints=constraints,
                     fluency=fluency,
                     seed=self.seed,
                     seeds=SEEDS,
-                    restarts=self.restarts,
+                    restarts=self.question.budget,
                 )
         except ContstimError:
             # Whether the sentence is to blame is asked only where a search has failed.
@@ -252,8 +275,9 @@ class TripletTask(WorkerTask[SearchContext]):
         )
 
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
-        constraints = self.limits.constraints(self.natural, every_fix=False)
-        if self.capitals:
+        limits = replace(self.question, exclude=(*self.question.exclude, *self.capped))
+        constraints = limits.constraints(self.natural, every_fix=False)
+        if self.question.capitals == "rules":
             capitals = Capitals.of(vocabulary)
             if capitals.capitalised or capitals.small:
                 constraints = (*constraints, capitals)
@@ -274,7 +298,7 @@ def _trail(synthesis: Synthesis) -> Trail:
             for s in climb.steps
         ),
         tuple(
-            (e.visit, e.position, e.word, e.sentence.text, *_two(e.log_probs))
+            (e.visit, e.position, e.word, e.sentence.text, *_known(e.log_probs))
             for e in synthesis.evaluations
         ),
         tuple(
@@ -289,3 +313,21 @@ def _two(log_probs: FloatArray) -> tuple[float, float]:
     """Of the accept and the reject model, nats."""
     accept, reject = log_probs.tolist()[:2]
     return accept, reject
+
+
+def _known(log_probs: FloatArray) -> tuple[float | None, float | None]:
+    """The same; None for a model that was not asked."""
+    accept, reject = (None if isnan(score) else score for score in _two(log_probs))
+    return accept, reject
+
+
+def describe_words(words: Vocabulary | None) -> str:
+    """A digest of words that a search may use; None for all."""
+    if words is None:
+        return "all"
+    return digest(map(" ".join, (words.initial, words.inner, sorted(words.repeatable))))
+
+
+def digest(texts: Iterable[str]) -> str:
+    """A text by which texts are known again."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()

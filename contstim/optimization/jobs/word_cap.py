@@ -1,14 +1,14 @@
 """A cap on how often a word stands in the sentences of a whole study, kept during the search.
 
-    accepted triplets --- words that are used up ---> searches of a wave, without these words
+    accepted triplets --- words that are used up ---> searches of a round, without these words
            ^                                                   |
-           |                 one after the other, in an order that depends on the plan alone
+           |                 one after the other, in an order that depends on the study alone
            |                                                   v
-           +-------- no word above the cap ----------- each triplet of the wave
+           +-------- no word above the cap ----------- each triplet of the round
                                                                |
-              a word above the cap: searched again, also without that word, with the next wave
+              a word above the cap: searched again, also without that word, with the next round
 
-A wave has some places of every pair of models. All its searches go by the triplets that were
+A round has some slots of every pair of models. All its searches go by the triplets that were
 accepted before it began, and are decided about when the last of them is there. So results depend
 neither on which worker was faster nor on when a job was killed: all that a decision needs is in the
 store. What is searched again is searched without at least one word more, or its natural sentence
@@ -21,20 +21,23 @@ over where one of its words has no room for three sentences more.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.store.triplets import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from contstim.optimization.jobs.assignment import Assignment
+    from contstim.optimization.jobs.searches import Searches
     from contstim.sentence import Sentence
-    from contstim.stimuli import Triplet
-    from contstim.store.triplets import TripletStore
+    from contstim.store.triplets import Result, Slot
 
-_TRIPLETS_PER_WAVE, _LEAST_PER_PAIR = 32, 4
+    ModelPair = tuple[str, str]
+
+_TRIPLETS_PER_ROUND, _LEAST_PER_PAIR = 32, 4
 _SENTENCES = 3  # of a triplet
 
 
@@ -79,88 +82,102 @@ class WordCap:
         return frozenset(word for word, n in used.items() if n >= self.sentences)
 
 
-class Waves:
-    """The waves of a study with a cap, from what its store holds.
+class CapRounds:
+    """Rounds of a study with a cap: some slots of every pair at a time.
 
     Args:
         cap: on words.
-        pairs: of models, in the order of the plan.
+        searches: of the study.
+        assignment: the slots of each pair.
         per_pair: triplets wanted for each.
-        store: where triplets, and what was decided about them, are kept.
     """
 
     def __init__(
         self,
         cap: WordCap,
-        pairs: Sequence[tuple[str, str]],
+        searches: Searches,
+        assignment: Assignment,
         per_pair: int,
-        store: TripletStore,
     ) -> None:
-        self._cap, self._pairs, self._per_pair, self._store = cap, pairs, per_pair, store
+        self._cap, self._searches, self._per_pair = cap, searches, per_pair
+        self._assignment, slots = assignment, assignment.slots
+        self._order = {pair: number for number, pair in enumerate(slots)}
         # Enough searches at once for many workers, whatever their number is; and several of a
         # pair, so that a worker does not load other models after each.
-        self._size = max(_LEAST_PER_PAIR, -(-_TRIPLETS_PER_WAVE // len(pairs)))
-        self._begin()
-
-    def _begin(self) -> None:
-        decisions = self._store.decisions()
-        # A new study has no wave yet.
-        self._end = decisions.wave_end or self._size
-        self._accepted, self._refused = decisions.accepted, decisions.refused
+        self._size = max(_LEAST_PER_PAIR, -(-_TRIPLETS_PER_ROUND // len(slots)))
         self._used = Counter[str]()
-        for key, triplet in self._store.triplets_by_place().items():
-            if key in self._accepted:
-                self._used += self._count(triplet)
-        self._used_up = self._cap.used_up(self._used)
+        self._used_up = frozenset[str]()
+        self._accepted: set[tuple[ModelPair, int]] = set()
+        standing = {
+            pair: [
+                (slot, result)
+                for slot in of_pair
+                if (result := searches.standing(slot)) and result.state is not JobState.INADMISSIBLE
+            ]
+            for pair, of_pair in slots.items()
+        }
+        self._decide([each for some in standing.values() for each in some])
+        # A study that goes on does so with the round in which it was, and one that has a new pair
+        # with the first.
+        sizes = [len(some) for some in standing.values()]
+        self._end = self._size * max(1, -(-max(sizes) // self._size) if min(sizes) else 1)
 
-    def _count(self, triplet: Triplet) -> Counter[str]:
+    def _count(self, result: Result) -> Counter[str]:
         # A triplet whose sentences are not all different is in no table.
-        if not triplet.distinct:
+        triplet = result.triplet
+        if triplet is None or not triplet.distinct:
             return Counter()
         return self._cap.count((triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
 
     @property
     def wanted(self) -> int:
-        """Number of triplets that each pair is to have at the end of the present wave."""
+        """Number of triplets that each pair is to have at the end of the present round."""
         return min(self._end, self._per_pair)
 
-    def excluded(self, pair: tuple[str, str], place: int) -> frozenset[str]:
-        """The words that a search of the present wave may not put in."""
-        return self._used_up | self._refused.get((*pair, place), frozenset())
+    def excluded(self, slot: Slot) -> frozenset[str]:
+        """The words that a search of the present round may not put in."""
+        return self._used_up | self._searches.refused(slot)
 
     def no_room(self, natural: Sentence) -> str:
-        """Why a natural sentence has no room in the present wave; empty where it has."""
+        """Why a natural sentence has no room in the present round; empty where it has."""
         return self._cap.no_room(self._used, natural)
 
-    def decide(self) -> bool:
-        """Accept or refuse the triplets of the wave, all of which are there; whether more follow.
+    def decide(self, outcomes: Iterable[tuple[Slot, Result]]) -> bool:
+        """Accept or refuse the triplets of the round; whether more follow.
+
+        Args:
+            outcomes: of all searches, those of earlier rounds among them.
+        """
+        new = [
+            (slot, result)
+            for slot, result in outcomes
+            if result.state is not JobState.INADMISSIBLE
+            and (slot.pair, slot.slot) not in self._accepted
+        ]
+        refused = self._decide(new)
+        is_last = not refused and self._end >= self._per_pair
+        if not refused and not is_last:
+            self._end += self._size
+        return not is_last
+
+    def _decide(self, new: Iterable[tuple[Slot, Result]]) -> bool:
+        """Accept or refuse triplets, slot by slot; True if one was refused.
 
         What is decided is stored in one transaction, so that a job that was killed meanwhile
         decides again, and the same.
         """
-        triplets = self._store.triplets_by_place()
-        # Models that were left out have none here: what was accepted of theirs counts, so that they
-        # may come back, and the rest is decided about when they do.
-        order = {pair: number for number, pair in enumerate(self._pairs)}
-        new = [
-            (job.model_1, job.model_2, job.place)
-            for job in self._store.jobs()
-            if job.state is not JobState.INADMISSIBLE
-            and (job.model_1, job.model_2, job.place) not in self._accepted
-            and (job.model_1, job.model_2) in order
-        ]
-        used, accepted, refused = Counter(self._used), [], {}
-        for key in sorted(new, key=lambda key: (key[2], order[key[:2]])):
+        changed, refused = [], False
+        for slot, result in sorted(new, key=lambda each: (each[0].slot, self._order[each[0].pair])):
             # A failed search has no triplet, and no words.
-            words = self._count(triplets[key]) if key in triplets else Counter[str]()
-            over = {word for word, n in words.items() if used[word] + n > self._cap.sentences}
+            words = self._count(result)
+            over = {w for w, n in words.items() if self._used[w] + n > self._cap.sentences}
+            excluded = self.excluded(slot) | over if over else frozenset()
+            changed.append(replace(slot, result=result.id, refused=excluded))
             if over:
-                refused[key] = self._refused.get(key, frozenset()) | over | self._used_up
+                refused = True
             else:
-                accepted.append(key)
-                used += words
-        is_last = not refused and self._end >= self._per_pair
-        end = self._end if refused or is_last else self._end + self._size
-        self._store.decide(accepted, refused, end)
-        self._begin()
-        return not is_last
+                self._used += words
+        self._assignment.stand(changed)
+        self._accepted |= {(slot.pair, slot.slot) for slot in changed if not slot.refused}
+        self._used_up = self._cap.used_up(self._used)
+        return refused

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.models.caching import WORDS, SizedCache
+from contstim.options import Help, check_ranges
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
@@ -254,32 +255,38 @@ class Capitals(Constraint):
 class WordLimits:
     """Limits on replacing words of natural sentences: which words, how many, and by which others.
 
-    What a study says once, for all of its sentences.
-
     Attributes:
         fix: words to leave as they are, compared in lower case, or 0-based positions as numbers. A
             number is a position only where the sentence has no such word: in "The 2 men saw 2
             dogs" `2` is both words, and not the second position after the first.
-        max_changes: how many words may differ from the natural sentence's; None for all.
-        allow: the only words that may be put in, in lower case; None for all of the vocabulary.
-        exclude: words that may not be put in, in lower case.
-        same_length: by how many characters the length may change; None for any number.
+        allow: the only words that may be put in, whatever their case; none for all of the
+            vocabulary.
+        exclude: words that may not be put in, whatever their case.
 
     Raises:
         InputError: a number is out of range.
     """
 
-    fix: tuple[str, ...] = ()
-    max_changes: int | None = None
-    allow: frozenset[str] | None = None
-    exclude: frozenset[str] = frozenset()
-    same_length: int | None = None
+    fix: Annotated[
+        tuple[str, ...], Help("A word to leave as it is, or its position from 0. Repeatable.")
+    ] = ()
+    max_changes: Annotated[
+        int | None, Help("How many words may differ from the natural sentence's.", at_least=1)
+    ] = None
+    allow: Annotated[
+        tuple[str, ...],
+        Help("A word that may be put in, or a file of words; no others may. Repeatable."),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], Help("A word that may not be put in, or a file of words. Repeatable.")
+    ] = ()
+    same_length: Annotated[
+        int | None,
+        Help("Keep the number of characters, within a margin of so many.", at_least=0),
+    ] = None
 
     def __post_init__(self) -> None:
-        if self.max_changes is not None and self.max_changes < 1:
-            raise InputError(f"Words that may change must be 1 or more, not {self.max_changes}.")
-        if self.same_length is not None and self.same_length < 0:
-            raise InputError(f"The margin of length must not be negative, but {self.same_length}.")
+        check_ranges(self)
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """The same as constraints of a search that starts from a natural sentence.
@@ -298,7 +305,7 @@ class WordLimits:
             positions = fixed_positions(text, natural)
             if every_fix and not positions:
                 raise InputError(
-                    f"--fix {text}: {natural.text!r} has no such word, and positions go from 0 to "
+                    f"fix: {natural.text!r} has no word {text!r}, and positions go from 0 to "
                     f"{len(natural) - 1}."
                 )
             fixed += positions
@@ -306,16 +313,13 @@ class WordLimits:
             chosen.append(Fixed(frozenset(fixed)))
         if self.max_changes is not None:
             chosen.append(MaxChanges(self.max_changes))
-        if self.allow is not None:
-            chosen.append(OnlyWords(self.allow))
+        if self.allow:
+            chosen.append(OnlyWords(frozenset(map(str.lower, self.allow))))
         if self.exclude:
-            chosen.append(WithoutWords(self.exclude))
+            chosen.append(WithoutWords(frozenset(map(str.lower, self.exclude))))
         if self.same_length is not None:
             chosen.append(SameLength(self.same_length))
         return tuple(chosen)
-
-
-NO_LIMITS = WordLimits()
 
 
 def fixed_positions(text: str, natural: Sentence) -> list[int]:

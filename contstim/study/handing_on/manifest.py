@@ -10,14 +10,14 @@ from contstim.checksums import checksum
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
 from contstim.files import path_inside
-from contstim.study.places import ARCHIVED_ALLOTMENT
+from contstim.study.places import ARCHIVED_ASSIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 MANIFEST = "archive.json"
-ARCHIVED_RESULTS = ARCHIVED_ALLOTMENT.parent.as_posix()
+ARCHIVED_RESULTS = ARCHIVED_ASSIGNMENT.parent.as_posix()
 """The folder of the results that an archive was made of, beside the study file."""
 
 

@@ -25,6 +25,12 @@ bad = "NAME"
 """
 
 
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up soon where nothing new is drawn: the few pairs there are come within a few draws."""
+    monkeypatch.setattr("contstim.english.minimal_pairs.generation.PATIENCE", 500)
+
+
 def _file(folder: Path, text: str, name: str = "mine.toml") -> Path:
     path = folder / name
     path.write_text(HEAD + text, encoding="utf-8")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from contstim.experiments.analysis import agreement
+from contstim.experiments.analysis.agreement import pair_results
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, evaluate
-from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import pair_mask
 from contstim.scores import ScoreTable

@@ -13,9 +13,9 @@ from contstim.experiments.analysis.controls import feature_shares
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, evaluate
 from contstim.experiments.analysis.failures import failures
 from contstim.experiments.analysis.families import every_contrast
+from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.methods import methods_text
-from contstim.experiments.analysis.outputs.drawings import drawings
-from contstim.experiments.analysis.outputs.page import report
+from contstim.experiments.analysis.page import report
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.scale import Scale

@@ -10,7 +10,6 @@ from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
 from contstim.arrays import FloatArray
-from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.crossed import (
     Block,
     GroupJackknife,
@@ -21,7 +20,7 @@ from contstim.experiments.analysis.crossed import (
     variance_components,
 )
 from contstim.experiments.analysis.evaluation import MEASURES, Measure
-from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.intervals import bootstrap, uncertainty_of
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from tests.experiments.analysis.simulation import simulate

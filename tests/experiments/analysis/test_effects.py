@@ -13,7 +13,6 @@ from scipy.stats import ttest_1samp
 from statsmodels.stats.proportion import proportion_confint
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.crossed import BOTH, VarianceComponents
 from contstim.experiments.analysis.effects import Sampling, Units, compare, suited_units
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, MEASURES, evaluate
@@ -23,7 +22,7 @@ from contstim.experiments.analysis.families import (
     ModelContrast,
     every_contrast,
 )
-from contstim.experiments.analysis.intervals import Uncertainty
+from contstim.experiments.analysis.intervals import Uncertainty, bootstrap
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses

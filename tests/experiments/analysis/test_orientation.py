@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.orientation import orientations
+from contstim.experiments.analysis.agreement import orientations
 from contstim.experiments.analysis.ratings import gather
 from contstim.stimuli import Condition, Kind, check_trials
 from tests.experiments.analysis.simulation import Experiment, simulate

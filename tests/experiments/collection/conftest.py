@@ -18,10 +18,9 @@ from starlette.applications import Starlette
 
 from contstim.experiments.collection.connections import ConnectionLimits, protocol_with
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.experiment import read_study
 from contstim.experiments.collection.participants import StudyOptions
 from contstim.experiments.collection.requests import RequestLimits
-from contstim.experiments.collection.service import Service
+from contstim.experiments.collection.service import Service, read_study
 from tests.experiments.collection.servers import small_study
 
 TOKEN = "an-administrator's-token"

@@ -16,8 +16,8 @@ from pathlib import Path
 from threading import Event, Thread
 
 from contstim.experiments.design.artificial import ArtificialParticipants
-from contstim.testing.participants.client import Journal
-from contstim.testing.participants.http import RunSettings, take_part
+from contstim.testing.participants import Journal, RunSettings, take_part
+from tests.experiments.collection.conftest import Served
 from tests.experiments.collection.servers import CollectProcess
 
 
@@ -61,7 +61,11 @@ def under_kills(
 
 
 def under_cuts(
-    server: CollectProcess, people: ArtificialParticipants, run: RunSettings, cuts: int, seed: int
+    server: CollectProcess | Served,
+    people: ArtificialParticipants,
+    run: RunSettings,
+    cuts: int,
+    seed: int,
 ) -> Outcome:
     """Cut all connections at random moments, every other time after swallowing answers."""
     chance = random.Random(seed)
@@ -83,7 +87,7 @@ def under_cuts(
 
 def _under(
     outage: Callable[[], None],
-    server: CollectProcess,
+    server: CollectProcess | Served,
     people: ArtificialParticipants,
     run: RunSettings,
     times: int,
@@ -133,7 +137,7 @@ def acknowledged(path: Path, participants: int) -> set[tuple[str, str, int, int,
     journal = Journal(copy, run)
     try:
         return {
-            (own.joined.participant, trial, one["rating"], one["left"], one["position"])
+            (own.joined["participant"], trial, one["rating"], one["left"], one["position"])
             for own in map(journal.copy, range(1, participants + 1))
             if own.joined is not None
             for trial in own.saved

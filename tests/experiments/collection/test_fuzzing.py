@@ -78,7 +78,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
 def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> None:
     joined = served.join(group="1")
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=40, deadline=None)
     @given(
         address=st.sampled_from(ADDRESSES),
         wrong=st.dictionaries(st.sampled_from([*answer("t1-0")]), anything, max_size=2),

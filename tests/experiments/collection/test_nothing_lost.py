@@ -5,7 +5,6 @@ The witness is each participant's own journal of what the server acknowledged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +13,12 @@ import pytest
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
-from contstim.testing.participants.http import RunSettings
+from contstim.testing.participants import RunSettings
+from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.outages import Outcome, acknowledged, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, export
 
 GROUPS, TRIALS, PEOPLE = 3, 12, 12
-
-Outage = Callable[[CollectProcess, ArtificialParticipants, RunSettings, int, int], Outcome]
 
 
 @pytest.fixture
@@ -44,24 +42,31 @@ def people() -> ArtificialParticipants:
     return ArtificialParticipants(trials, np.linspace(-9, 9, len(trials)), 3.0, 0.1, 0)
 
 
-@pytest.fixture
-def server(tmp_path: Path, people: ArtificialParticipants) -> Iterator[CollectProcess]:
-    server = CollectProcess(export(tmp_path / "study", people.trials), tmp_path / "study.sqlite")
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.mark.parametrize("outage", [under_kills, under_cuts])
-def test_what_was_acknowledged_is_kept_once_whatever_breaks(
-    outage: Outage, server: CollectProcess, people: ArtificialParticipants
-) -> None:
-    run = RunSettings(server.url, PEOPLE, at_once=PEOPLE, pause=0.1, patience=60)
-    found = outage(server, people, run, 2, 1)
+def check(found: Outcome) -> None:
     assert found.outages == 2
     assert found.acknowledged[-1] == found.rows == PEOPLE * TRIALS
     assert 0 < found.acknowledged[0] < found.rows
     assert (found.lost, found.duplicates) == (0, 0)
+
+
+def test_what_was_acknowledged_is_kept_once_whenever_the_server_is_killed(
+    people: ArtificialParticipants, tmp_path: Path
+) -> None:
+    server = CollectProcess(export(tmp_path / "study", people.trials), tmp_path / "study.sqlite")
+    server.start()
+    try:
+        run = RunSettings(server.url, PEOPLE, at_once=PEOPLE, pause=0.1, patience=60)
+        check(under_kills(server, people, run, 2, 1))
+    finally:
+        server.stop()
+
+
+def test_what_was_acknowledged_is_kept_once_whenever_the_network_is_cut(
+    people: ArtificialParticipants, serve: Serve, tmp_path: Path
+) -> None:
+    served = serve(export(tmp_path / "study", people.trials))
+    run = RunSettings("", PEOPLE, at_once=PEOPLE, pause=0.1, patience=60)
+    check(under_cuts(served, people, run, 2, 1))
 
 
 def test_a_journal_that_claims_too_much_is_found_out(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.collection.experiment import read_study
+from contstim.experiments.collection.service import read_study
 from tests.experiments.collection.conftest import TOKEN, Serve
 from tests.experiments.collection.servers import answer, small_study
 

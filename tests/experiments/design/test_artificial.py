@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.ceilings import accuracy_lower
+from contstim.experiments.analysis.measures import accuracy_lower
 from contstim.experiments.design.artificial import (
     ArtificialParticipants,
     artificial_participants,

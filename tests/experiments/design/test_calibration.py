@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.ceilings import accuracy_lower
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.measures import signed_ranks
+from contstim.experiments.analysis.measures import accuracy_lower, signed_ranks
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate, read_measured
-from contstim.experiments.design.design_power import design_power, power_table
 from contstim.experiments.design.golan2023 import PUBLISHED_KINDS
 from contstim.experiments.design.population import (
     AS_MEASURED,
@@ -28,7 +26,8 @@ from contstim.experiments.design.population import (
     ScopedPreferences,
     preferences_by_scope,
 )
-from contstim.experiments.design.power_report import power_report
+from contstim.experiments.design.power import design_power
+from contstim.experiments.design.power_report import power_report, power_table
 from contstim.stimuli import Condition
 from contstim.tables import write_table
 from tests.experiments.analysis.simulation import Experiment, simulate

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.experiments.design.building import Design, build_design
-from contstim.experiments.design.verification import verify_review
-from contstim.reviews import Decision, Review, undecided
+from contstim.experiments.design.building import Design, DesignCertificate, build_design
+from contstim.reviews import Decision, ItemKind, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Pair, Trial, Triplet
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
@@ -47,7 +47,12 @@ def design(left_out: Iterable[str] = (), **changes: Any) -> Design:
         "natural": NATURAL,
         **SIZES,
     }
-    return build_design(**{**given, **changes})
+    given |= changes
+    found = build_design(**given)
+    if "review" in given:
+        sizes = {name: given[name] for name in SIZES}
+        verify_review(found.trials, given["natural"], given["review"], found.certificate, **sizes)
+    return found
 
 
 BEFORE = design(seed=1)
@@ -59,6 +64,73 @@ def reviewed(trials: Iterable[Trial], rejected: set[str]) -> Review:
             replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
             for item in undecided(trials, "Ann")
         )
+    )
+
+
+def require(holds: bool, failure: str) -> None:
+    if not holds:
+        raise VerificationError(failure)
+
+
+def verify_review(
+    trials: Sequence[Trial],
+    natural: Iterable[Sentence],
+    review: Review,
+    certificate: DesignCertificate,
+    *,
+    groups: int,
+    random_per_group: int,
+    catch_per_group: int,
+) -> None:
+    """Second account of what a design keeps of an earlier one, and that what was rejected is gone.
+
+    How many of the trials of pairs and triplets can stay is the solver's own account where not all
+    of them do; that all random and catch trials stay that can is counted here.
+    """
+    rejected = review.rejected
+    stood = {item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL}
+    stays = {i: t for i, t in stood.items() if not review.rejects(t)}
+    # Of a rejected trial of a triplet, the sentences of the whole triplet
+    gone = {s.words for t in review.decisions if review.rejects(t) for s in t.sentences}
+    uses = Counter(
+        text for trial in trials for text in (trial.sentence_1.bare, trial.sentence_2.bare)
+    )
+    natural_texts = {sentence.bare for sentence in natural}
+    kept: Counter[tuple[str, int]] = Counter()  # (condition, group): trials that stayed
+    for trial in trials:
+        name = trial.trial_id
+        require(not rejected & {name, trial.source_id}, f"{name} was rejected")
+        item = stays.get(name)
+        same = item is not None and item.sentences == (trial.sentence_1, trial.sentence_2)
+        if item is not None and same and item.group == trial.group:
+            kept[trial.condition, trial.group] += 1
+        elif trial.condition in FILLERS:
+            again = [s.text for s in (trial.sentence_1, trial.sentence_2) if s.words in gone]
+            require(not again, f"{name} has a sentence of a rejected item: {again}")
+    # A random or catch trial can stay if its sentences still are natural, and are used elsewhere
+    # in no trial; its own use is not another.
+    here = {trial.trial_id for trial in trials}
+    able: Counter[tuple[str, int]] = Counter()
+    for name, item in stays.items():
+        drawn = item.sentences[: 1 if item.condition == Condition.CATCH else 2]
+        free = all(uses[s.bare] == (name in here) for s in item.sentences)
+        if free and item.group <= groups and all(s.bare in natural_texts for s in drawn):
+            able[item.condition, item.group] += 1
+    for condition, needs in zip(FILLERS, (random_per_group, catch_per_group), strict=True):
+        for group in range(1, groups + 1):
+            has, can = kept[condition, group], min(needs, able[condition, group])
+            require(has >= can, f"group {group} keeps {has} {condition} trials, and could {can}")
+    still = sum(trial.trial_id in stays for trial in trials)
+    for what, claimed, counted in (
+        ("reviewed", certificate.reviewed, len(stood)),
+        ("rejected", certificate.rejected, len(stood) - len(stays)),
+        ("kept", certificate.kept, kept.total()),
+    ):
+        require(claimed == counted, f"its certificate says {what} {claimed}, counted {counted}")
+    require(
+        certificate.kept <= certificate.kept_bound <= still,
+        f"the bound {certificate.kept_bound} on trials that stay is below {certificate.kept}, or "
+        f"above {still}",
     )
 
 
@@ -190,7 +262,7 @@ def bring_back(trials: list[Trial]) -> None:
         (bring_back, "was rejected"),
     ],
 )
-def test_the_verifier_knows_what_stood_before(forge: Any, message: str) -> None:
+def test_the_second_account_knows_what_stood_before(forge: Any, message: str) -> None:
     first = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
     review = reviewed(BEFORE.trials, {first.trial_id})
     after = design(review=review)

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from contstim.experiments.analysis.ceilings import accuracy_lower
+from contstim.experiments.analysis.measures import accuracy_lower
 from contstim.experiments.design.population import Population
 
 SIGNAL = np.array([-1.5, 0.0, 0.4, 2.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,21 +12,14 @@ import pytest
 
 from contstim import plot
 from contstim.errors import InputError
-from contstim.experiments.analysis.ceilings import accuracy_lower
 from contstim.experiments.analysis.effects import Sampling, compare
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.families import every_contrast, false_discovery
-from contstim.experiments.analysis.measures import accuracy
+from contstim.experiments.analysis.measures import accuracy, accuracy_lower
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.experiments.analysis.scopes import Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.design_power import (
-    DesignPower,
-    design_power,
-    power_table,
-    size_table,
-)
 from contstim.experiments.design.population import (
     CLOSE,
     DISTANT,
@@ -33,16 +27,21 @@ from contstim.experiments.design.population import (
     TrialPreferences,
     preferences_by_scope,
 )
-from contstim.experiments.design.power import (
+from contstim.experiments.design.power import DesignPower, design_power, simulate_power
+from contstim.experiments.design.power_report import (
+    power_figure,
+    power_report,
+    power_table,
+    size_table,
+)
+from contstim.experiments.design.simulated_tests import (
     family_limits,
     group_jackknives,
     group_means,
     significantly_better,
-    simulate_power,
     units_for,
 )
-from contstim.experiments.design.power_figure import draw_power
-from contstim.experiments.design.power_report import power_report
+from contstim.reporting.canvas import write_figure
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
@@ -309,7 +308,7 @@ def test_the_page_of_a_design(power: DesignPower) -> None:
 
 
 def test_the_figure_of_a_design(power: DesignPower, tmp_path: Path) -> None:
-    draw_power(power, tmp_path / "power.png")
+    write_figure(partial(power_figure, power), tmp_path / "power.png")
     assert (tmp_path / "power.png").stat().st_size > 10_000
     drawn = [axes for axes in plot.power(power) if axes.has_data()]
     assert len(drawn) == len(power.scopes)
@@ -338,7 +337,7 @@ def test_models_that_never_disagree_are_drawn_without_a_difference(tmp_path: Pat
     power = design_power(trials, table, groups=1, participants=4, simulations=2)
     assert np.isnan(power.scopes[Scope.RANDOM].precision.detectable(1, 4))
     assert "| random-natural | 0.0000 | – | – | – | – | – |" in power_report(power).markdown()
-    draw_power(power, tmp_path / "power.png")
+    write_figure(partial(power_figure, power), tmp_path / "power.png")
     assert set(size_table(power)["detectable_difference"]) == {""}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.summary import draw_summary, summarise, summary_report
+from contstim.experiments.design.summary import summarise, summary_figure, summary_report
 from contstim.frequencies import WordFrequencies
+from contstim.reporting.canvas import write_figure
 from contstim.stimuli import Condition, Kind
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
@@ -66,14 +68,15 @@ def test_the_page_names_every_condition_and_group(tmp_path: Path) -> None:
     assert all(f"| {condition} |" in page for condition in Condition)
     assert "| condition | 1 | 2 | 3 |" in page
     assert "| natural-synthetic | natural – synthetic_2 | 6 | 1 |" in page
-    draw_summary(summary, tmp_path / "summary.png")
+    write_figure(partial(summary_figure, summary), tmp_path / "summary.png")
     assert (tmp_path / "summary.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_figures_draw_on_no_global_state(tmp_path: Path) -> None:
     import matplotlib._pylab_helpers as helpers
 
-    draw_summary(summarise(DESIGN, FREQUENCIES), tmp_path / "summary.svg")
+    summary = summarise(DESIGN, FREQUENCIES)
+    write_figure(partial(summary_figure, summary), tmp_path / "summary.svg")
     assert not helpers.Gcf.figs
 
 

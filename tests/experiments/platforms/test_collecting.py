@@ -64,7 +64,8 @@ def test_two_people_at_once_one_of_whom_reloads(
     assert "person-" not in server.download("participants").text
 
 
-@pytest.mark.parametrize("fresh", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.slow
+@pytest.mark.parametrize("fresh", [True, False])
 def test_whoever_follows_at_a_shared_computer_begins_anew(
     fresh: bool, server: Served, visit: Visit
 ) -> None:

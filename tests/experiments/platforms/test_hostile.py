@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.platforms.conftest import TRIALS, Collect, Export
@@ -64,6 +66,7 @@ def test_nothing_in_a_text_is_taken_for_anything_else(
     assert {row["trial_id"] for row in server.rows("p1")} == {t.trial_id for t in trials}
 
 
+@pytest.mark.slow
 def test_names_that_javascript_knows_are_names_of_trials_like_others(
     export: Export, collect: Collect, visit: Visit
 ) -> None:

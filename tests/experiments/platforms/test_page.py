@@ -52,6 +52,7 @@ def test_a_whole_experiment_by_mouse_and_keyboard(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_keys_show_their_focus_and_a_double_click_answers_once(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
@@ -174,6 +175,7 @@ def test_texts_are_read_anew_and_a_refusal_to_agree_is_not_recorded(
     assert server.requests == []
 
 
+@pytest.mark.slow
 def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
     tmp_path: Path, library: Path, collect: Collect, visit: Visit
 ) -> None:

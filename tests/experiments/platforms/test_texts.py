@@ -86,7 +86,7 @@ def psychopy_reads(path: Path) -> list[object]:
 @example(["NA", "null", "=A1", "(a, 2)"])
 @example(["1,5", "nan", "Infinity", "[1]"])
 @example(["fALSE"])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_psychopy_shows_what_is_not_refused(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:

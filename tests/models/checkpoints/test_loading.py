@@ -15,8 +15,8 @@ import transformers
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.checkpoints.source import foreign_errors
-from contstim.models.fingerprints import fingerprint
 from contstim.models.loading import Loading
+from contstim.models.tensors import fingerprint
 from tests.models import tiny
 
 if TYPE_CHECKING:

@@ -113,7 +113,7 @@ def test_weights_away_from_devices_are_not_cast_to_float32(tiny_checkpoint: Fold
     with pytest.raises(ModelError, match="dtype float32"):
         spread.float32_log_probs(SENTENCES)
     precise = load_model(f"hf:{location}", device_map=parts)
-    assert has_parts_elsewhere(precise._checkpoint.model)  # type: ignore[attr-defined]
+    assert has_parts_elsewhere(precise.checkpoint.model)  # type: ignore[attr-defined]
     assert precise.float32_log_probs(SENTENCES) == pytest.approx(precise.log_probs(SENTENCES))
 
 

@@ -15,8 +15,7 @@ from contstim.errors import ModelError
 from contstim.models.base import Scorer
 from contstim.models.catalog import load_scorer
 from contstim.models.checkpoints import silence
-from contstim.models.classifier.adapter import UNIT
-from contstim.models.classifier.labels import LABELS, acceptable_label
+from contstim.models.classifier import LABELS, UNIT, acceptable_label
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, ScorerContract, tolerance
 
@@ -81,7 +80,7 @@ class TestClassifier(ScorerContract):
         np.testing.assert_allclose(ours, expected, atol=tolerance(ours))
 
     def test_a_special_token_in_the_text_is_refused(self, model: Scorer) -> None:
-        token = str(model._checkpoint.tokenizer.all_special_tokens[0])  # type: ignore[attr-defined]
+        token = str(model.checkpoint.tokenizer.all_special_tokens[0])  # type: ignore[attr-defined]
         assert model.unscorable([Sentence.parse(f"the {token} dog")])[0] is not None
 
 

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from contstim.models.costs import Tally, counting
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.orders import n_passes
+from contstim.models.masked.plan import n_passes
 from contstim.models.masked.sampling import draft_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence

@@ -24,12 +24,15 @@ SENTENCE = Sentence.parse("The old teacher sleeps")
 WORDS = ("dog", "house", "the", "river", "zyzzyva", "well-known", "a", "The", "books", "girl")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [*((kind, "pll-word-l2r") for kind in KINDS), *(("bert", rule) for rule in RULES)],
+)
 def test_bounds_are_true_at_every_position(
     masked: Callable[..., MaskedModel], kind: str, rule: str
 ) -> None:
-    model, sentence = masked(kind, rule=rule), Sentence.parse("The teacher sleeps")
+    model = masked(kind, rule=rule, pass_budget=200)
+    sentence = Sentence.parse("The teacher sleeps")
     for position in range(len(sentence)):
         known = model.estimates(sentence, position, WORDS)
         exact = model.replacement_log_probs(sentence, position, WORDS)

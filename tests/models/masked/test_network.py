@@ -9,6 +9,7 @@ import torch
 import transformers
 
 from contstim.models.checkpoints import Checkpoint
+from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.network import MaskedNetwork
 from tests.models.masked.conftest import KINDS
 
@@ -44,7 +45,6 @@ def test_distilbert_drops_places_too(masked_checkpoint: Callable[[str], Checkpoi
     tokenizer = masked_checkpoint("bert").tokenizer
     network = MaskedNetwork(Checkpoint(model, tokenizer, "distilbert", "cpu", "masked"))
     assert network.drops_places
-    assert network.window == 20
     with torch.inference_mode():
         whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
     found = network.logits(IDS, ATTENTION, PLACES)
@@ -77,4 +77,4 @@ def test_no_hook_stays_behind(masked_checkpoint: Callable[[str], Checkpoint]) ->
 def test_the_window_counts_usable_places(
     masked_checkpoint: Callable[[str], Checkpoint], kind: str
 ) -> None:
-    assert MaskedNetwork(masked_checkpoint(kind)).window == 64
+    assert MaskedModel(masked_checkpoint(kind)).window == 64

@@ -13,8 +13,7 @@ import pytest
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked import plan as plan_module
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.orders import exact_plan
-from contstim.models.masked.plan import Pattern, Plan, all_hidden
+from contstim.models.masked.plan import Pattern, Plan, all_hidden, exact_plan
 from contstim.models.masked.rules import RULES, MaskedRule
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence

@@ -186,5 +186,5 @@ def test_damaged_counts_are_a_model_error(trained: Path, tmp_path: Path) -> None
     path.write_bytes((trained / "2gram.arpa").read_bytes())
     for content in ("a,b\n1,2\n", "word,initial,inner\ndog,few,2\n"):
         (tmp_path / "m.arpa.counts.csv").write_text(content)
-        with pytest.raises(ModelError, match="is not a table of word counts"):
+        with pytest.raises(ModelError, match="is not a table of words and counts"):
             NgramModel(path).vocabulary(1)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from contstim.errors import ModelError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
-from contstim.models.ngram.kenlm_query import KenlmQuery
-from contstim.models.ngram.query import NgramQuery, TableQuery
+from contstim.models.ngram.kenlm import KenlmQuery
+from contstim.models.ngram.tables import TableQuery
 from contstim.sentence import Sentence
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def pruned(path: Path, folder: Path, share: float, seed: int) -> Path:
 @pytest.fixture(scope="module")
 def queries(
     trained: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[tuple[NgramQuery, NgramQuery]]:
+) -> list[tuple[TableQuery, KenlmQuery]]:
     """From tables and by KenLM: whole models of orders 1 to 4, and some with n-grams taken out."""
     pytest.importorskip("kenlm")
     folder = tmp_path_factory.mktemp("pruned")
@@ -64,7 +64,7 @@ def queries(
 
 @given(st.integers(0, 9), st.lists(SENTENCES, max_size=12), st.data())
 def test_every_probability_is_kenlms_bit_for_bit(
-    queries: list[tuple[NgramQuery, NgramQuery]],
+    queries: list[tuple[TableQuery, KenlmQuery]],
     number: int,
     sentences: list[Sentence],
     data: st.DataObject,
@@ -80,7 +80,7 @@ def test_every_probability_is_kenlms_bit_for_bit(
         )
 
 
-def test_both_ways_hold_the_same_words(queries: list[tuple[NgramQuery, NgramQuery]]) -> None:
+def test_both_ways_hold_the_same_words(queries: list[tuple[TableQuery, KenlmQuery]]) -> None:
     """Witness: the kenlm package."""
     for ours, theirs in queries:
         assert [ours.holds(word) for word in WORDS[:-3]] == [theirs.holds(w) for w in WORDS[:-3]]
@@ -145,7 +145,7 @@ def test_sentences_in_many_parts_are_scored_like_each_alone(
     sentences = english[:300]
     together = query.totals(sentences, end=True)
     alone = [query.totals([sentence], end=True)[0] for sentence in sentences]
-    monkeypatch.setattr("contstim.models.ngram.query._PLACES_AT_ONCE", 64)
+    monkeypatch.setattr("contstim.models.ngram.tables._PLACES_AT_ONCE", 64)
     np.testing.assert_array_equal(query.totals(sentences, end=True), alone)
     np.testing.assert_array_equal(together, alone)
 

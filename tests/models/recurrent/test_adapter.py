@@ -10,7 +10,8 @@ import torch
 
 from contstim.models.costs import Tally, counting
 from contstim.models.recurrent.adapter import RecurrentModel
-from contstim.models.recurrent.network import BOUNDARY, Kind
+from contstim.models.recurrent.network import Kind
+from contstim.models.word_list import BOUNDARY
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract
 from tests.models.recurrent.conftest import KINDS, build, word_list

@@ -17,8 +17,8 @@ from contstim.models.catalog import load_model
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.folder import read_folder, write_folder
 from contstim.models.recurrent.network import Kind
-from contstim.models.recurrent.words import WordList
 from contstim.models.specifications import parse_specification
+from contstim.models.word_list import WordList
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
 from tests.models.damages import DAMAGES

@@ -13,8 +13,7 @@ import torch
 
 from contstim.errors import InputError, ModelError
 from contstim.models.checkpoints import load_checkpoint, new_classifier
-from contstim.models.classifier.adapter import load_classifier
-from contstim.models.classifier.labels import LABELS
+from contstim.models.classifier import LABELS, load_classifier
 from contstim.models.loading import Loading
 from contstim.models.training.acceptability import Restarts, classifier_task, train_acceptability
 from contstim.models.training.cola import LabelledSentence

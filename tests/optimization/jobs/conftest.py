@@ -1,17 +1,15 @@
-"""A small study on the n-gram models of the embedded English."""
+"""A small study on the n-gram models of the embedded English, and studies of made-up searches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from contstim.optimization.jobs.plan import SynthesisPlan
-from contstim.optimization.search.restarts import SINGLE
+from contstim.optimization.jobs.question import SearchQuestion
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
+from tests.optimization.jobs.studies import MadeUpSearches, Study
 
 
 @pytest.fixture(scope="session")
@@ -26,19 +24,25 @@ def naturals(words: Vocabulary, unseen: list[Sentence]) -> tuple[Sentence, ...]:
 
 
 @pytest.fixture(scope="session")
-def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> SynthesisPlan:
-    """Three models and four triplets a pair.
+def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> Study:
+    """Three models and two triplets a pair.
 
     Its searches are the shorter ones, a tenth of the others: which are made and kept is the same.
     A 1-gram differs enough from the others for such searches to find something.
     """
     models = tuple(f"kenlm:{trained}/{n}gram.arpa" for n in (1, 2, 4))
-    return SynthesisPlan(
-        models, naturals, words, per_pair=4, seed=5, recipe="golan2023", restarts=SINGLE
+    question = SearchQuestion(
+        per_pair=2,
+        seed=5,
+        recipe="golan2023",
+        restarts=1,
+        plausible="none",
+        capitals="anywhere",
     )
+    return Study(models, naturals, words, question)
 
 
-@pytest.fixture(scope="session")
-def changed(study: SynthesisPlan) -> Callable[..., SynthesisPlan]:
-    """The study with other values."""
-    return lambda **values: replace(study, **values)
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> MadeUpSearches:
+    """Made-up searches in place of real ones."""
+    return MadeUpSearches(monkeypatch)

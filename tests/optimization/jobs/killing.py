@@ -45,7 +45,7 @@ def jobs_kept(store: Path) -> int:
     """How many jobs a dead process left in its store."""
     try:
         with sqlite3.connect(store) as connection:
-            return int(connection.execute("SELECT count(*) FROM job").fetchone()[0])
+            return int(connection.execute("SELECT count(*) FROM result").fetchone()[0])
     except sqlite3.OperationalError:  # killed before there were tables
         return 0
     finally:

@@ -13,14 +13,12 @@ from contstim.jobs import InterleavedExecutor, LocalExecutor
 from contstim.models.batching import Budget
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from contstim.optimization.jobs.plan import SynthesisPlan
-from contstim.optimization.jobs.search_context import SearchContext
-from contstim.optimization.jobs.triplets import find_triplets
-from contstim.optimization.search.restarts import SINGLE
+from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.store import Store, TripletStore
 from contstim.vocabulary import Vocabulary
+from tests.optimization.jobs.studies import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,15 +42,16 @@ def _as_on_a_gpu() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def study(tiny_checkpoint: Callable[[str], Path]) -> SynthesisPlan:
+def study(tiny_checkpoint: Callable[[str], Path]) -> Study:
     models = (f"hf:{tiny_checkpoint('bert')}@pll-word-l2r", f"hf:{tiny_checkpoint('gpt2')}")
-    return SynthesisPlan(models, NATURALS, WORDS, per_pair=3, seed=3, restarts=SINGLE)
+    question = SearchQuestion(per_pair=3, seed=3, restarts=1, plausible="none", capitals="anywhere")
+    return Study(models, NATURALS, WORDS, question)
 
 
 class Run:
     """What a job found, the ways of its searches, and the calls of each network."""
 
-    def __init__(self, study: SynthesisPlan, executor: Executor, path: Path) -> None:
+    def __init__(self, study: Study, executor: Executor, path: Path) -> None:
         self.calls: Counter[str] = Counter()
         # Held, so that the job uses these networks
         checkpoints = [
@@ -64,23 +63,22 @@ class Run:
             self.calls[type(network).__name__] += 1
 
         hooks = [each.model.register_forward_hook(count) for each in checkpoints]
+        self.results: TripletResults = study.find(path, executor)
         with Store(path) as store:
-            context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary)
-            self.results: TripletResults = find_triplets(study, store, executor, context)
-            self.steps = TripletStore(store).trajectories()
-            self.evaluations = TripletStore(store).evaluations()
+            self.steps = TripletStore(store).trajectories(self.results.found, {})
+            self.evaluations = TripletStore(store).evaluations(self.results.found, {})
         for hook in hooks:
             hook.remove()
 
 
 @pytest.fixture(scope="module")
-def one(study: SynthesisPlan, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def one(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One search after the other."""
     return Run(study, LocalExecutor(), tmp_path_factory.mktemp("one") / "one.sqlite")
 
 
 def test_searches_beside_each_other_find_what_they_find_alone(
-    study: SynthesisPlan, one: Run, tmp_path: Path
+    study: Study, one: Run, tmp_path: Path
 ) -> None:
     """Witness: one search after the other.
 
@@ -113,7 +111,7 @@ def test_searches_beside_each_other_find_what_they_find_alone(
 
 
 def test_an_error_in_one_search_leaves_the_others_right(
-    study: SynthesisPlan, one: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, one: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = one.results.triplets[1].natural
 
@@ -124,5 +122,5 @@ def test_an_error_in_one_search_leaves_the_others_right(
 
     monkeypatch.setattr("contstim.optimization.jobs.tasks.synthesize_triplet", synthesize)
     several = Run(study, InterleavedExecutor(3), tmp_path / "several.sqlite")
-    assert [job.natural for job in several.results.failures] == [broken.text]
+    assert [each.natural for each in several.results.failures] == [broken.text]
     assert [t for t in one.results.triplets if t.natural != broken] == [*several.results.triplets]

@@ -10,12 +10,8 @@ import pytest
 
 from contstim.jobs import LocalExecutor, RayExecutor
 from contstim.jobs.pool import Event, Ready
-from contstim.models.loading import Loading
-from contstim.optimization.jobs.plan import SynthesisPlan
-from contstim.optimization.jobs.search_context import SearchContext
-from contstim.optimization.jobs.triplets import find_triplets
-from contstim.store import Store
 from tests.jobs.contract import process_of
+from tests.optimization.jobs.studies import Study
 
 pytest.importorskip("ray", reason="ray is not installed")
 
@@ -34,21 +30,16 @@ class Watched(RayExecutor):
         return event
 
 
-def test_an_actor_killed_in_the_midst_changes_nothing(study: SynthesisPlan, tmp_path: Path) -> None:
+def test_an_actor_killed_in_the_midst_changes_nothing(study: Study, tmp_path: Path) -> None:
     """Witness: the same study in this process."""
-    context = SearchContext(Loading(device="cpu"), vocabulary=study.vocabulary)
-    with Store(tmp_path / "local.sqlite") as store:
-        expected = find_triplets(study, store, LocalExecutor(), context)
+    expected = study.find(tmp_path / "local.sqlite", LocalExecutor())
     executor, remarks = Watched(), list[str]()
 
     def kill_one(settled: int, _wanted: int) -> None:
         if settled == 3 and not remarks:
             os.kill(next(iter(executor.processes.values())), signal.SIGKILL)
 
-    with Store(tmp_path / "ray.sqlite") as store:
-        found = find_triplets(
-            study, store, executor, context, say=remarks.append, progress=kill_one
-        )
+    found = study.find(tmp_path / "ray.sqlite", executor, say=remarks.append, progress=kill_one)
     assert found == expected
     assert len(remarks) == 1
     assert "is replaced" in remarks[0]

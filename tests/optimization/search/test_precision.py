@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from contstim.errors import ModelError, VerificationError
 from contstim.models.base import Convention
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
-from contstim.models.fingerprints import fingerprint_of_network
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
+from contstim.models.tensors import fingerprint_of_network
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesize import synthesize
@@ -90,7 +90,7 @@ def test_a_model_can_score_in_float32_and_stays_what_it_was(
 ) -> None:
     """Witness: a copy of the network that PyTorch cast to float32."""
     model, twin = make(kind, dtype), make(kind, dtype, doubled=True)
-    network = (model._checkpoint if isinstance(model, CausalModel) else model.checkpoint).model  # type: ignore[attr-defined]
+    network = model.checkpoint.model  # type: ignore[attr-defined]
     weights, scores = fingerprint_of_network(network), model.log_probs(SENTENCES)
     np.testing.assert_allclose(
         model.float32_log_probs(SENTENCES), twin.log_probs(SENTENCES), atol=1e-4
@@ -125,11 +125,11 @@ def test_where_float32_does_not_fit_the_search_is_refused_and_weights_stay(
 
     model, other = make("gpt2"), make("pythia")
     assert isinstance(model, CausalModel)
-    before = fingerprint_of_network(model._checkpoint.model)
+    before = fingerprint_of_network(model.checkpoint.model)
     monkeypatch.setattr(torch.Tensor, "to", room_for_two)
     with pytest.raises(ModelError, match="computed in float32, for which the memory of cpu"):
         synthesize(model, other, NATURALS[0], WORDS)
-    assert fingerprint_of_network(model._checkpoint.model) == before
+    assert fingerprint_of_network(model.checkpoint.model) == before
 
 
 def test_scores_beyond_the_tolerance_still_fail_the_check(
@@ -144,29 +144,3 @@ def test_scores_beyond_the_tolerance_still_fail_the_check(
     monkeypatch.setattr(model, "replacement_log_probs", lying)
     with pytest.raises(VerificationError, match="its scores are"):
         synthesize(model, make("pythia"), NATURALS[0], WORDS)
-
-
-def test_a_study_begun_before_precision_was_told_goes_on() -> None:
-    """In float32 its description is as it was; a coarser one is another study."""
-    from contstim.optimization.jobs.plan import SynthesisPlan
-    from contstim.optimization.jobs.tasks import ModelProfile
-
-    study = SynthesisPlan(
-        models=("kenlm:a.arpa", "kenlm:b.arpa"),
-        sentences=(NATURALS[0],),
-        recipe="default",
-        seed=0,
-        per_pair=1,
-        vocabulary=None,
-        allow_unknown=False,
-    )
-    fine = Convention("chain", "", True, "f")
-    settings = [
-        study.settings([ModelProfile(how, None)] * 2)
-        for how in (fine, replace(fine, precision="bfloat16", tolerance=0.01))
-    ]
-    assert not any("precision" in name or "tolerance" in name for name in settings[0])
-    assert settings[1].items() - settings[0].items() == {
-        ("model 1 precision", "bfloat16"),
-        ("model 2 precision", "bfloat16"),
-    }

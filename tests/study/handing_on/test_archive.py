@@ -75,7 +75,7 @@ def test_an_unpacked_archive_does_the_study_again_and_compares(unpacked: Path) -
 
     # What was made anew can be handed on in turn
     succeed(unpacked, "archive", "--out", "../again", "--quiet")
-    assert (unpacked.parent / "again" / "archived-results" / "allotment.csv").is_file()
+    assert (unpacked.parent / "again" / "archived-results" / "assignment.csv").is_file()
 
     # One number of the archived table is another: status 1, and the table says by how much
     table = unpacked / "archived-results" / "scores.csv"

@@ -16,9 +16,9 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.families import CEILING, ModelContrast
+from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.methods import methods_text
-from contstim.experiments.analysis.outputs.drawings import drawings
-from contstim.experiments.analysis.outputs.folder import write_analysis
+from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.analysis.tables import result_tables

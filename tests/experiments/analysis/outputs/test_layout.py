@@ -12,14 +12,13 @@ from contstim.correlation import Correlation
 from contstim.evaluation import acceptability_report as acceptability
 from contstim.evaluation import comparison
 from contstim.evaluation import minimal_pair_report as minimal_pairs
-from contstim.evaluation.accuracies import FEATURES, Accuracies, Bin
+from contstim.evaluation.accuracies import FEATURES, Accuracies, Bin, LearningCurve
 from contstim.evaluation.criteria import evaluate_acceptability
 from contstim.evaluation.desiderata import Desiderata, ModelDesiderata
 from contstim.evaluation.desiderata_report import desiderata_figure
 from contstim.evaluation.judged_scores import JudgedScores
-from contstim.evaluation.learning_curves import LearningCurve
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.outputs.drawings import drawings
+from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure

@@ -1,0 +1,397 @@
+"""Figures of an analysis: consistency of each model, rivals, and how sure people are of trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.agreement import rated_trials, rivals
+from contstim.experiments.analysis.effects import units_of
+from contstim.experiments.analysis.evaluation import ACCURACY, measures_of
+from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
+from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
+from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure, widest
+from contstim.reporting.heat_map import heat_map
+from contstim.reporting.names import short_names
+from contstim.stimuli import CONTROVERSIAL, Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from contstim.experiments.analysis.effects import ModelResult, Result, Units
+    from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.analysis.run import Analysis
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
+
+_BARS = 3.7  # inches
+_METRO = 0.5  # inches for the word at the first line
+_LINE = 0.17  # inches between the lines of significance
+_DOT = 3.5
+
+Pair: TypeAlias = "tuple[str, str] | None"
+"""Two models whose sentences to draw; None: the most consistent rivals."""
+
+_NAMES = {
+    Condition.RANDOM_NATURAL: "random natural pairs",
+    Condition.NATURAL_CONTROVERSIAL: "natural controversial pairs",
+    Condition.NATURAL_SYNTHETIC: "natural vs. synthetic",
+    Condition.SYNTHETIC_SYNTHETIC: "synthetic controversial pairs",
+}
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A kind of figure.
+
+    Attributes:
+        name: heading on the page; the names of its figures begin with it and a hyphen, or are it.
+        about: what it shows, said under the heading; empty where the page shows it elsewhere.
+        draw: figures by the names of their files, from an analysis and two models to look at.
+    """
+
+    name: str
+    about: str
+    draw: Callable[[Analysis, Pair], Iterator[tuple[str, Figure]]]
+
+
+def drawings(
+    analysis: Analysis, pair: tuple[str, str] | None = None
+) -> Iterator[tuple[str, Figure]]:
+    """Names and figures of all kinds that there are trials for.
+
+    Args:
+        analysis: what `analyze` returned.
+        pair: two models whose sentences to draw; by default the most consistent rivals.
+    """
+    for kind in FIGURES:
+        yield from kind.draw(analysis, pair)
+
+
+def names_in_figures(analysis: Analysis) -> dict[str, str]:
+    """Names of models in figures: their own, or shorter where these have folders or are long."""
+    models = analysis.ratings.models
+    return dict(zip(models, short_names(models), strict=True))
+
+
+def shown(analysis: Analysis) -> list[Result]:
+    """First results: accuracy by condition and, over all trials, the last measure there is."""
+    overall = measures_of(analysis.ratings.scale)[-1]
+    return [
+        result
+        for result in analysis.results
+        if result.measure is (overall if result.scope is Scope.OVERALL else ACCURACY)
+    ]
+
+
+def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
+    """The most consistent two models that some trial sets against each other."""
+    overall = {
+        row.model: row.value
+        for row in analysis.result(Scope.OVERALL, measures_of(analysis.ratings.scale)[-1]).models
+    }
+    pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
+    return max(pairs, key=lambda pair: sum(overall[m] for m in pair), default=None)
+
+
+def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
+    """Make sure that there is something to draw.
+
+    Raises:
+        InputError: no trial sets the pair against each other.
+    """
+    met = {frozenset((t.model_1, t.model_2)) for t in trials if t.condition in CONTROVERSIAL}
+    if frozenset(pair) not in met:
+        raise InputError(
+            f"No trial sets {pair[0]!r} against {pair[1]!r}; those that were are "
+            f"{'; '.join(sorted(' and '.join(sorted(other)) for other in met)) or 'none'}."
+        )
+
+
+def _consistency(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    names = names_in_figures(analysis)
+    for result in shown(analysis):
+        name = f"{result.measure.name}-{result.scope}"
+        yield name, consistency_figure(result, analysis.sampling.units, names)
+
+
+def _agreement(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    models, random = [*names_in_figures(analysis).values()], Condition.RANDOM_NATURAL
+    if random in analysis.agreement:
+        title = f"models that prefer the same sentence (%), {_NAMES[random]}"
+        yield (
+            f"agreement-{random}",
+            heat_map(models, models, analysis.agreement[random], title=title),
+        )
+
+
+def _dominance(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    models = [*names_in_figures(analysis).values()]
+    for condition, shares in analysis.dominance.items():
+        title = f"people side with the row's model (%), {_NAMES[condition]}"
+        figure = heat_map(
+            models,
+            models,
+            shares,
+            title=title,
+            middle=0.5,
+            row_label="people side with",
+            column_label="against",
+        )
+        yield f"dominance-{condition}", figure
+
+
+def _roles(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    if not analysis.roles:
+        return
+    models, places = [*names_in_figures(analysis).values()], analysis.ratings.models
+    shares = np.full((len(models), len(models)), np.nan)  # (accepting, rejecting)
+    for role in analysis.roles:
+        cell = places.index(role.accept), places.index(role.reject)
+        shares[cell] = role.prefer_synthetic / role.ratings
+    title = "people prefer the synthetic sentence (%)"
+    rows, columns = "accepts the synthetic sentence", "rejects it"
+    yield (
+        "roles-natural-synthetic",
+        heat_map(models, models, shares, title=title, row_label=rows, column_label=columns),
+    )
+
+
+def _ranks(analysis: Analysis, pair: Pair) -> Iterator[tuple[str, Figure]]:
+    drawn = pair or best_rivals(analysis)
+    if drawn:
+        names = names_in_figures(analysis)
+        yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn, names)
+
+
+def _reliability(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    if figure := sureness_figure(analysis.ratings):
+        yield "reliability", figure
+
+
+def consistency_figure(
+    result: Result, units: Units | None, names: Mapping[str, str] | None = None
+) -> Figure:
+    """Horizontal bars, best model on top, with 95 % intervals and the noise ceiling in grey.
+
+    The lines on the right show significance, as in a metro map: each joins a model (filled) to
+    those that are significantly worse (open); the first joins the ceiling to the models below it.
+
+    Args:
+        result: of one scope and measure.
+        units: whose values the dots are.
+        names: what to call models, where other than by their names.
+    """
+    models = sorted(result.models, key=lambda model: model.value)
+    labels = [(names or {}).get(model.model, model.model) for model in models]
+    title, beside = DESCRIPTIONS[result.scope], widest(labels)
+    cannot = result.detectability.cannot(str(units))
+    label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
+    widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
+    figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
+    bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
+    # Each model has a row, from the worst at 0. The ceilings are its own, since its trials are;
+    # they lie behind the bars, and dots above all, spread over the bar's height.
+    for row, model in enumerate(models):
+        if np.isfinite(model.lower):
+            ceiling = (model.lower, model.upper)
+            bars.fill_betweenx((row - 0.5, row + 0.5), *ceiling, color=GREY, lw=0, alpha=0.7)
+    values = [model.value for model in models]
+    bars.barh(range(len(models)), values, height=0.62, color=BLUE, alpha=0.75, lw=0)
+    bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
+    by_unit = units_of(result.evaluation, result.evaluation.values, units)  # (n_units, n_models)
+    for row, model in enumerate(models):
+        limits = (model.interval.low, model.interval.high)
+        if np.isfinite(limits[0]):
+            bars.plot(limits, (row, row), color=BLACK, lw=1.1, solid_capstyle="butt")
+        dots = by_unit[:, result.evaluation.models.index(model.model)]
+        heights = row + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else [row]
+        bars.plot(dots, heights, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
+    _draw_significance(metro, models, result)
+    bars.set_yticks(range(len(models)), labels)
+    bars.set_ylim(-0.6, len(models) - 0.4)
+    bars.set_xlabel(label)
+    bars.set_title(title, loc="left", fontsize="medium")
+    return figure
+
+
+def _draw_significance(axes: Axes, models: list[ModelResult], result: Result) -> None:
+    """The metro map: a line a model that beats any, from left to right, the ceiling's first."""
+    names = [model.model for model in models]
+    below = result.below_ceiling()
+    axes.set_axis_off()
+    lines = [("ceiling", len(models) - 0.5, below)]
+    lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
+    # A line reaches from its own model (or the top) down to the last that is worse; a line without
+    # any such model takes no place.
+    for column, (name, top, worse) in enumerate([line for line in lines if line[2]]):
+        rows = sorted(names.index(model) for model in worse)
+        span = (min(rows[0], top), max(rows[-1], top))
+        axes.plot((column, column), span, color=BLACK, lw=0.8, zorder=1)
+        axes.plot([column] * len(rows), rows, "o", ms=_DOT, mfc="white", mec=BLACK, mew=0.8)
+        if name == "ceiling":
+            axes.plot(column, top, "s", ms=_DOT, color=GREY, mec=BLACK, mew=0.6, clip_on=False)
+            axes.text(column, top + 0.25, name, rotation=45, va="bottom", size=SIZE - 1)
+        else:
+            axes.plot(column, top, "o", ms=_DOT, color=BLACK)
+    axes.set_xlim(-0.7, len(models) + 0.3)
+
+
+def scatter_figure(
+    ratings: Ratings,
+    scores: ScoreTable,
+    pair: tuple[str, str],
+    names: Mapping[str, str] | None = None,
+) -> Figure:
+    """A panel for each condition that sets the pair against each other.
+
+    A sentence stands at its fractional ranks among all scored sentences; a line joins the two
+    sentences of a trial. Blue: the one that most people prefer; orange: the other; grey: neither.
+
+    Args:
+        ratings: who chose what.
+        scores: of all sentences.
+        pair: two models that trials set against each other.
+        names: what to call models, where other than by their names.
+    """
+    from matplotlib.lines import Line2D
+
+    conditions = [
+        condition
+        for condition in CONTROVERSIAL
+        if set(pair) in map(set, rivals(ratings, condition))
+    ]
+    ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]
+    labels = ("preferred by most people", "the other sentence")
+    side = max(2.3, 0.3 + widest(ranks))
+    across = max(0.5 + side * max(1, len(conditions)), 1.2 + widest(["".join(labels)]))
+    figure = new_figure(across, 0.6 + side)
+    panels = figure.subplots(1, max(1, len(conditions)), squeeze=False)[0]
+    for axes, condition in zip(panels, conditions, strict=False):
+        _draw_trials(axes, ratings, scores, pair, condition)
+        axes.set_title(condition.replace("-", " "), loc="left", fontsize="medium")
+        axes.set_xlabel(ranks[0])
+    panels[0].set_ylabel(ranks[1])
+    figure.legend(
+        handles=[
+            Line2D(
+                [], [], color=colour, marker=marker, ls="", ms=4, mec=BLACK, mew=0.4, label=label
+            )
+            for colour, marker, label in zip((BLUE, ORANGE), "os", labels, strict=True)
+        ],
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+    )
+    return figure
+
+
+def _draw_trials(
+    axes: Axes, ratings: Ratings, scores: ScoreTable, pair: tuple[str, str], condition: Condition
+) -> None:
+    """A line for each trial that sets the pair against each other, a sentence at either end."""
+    # (n_sentences, 2): fractional ranks under both models, which are both axes
+    ranks = scores.ranks()[:, [scores.models.index(model) for model in pair]]
+    for trial, rated in rated_trials(ratings, condition):
+        if {trial.model_1, trial.model_2} != set(pair):
+            continue
+        places = ranks[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
+        axes.plot(*places.T, color=GREY, lw=0.6, zorder=1)
+        # 1 for sentence_2, 0 for a draw
+        majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
+        for place, side in zip(places, (-1, 1), strict=True):
+            colour = GREY if majority == 0 else BLUE if majority == side else ORANGE
+            marker = "o" if majority == side else "s"
+            axes.plot(*place, marker, ms=4, color=colour, mec=BLACK, mew=0.4, clip_on=False)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set_xticks((0, 0.5, 1))
+    axes.set_yticks((0, 0.5, 1))
+
+
+def sureness_figure(ratings: Ratings) -> Figure | None:
+    """Shrunken ratings of all trials by condition, beside the reliability of mean ratings.
+
+    Filled dots are trials that people in general surely have a preference on (`SURE`); dots are
+    spread over the height of a row in the order of the trials. None where nothing can be told.
+    """
+    from matplotlib.lines import Line2D
+
+    judged = judged_trials(ratings)
+    if not judged:
+        return None
+    names = [condition.replace("-", " ") for condition in judged]
+    heading = "reliability"
+    legend = f"a preference is at least {SURE:.0%} likely", "less likely"
+    across = max(3.4, widest(["  ".join(legend)]) - widest(names))
+    figure = new_figure(0.6 + widest(names) + across + widest([heading]), 1.5 + 0.42 * len(judged))
+    axes = figure.subplots()
+    axes.axvline(ratings.scale.middle, color=BLACK, lw=0.6, ls=(0, (4, 3)))
+    for row, trials in enumerate(judged.values()):
+        shrunken = np.array([reliability.shrunken_rating for *_, reliability in trials])
+        sure = np.array([reliability.sureness >= SURE for *_, reliability in trials])
+        # Neighbours in the table stand apart: steps of the golden ratio fill the row evenly
+        heights = row + 0.56 * ((np.arange(len(trials)) * 0.618034) % 1 - 0.5)
+        axes.plot(shrunken[~sure], heights[~sure], "o", ms=2.5, mfc="white", mec=GREY, mew=0.7)
+        axes.plot(shrunken[sure], heights[sure], "o", ms=2.5, color=BLUE, mew=0)
+        # To the right of the axes, at the height of the row
+        axes.annotate(
+            f"{mean_reliability(trials):.2f}",
+            (1.02, row),
+            xycoords=("axes fraction", "data"),
+            va="center",
+        )
+    axes.annotate(
+        heading, (1.02, -0.75), xycoords=("axes fraction", "data"), va="center", style="italic"
+    )
+    answers = ratings.scale.answers
+    first, last = answers[0], answers[-1]
+    margin = (last - first) / 25
+    axes.set(xlim=(first - margin, last + margin), ylim=(len(judged) - 0.4, -0.6))
+    axes.set_xticks(answers)
+    axes.set_yticks(range(len(judged)), names)
+    axes.set_xlabel(f"shrunken mean rating ({first}: surely sentence 1, {last}: surely sentence 2)")
+    figure.legend(
+        handles=[
+            Line2D([], [], marker="o", ls="", ms=4, mec=edge, mfc=face, label=label)
+            for (edge, face), label in zip(((BLUE, BLUE), (GREY, "white")), legend, strict=True)
+        ],
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+    )
+    return figure
+
+
+FIGURES = (
+    FigureKind("consistency", "", _consistency),
+    FigureKind(
+        "agreement",
+        "How often two models prefer the same sentence. Where models agree, people cannot tell "
+        "which is better.",
+        _agreement,
+    ),
+    FigureKind(
+        "dominance",
+        "Trials made to set two models against each other: how often people side with the row's.",
+        _dominance,
+    ),
+    FigureKind(
+        "roles",
+        "How often people prefer a synthetic sentence to the natural one it came from.",
+        _roles,
+    ),
+    FigureKind(
+        "ranks",
+        "The sentences of two rival models, by rank under each. A line joins the two sentences of "
+        "a trial; blue circles: preferred by most people; orange squares: the other.",
+        _ranks,
+    ),
+    FigureKind("reliability", "", _reliability),
+)
+"""All kinds of figures, in their order on the page."""

@@ -1,0 +1,183 @@
+"""Acceptability of a sentence to a fine-tuned classifier, as a score: no log-probability."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from contstim.errors import ModelError
+from contstim.models.base import Convention, Scorer
+from contstim.models.batching import Budget, forward_in_batches
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.families import CLASSIFIER_RULES
+from contstim.models.special_tokens import readable, refuse_special_ids, refuse_special_tokens
+from contstim.models.training_text import TrainingText
+from contstim.models.words import unscorable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.batching import Write
+    from contstim.models.checkpoints import Checkpoint
+    from contstim.models.loading import Loading
+    from contstim.sentence import Sentence
+
+UNIT = "signed confidence, -1 to 1"
+UNACCEPTABLE, ACCEPTABLE = "unacceptable", "acceptable"
+LABELS = (UNACCEPTABLE, ACCEPTABLE)
+"""In CoLA's order: 0 is unacceptable."""
+
+_YES = frozenset({"acceptable", "grammatical", "correct", "1"})
+_NO = frozenset({"unacceptable", "ungrammatical", "incorrect", "0"})
+_NAMELESS = re.compile(r"label_([01])")
+
+
+def load_classifier(location: str, *, name: str, loading: Loading) -> ClassifierModel:
+    """Load a classifier of sequences from a folder or the hub.
+
+    Raises:
+        ModelError: see `load_checkpoint` and `ClassifierModel`.
+    """
+    return ClassifierModel(load_checkpoint(location, loading, classifier=True), name=name)
+
+
+class ClassifierModel(Scorer):
+    """The probability of the likelier label, negative where that label is unacceptable.
+
+    This is Eqs. 3-5 of Vázquez Martínez (2021): the softmax over both labels, its maximum, and the
+    sign of the predicted label. Scores lie in [-1, -0.5] and [0.5, 1]: they are not
+    log-probabilities, and belong where scores are ranked, compared within a pair or turned into
+    z-scores.
+
+    Args:
+        checkpoint: a classifier with two labels, which reads the whole text.
+        name: the model's name, by default the checkpoint's location.
+
+    Raises:
+        ModelError: the checkpoint is not a classifier, or its labels do not name acceptability.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, *, name: str | None = None) -> None:
+        if checkpoint.kind != "classifier":
+            raise ModelError(f"{checkpoint.location} is a language model, not a classifier.")
+        self.name = name or checkpoint.location
+        self.checkpoint = checkpoint
+        _check_padding(checkpoint)
+        self._acceptable = acceptable_label(checkpoint.location, checkpoint.model.config)
+        self._budget = Budget.for_device(checkpoint.device)
+
+    @cached_property
+    def convention(self) -> Convention:
+        """The rule `signed-confidence`; the unit says that it is not a log-probability."""
+        parts = f"{self.checkpoint.fingerprint} {self._acceptable}"
+        digest = hashlib.sha256(parts.encode()).hexdigest()
+        return Convention(
+            rule=CLASSIFIER_RULES[0],
+            context="",
+            end_scored=True,
+            fingerprint=f"classifier-{digest[:24]}",
+            unit=UNIT,
+        )
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `Scorer.training_text`; None for checkpoints of the hub."""
+        return TrainingText.beside(self.checkpoint.location)
+
+    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Signed confidences, (n_sentences,); see `Scorer.scores` for what it raises."""
+        acceptable = self.probabilities(sentences)
+        scores: FloatArray = np.where(acceptable > 0.5, acceptable, acceptable - 1)
+        return scores
+
+    def probabilities(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Probability of the label acceptable, (n_sentences,).
+
+        Raises:
+            ModelError: a sentence is too long or holds a special token.
+        """
+        rows = self._encode(sentences)
+        probabilities = np.empty(len(rows))
+
+        def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> Write:
+            logits = self.checkpoint.model(input_ids=ids, attention_mask=attention).logits
+            # float64, since a sure network's probability is closer to 1 than float32 can say
+            softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
+            return partial(write, places, softmax[:, self._acceptable])
+
+        def write(places: IntArray, of_label: torch.Tensor) -> None:
+            probabilities[places] = of_label.cpu().numpy()
+
+        pad = self.checkpoint.model.config.pad_token_id
+        alone = pad is None  # GPT-2 as published does not know where a padded text ends
+        budget = Budget(1) if alone else self._budget
+        forward_in_batches(
+            rows, run, pad=0 if alone else pad, budget=budget, device=self.checkpoint.device
+        )
+        return probabilities
+
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return unscorable(self._encode, sentences)
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `Scorer.knows`: all but special tokens, and those with the unknown one."""
+        return readable(self.checkpoint.tokenizer, words)
+
+    def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
+        tokenizer, window = self.checkpoint.tokenizer, self.checkpoint.window
+        if not sentences:
+            return []
+        refuse_special_tokens(tokenizer, sentences)
+        texts = [sentence.text for sentence in sentences]
+        encoded = tokenizer(texts, return_special_tokens_mask=True, verbose=False)
+        rows: list[list[int]] = encoded["input_ids"]
+        for sentence, row, added in zip(
+            sentences, rows, encoded["special_tokens_mask"], strict=True
+        ):
+            refuse_special_ids(tokenizer, sentence, row, added)
+            if window is not None and len(row) > window:
+                raise ModelError(
+                    f"{sentence.text[:60]!r} needs {len(row):,} tokens; {self.name} reads at most "
+                    f"{window:,}. Leave the sentence out or use another model."
+                )
+        return rows
+
+
+def _check_padding(checkpoint: Checkpoint) -> None:
+    pad = checkpoint.model.config.pad_token_id
+    n_tokens = checkpoint.model.get_input_embeddings().weight.shape[0]
+    if pad is not None and not 0 <= pad < n_tokens:
+        raise ModelError(
+            f"{checkpoint.location}: config.json says pad_token_id = {pad}; the network has the "
+            f"tokens 0 to {n_tokens - 1:,}. Give the configuration it was saved with."
+        )
+
+
+def acceptable_label(location: str, config: Any) -> int:
+    """The number of the label that means acceptable; without names, 1 as in CoLA.
+
+    Args:
+        location: where the checkpoint came from.
+        config: a `transformers` configuration.
+
+    Raises:
+        ModelError: there are not two labels, or their names do not tell.
+    """
+    names: Mapping[int, str] = config.id2label
+    plain = {n: _NAMELESS.sub(r"\1", str(name).lower()) for n, name in names.items()}
+    yes = [number for number, name in plain.items() if name in _YES]
+    no = [number for number, name in plain.items() if name in _NO]
+    if len(plain) != 2 or len(yes) != 1 or len(no) != 1:
+        raise ModelError(
+            f"{location} has the labels {', '.join(map(str, names.values()))}; a classifier of "
+            f"acceptability has two: unacceptable and acceptable. 'contstim train acceptability' "
+            f"makes one."
+        )
+    return int(yes[0])

@@ -1,0 +1,156 @@
+"""Conditional probabilities as KenLM gives them, from ARPA files and its own binary files.
+
+KenLM trusts every number in a file: an ARPA file that announces -5 n-grams, or a binary file of
+order 0, ends the process, since memory is reserved by these numbers. So the announced numbers are
+compared with the size of the file beforehand. The content of a binary file has no checksum: what is
+damaged inside cannot be told.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.models.ngram.arpa import HEADER_BYTES, announced, read_content
+from contstim.models.ngram.tables import MAX_ORDER, SPECIAL_WORDS, UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from contstim.arrays import FloatArray
+    from contstim.sentence import Sentence
+
+_BINARY = b"mmap lm http://kheafield.com/code"
+_SHORTEST_LINE = 4  # bytes of an n-gram in an ARPA file: a digit, a tab, a letter, a line break
+_DEFLATED = 1100  # how many bytes one compressed byte can stand for at most, in gzip
+_SANITY = 88  # bytes that tell KenLM whether a binary file was made for this machine
+_FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
+
+
+def is_binary(path: Path) -> bool:
+    """True if a file is one of KenLM's binary files."""
+    with path.open("rb") as file:
+        return file.read(len(_BINARY)) == _BINARY
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that could end the process when KenLM reads it.
+
+    Raises:
+        ModelError: it is neither an ARPA file nor one of KenLM's, or is damaged; says where.
+    """
+    # The header of a compressed ARPA file lies inside
+    start, compressed = read_content(path, HEADER_BYTES)
+    most = path.stat().st_size
+    if start.startswith(_BINARY):
+        counts = _announced_by_binary(path, start)
+    else:
+        counts = announced(path, start)
+        most = most * (_DEFLATED if compressed else 1) // _SHORTEST_LINE
+    if not 1 <= len(counts) <= MAX_ORDER:
+        raise ModelError(
+            f"{path} announces n-grams of {len(counts)} lengths; a model that can be read here "
+            f"has n-grams of 1 to at most {MAX_ORDER} words."
+        )
+    if not counts[0]:
+        raise ModelError(f"{path} is damaged: it announces no words at all.")
+    for order, count in enumerate(counts, start=1):
+        if count > most:
+            raise ModelError(
+                f"{path} is damaged: it announces {count:,} n-grams of order {order}, and is too "
+                f"short for so many."
+            )
+
+
+def _announced_by_binary(path: Path, start: bytes) -> list[int]:
+    """The numbers in the header of a binary file: fixed ones, and one for each order."""
+    end = _SANITY + _FIXED.size
+    order, multiplier, *_ = _FIXED.unpack_from(start.ljust(end, b"\0"), _SANITY)
+    if len(start) < end + 8 * order:
+        raise ModelError(f"{path} is cut off: the header of a binary file does not end.")
+    if not 1.0 <= multiplier <= 100.0:  # nan neither
+        raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
+    return list(struct.unpack_from(f"<{order}Q", start, end))
+
+
+class KenlmQuery:
+    """Conditional probabilities from KenLM.
+
+    Args:
+        path: an ARPA file or a binary file of KenLM's.
+
+    Raises:
+        ImportError: kenlm is not installed.
+        ModelError: KenLM cannot read the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._model = _load(path)
+
+    @property
+    def order(self) -> int:
+        """See `TableQuery.order`; KenLM calls a unigram model order 2."""
+        return int(self._model.order)
+
+    def log10_probs(self, sentence: Sentence) -> list[float]:
+        """See `TableQuery.log10_probs`."""
+        # KenLM gives (log10 probability, n-gram length, unknown?) for each word, and for </s>
+        return [term[0] for term in self._model.full_scores(_plain(sentence))]
+
+    def totals(
+        self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
+    ) -> FloatArray:
+        """See `TableQuery.totals`."""
+        full_scores = self._model.full_scores
+        totals = np.zeros(len(sentences))
+        for number, sentence in enumerate(sentences):
+            start = 0 if starts is None else starts[number]
+            # Not `sum`, which does not round every sum to float64 in Python 3.12 and later
+            total = 0.0
+            for term in islice(full_scores(_plain(sentence), eos=end), start, None):
+                total += term[0]
+            totals[number] = total
+        return totals
+
+    def holds(self, word: str) -> bool:
+        """See `TableQuery.holds`."""
+        return word in self._model
+
+
+def _plain(sentence: Sentence) -> str:
+    """The words for KenLM; `<s>` and `</s>` in a text are unknown words, not boundaries."""
+    bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
+    if "<" not in bare:
+        return bare
+    return " ".join(unknown if word in SPECIAL_WORDS else word for word in sentence.words)
+
+
+def _load(path: Path) -> Any:
+    import kenlm
+
+    check_file(path)
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        return kenlm.Model(str(path), config)
+    except (OSError, RuntimeError, ValueError, MemoryError) as error:
+        # KenLM's message may cite bytes that are not text; then Python could not decode it
+        if isinstance(error, UnicodeDecodeError):
+            message = error.object.decode("utf-8", "replace")
+        else:
+            message = str(error)
+        # leave out what repeats the path, and the place in KenLM's code: "FILE:LINE in … threw …"
+        message = re.sub(
+            r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.DOTALL
+        )
+        message = re.sub(r"^.* threw [\w:]+(?: because `.*?')?\.\s*", "", message, flags=re.DOTALL)
+        message = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", message).split())
+        reason = (message[:300] or "the file is not whole").rstrip(".")
+        raise ModelError(f"KenLM cannot read {path}: {reason}.") from error

@@ -1,0 +1,233 @@
+"""Models of sub-words: what causal, masked and served transformers share, and the `hf:` family."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.models.base import LanguageModel, TokenScore
+from contstim.models.families import CAUSAL_RULES
+from contstim.models.masked.rules import RULES
+from contstim.models.special_tokens import readable
+from contstim.models.training_text import TrainingText
+from contstim.models.word_tokens import PlaceKind, WordsInPlaces
+from contstim.models.words import encode_batch, unscorable, words_are_independent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.checkpoints import Checkpoint
+    from contstim.models.loading import Loading
+    from contstim.models.words import Encoding
+    from contstim.sentence import Sentence
+
+    Tokens: TypeAlias = tuple[int, ...]
+
+
+def load_transformer(location: str, *, name: str, rule: str, loading: Loading) -> LanguageModel:
+    """Load a checkpoint and score with a rule of its kind, which its configuration tells.
+
+    The default rule is `log-likelihood` for causal models and `chain` for masked ones. Masked
+    models read no prompt.
+
+    Raises:
+        ModelError: see `load_checkpoint`; or the rule belongs to the other kind of model.
+    """
+    from contstim.models.checkpoints import load_checkpoint
+    from contstim.models.checkpoints.source import foreign_errors
+
+    checkpoint = load_checkpoint(location, loading)
+    rules = CAUSAL_RULES if checkpoint.kind == "causal" else tuple(RULES)
+    if rule and rule not in rules:
+        raise ModelError(
+            f"{location} is a {checkpoint.kind} model, which has no rule {rule!r}; it has "
+            f"{', '.join(rules)}."
+        )
+    with foreign_errors(location):
+        if checkpoint.kind == "causal":
+            from contstim.models.causal.adapter import CausalModel
+
+            return CausalModel(checkpoint, rule=rule or rules[0], name=name, prompt=loading.prompt)
+        from contstim.models.masked.adapter import MaskedModel
+
+        return MaskedModel(checkpoint, rule=rule or rules[0], name=name)
+
+
+class SubwordModel(LanguageModel):
+    """A language model that reads the tokens of a sub-word tokenizer.
+
+    Attributes:
+        window: how many tokens it reads; None for any number.
+    """
+
+    reports_passes = True
+    window: int | None
+    _space = False  # before the first word, so that it is cut like any other
+    _framed = False  # by the tokens that the tokenizer puts around a text
+    _end_apart = False  # the end mark must be a token of its own
+
+    def _read_by(self, tokenizer: Any) -> None:
+        """Read sentences by a tokenizer; the last of what `__init__` does to read."""
+        self._tokenizer = tokenizer
+        self._words_are_independent = words_are_independent(tokenizer)
+        self._in_places = WordsInPlaces(self._encode)
+        self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
+
+    @abstractmethod
+    def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
+        """The part of each token in the score of each sentence, (n_tokens or more,), nats."""
+
+    def _is_scored(self, word: int) -> bool:  # noqa: ARG002
+        """True if tokens of a word, `END_MARK` or `SPECIAL` are scored."""
+        return True
+
+    def _needs(self, n_tokens: int) -> int:
+        """Tokens of the window that a sentence of so many takes."""
+        return n_tokens
+
+    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.token_log_probs`."""
+        encodings = self._encode(sentences)
+        return [
+            [
+                TokenScore(word, token, float(part))
+                for word, token, part in zip(
+                    encoding.word_of,
+                    self._tokenizer.convert_ids_to_tokens(list(encoding.ids)),
+                    parts,
+                    strict=False,  # zeros may follow
+                )
+                if self._is_scored(word)
+            ]
+            for encoding, parts in zip(encodings, self._parts(encodings), strict=True)
+        ]
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `LanguageModel.token_counts`."""
+        scored = (sum(map(self._is_scored, e.word_of)) for e in self._encode(sentences))
+        return np.fromiter(scored, np.int64, len(sentences))
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
+        return readable(self._tokenizer, words)
+
+    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
+        """See `LanguageModel.tokens_per_word`."""
+        return self._in_places(words, PlaceKind(inner=not initial)).lengths.copy()
+
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return unscorable(self._encode, sentences)
+
+    def _encode(
+        self, sentences: Sequence[Sentence], *, end_apart: bool | None = None
+    ) -> list[Encoding]:
+        encodings = encode_batch(
+            self._tokenizer,
+            sentences,
+            leading_space=self._space,
+            special_tokens=self._framed,
+            end_apart=self._end_apart if end_apart is None else end_apart,
+        )
+        for sentence, encoding in zip(sentences, encodings, strict=True):
+            self._check_window(len(encoding), sentence)
+        return encodings
+
+    def _fits(self, n_tokens: int) -> bool:
+        return self.window is None or self._needs(n_tokens) <= self.window
+
+    def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
+        if not self._fits(n_tokens):
+            raise ModelError(
+                f"{sentence.text[:60]!r} needs {self._needs(n_tokens):,} tokens; {self.name} reads "
+                f"at most {self.window:,}. Leave the sentence out or use another model."
+            )
+
+
+class CheckpointModel(SubwordModel):
+    """A model of sub-words whose network is a checkpoint in this process."""
+
+    checkpoint: Checkpoint
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`; None for checkpoints of the hub."""
+        return TrainingText.beside(self.checkpoint.location)
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        from contstim.models.precision import in_float32
+
+        twin = self.for_another_search()  # prefixes in the cache are less precise
+        with in_float32(self.checkpoint.model):
+            return twin.log_probs(sentences)
+
+
+def context_tokens(
+    tokenizer: Any, location: str, *, prompt: str | None, window: int | None, config: Any
+) -> Tokens:
+    """The prompt, or else the tokens that begin a sequence; one token or more.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        location: where it came from, for messages.
+        prompt: a text before the sentence; None for none.
+        window: how many tokens the network reads; None where there is no limit.
+        config: the network's text configuration, or None where only the tokenizer is at hand.
+
+    Raises:
+        ModelError: a blank prompt, one that fills the window, or nothing to begin with.
+    """
+    if prompt is None:
+        context = _beginning(tokenizer, config)
+    elif not prompt.strip():
+        raise ModelError(f"The prompt {prompt!r} is blank; give a text such as '. ', or none.")
+    else:
+        framed = tokenizer(prompt.removesuffix(" "), return_special_tokens_mask=True)
+        ids, special = framed["input_ids"], framed["special_tokens_mask"]
+        while special and special[-1]:  # what closes a text, such as an end-of-sequence token
+            ids, special = ids[:-1], special[:-1]
+        context = tuple(ids)
+    if not context:
+        raise ModelError(
+            f"{location} has nothing to read before the first word: its tokenizer "
+            f"names no beginning of a sequence. Give a prompt, such as '. '."
+        )
+    if window is not None and len(context) >= window:
+        raise ModelError(
+            f"The prompt has {len(context):,} tokens and {location} reads at most "
+            f"{window:,}: shorten it."
+        )
+    return context
+
+
+def wants_space(tokenizer: Any) -> bool:
+    """True if a word at the start of a text is cut otherwise than after a space."""
+    return not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
+
+
+def _beginning(tokenizer: Any, config: Any) -> Tokens:
+    """The tokens that begin a sequence: those that the tokenizer puts before every text.
+
+    If it puts none, the beginning-of-sequence token; models without it (Qwen) begin with the end of
+    another text.
+    """
+    # What comes before the tokens of a text, such as GLM's `[gMASK]<sop>`
+    framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
+    starts = range(len(framed) - len(plain) + 1)
+    start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
+    if start:
+        return tuple(framed[:start])
+    of_network = (getattr(config, f"{name}_token_id", None) for name in ("bos", "eos"))
+    # Without a configuration, the tokenizer's end of a text has to do
+    of_tokenizer = tokenizer.eos_token_id if config is None else None
+    for option in (tokenizer.bos_token_id, *of_network, of_tokenizer):
+        token = option[0] if isinstance(option, list) else option
+        if token is not None:
+            return (int(token),)
+    return ()

@@ -1,0 +1,391 @@
+"""Artificial participants who take part over the server's protocol, many at once.
+
+They rehearse a study that `contstim collect` serves, from joining to the code of completion. Each
+tries again while the server or the network is gone; a journal keeps a copy of every answer.
+
+    people = artificial_participants(trials, scores, "my model", seed=1)
+    responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import random
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from contstim.documents import parse_json_object
+from contstim.errors import InputError, WorkerError
+from contstim.experiments.responses import Response
+from contstim.files import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.experiments.design.artificial import ArtificialParticipants
+
+_AGAIN = (408, 429, 500, 502, 503, 504)
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
+_SECONDS_TO_CONNECT = 10.0
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings of a run of artificial participants.
+
+    Attributes:
+        url: of the study.
+        participants: how many, in all.
+        at_once: how many at the same time.
+        pause: seconds between two answers of a participant.
+        patience: seconds of silence after which to give up.
+        table: what messages call the participants' trials.
+    """
+
+    url: str
+    participants: int
+    at_once: int = 50
+    pause: float = 0.0
+    patience: float = 300.0
+    table: str = "the participants'"
+
+
+def take_part(
+    people: ArtificialParticipants,
+    settings: RunSettings,
+    journal: Path,
+    *,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> tuple[Response, ...]:
+    """Let artificial participants join a study, answer every trial, and complete it.
+
+    They join one after another, so that the server spreads them over its groups in order, and then
+    answer all at once.
+
+    Args:
+        people: who they are; their trials must be the study's.
+        settings: how they take part.
+        journal: keeps what was answered and acknowledged; an interrupted run goes on from it.
+        progress: told how many of how many participants have completed.
+
+    Returns:
+        Everything that the server acknowledged, as the participants have it.
+
+    Raises:
+        InputError: the address is not one of a server, the study shows other trials, or the
+            journal cannot be used or is of another run.
+        WorkerError: the server refuses something, or is silent for too long.
+    """
+    if not settings.url.startswith(("http://", "https://")):
+        raise InputError(
+            f"{settings.url!r} is not an address of a server, such as http://127.0.0.1:8000."
+        )
+    with closing(Journal(journal, _identity_of_run(people, settings))) as copies:
+        asyncio.run(_run(people, settings, copies, progress))
+        return tuple(
+            Response(joined["participant"], int(joined["group"]), **answer, simulated=True)
+            for number in range(1, settings.participants + 1)
+            for copy in [copies.copy(number)]
+            for joined in [copy.joined]
+            if joined is not None
+            for answer in copy.answers.values()
+        )
+
+
+def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
+    """Facts that answers and acknowledgements depend on."""
+    trials = [
+        [trial.group, trial.trial_id, str(trial.sentence_1), str(trial.sentence_2), difference]
+        for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
+    ]
+    return {
+        "model": people.model,
+        "seed": people.seed,
+        "noise": float(people.noise),
+        "lapses": float(people.lapses),
+        "server": settings.url.rstrip("/"),
+        "fingerprint": hashlib.sha256(json.dumps(trials).encode()).hexdigest(),
+    }
+
+
+async def _run(
+    people: ArtificialParticipants,
+    settings: RunSettings,
+    journal: Journal,
+    progress: Callable[[int, int], None],
+) -> None:
+    places, completed = asyncio.Semaphore(settings.at_once), 0
+
+    async def answer_everything(number: int, client: ParticipantClient) -> None:
+        nonlocal completed
+        async with places:
+            copy, joined = client.copy, client.copy.joined
+            if not copy.completed and joined is not None:
+                name, group, seed = joined["participant"], int(joined["group"]), joined["seed"]
+                for response in people.answers(number, name, group=group, place=1, seed=seed):
+                    if response.trial_id not in copy.saved:
+                        await client.answer([response])
+                        await asyncio.sleep(settings.pause)
+                await client.complete()
+        completed += 1
+        progress(completed, settings.participants)
+
+    # Proxies of the environment are for the web, not for a server of this machine
+    async with httpx2.AsyncClient(
+        base_url=settings.url.rstrip("/") + "/",
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+        timeout=_SECONDS_TO_CONNECT,
+        trust_env=False,
+    ) as http:
+        # Before anybody joins, for who joins and cannot answer holds a place
+        await _check_trials(http, people, settings)
+        clients = {
+            number: ParticipantClient(
+                http, journal, number, patience=settings.patience, simulated=True
+            )
+            for number in range(1, settings.participants + 1)
+        }
+        # One after another: who joins at the same time as others may get any group
+        for client in clients.values():
+            await client.join()
+        await asyncio.gather(*(answer_everything(n, client) for n, client in clients.items()))
+
+
+async def _check_trials(
+    http: httpx2.AsyncClient, people: ArtificialParticipants, settings: RunSettings
+) -> None:
+    study = await request_json(http, http.build_request("GET", "study.json"), settings.patience)
+    expected: dict[str, set[str]] = {}
+    for trial in people.trials:
+        expected.setdefault(str(trial.group), set()).add(trial.trial_id)
+    try:
+        served = {
+            group: {trial["trial_id"] for trial in trials}
+            for group, trials in study["groups"].items()
+        }
+    except (KeyError, TypeError, AttributeError):
+        served = {}
+    if served != expected:
+        raise InputError(
+            f"The study at {settings.url} shows other trials than {settings.table}; name the table "
+            "that it was exported from."
+        )
+
+
+@dataclass
+class LocalCopy:
+    """Local copy of one participant's answers, should the server or the network be gone.
+
+    Attributes:
+        joined: name, secret, group and seed that the server gave; None before.
+        answers: every answer given, saved or not.
+        saved: trials that the server has acknowledged.
+        completed: whether the server has said so.
+        code: of completion; None before, and where the study has none.
+    """
+
+    joined: dict[str, Any] | None = None
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    saved: set[str] = field(default_factory=set)
+    completed: bool = False
+    code: str | None = None
+
+    def update(self, entry: dict[str, Any]) -> None:
+        """Add what one line of a journal says."""
+        if "joined" in entry:
+            self.joined = entry["joined"]
+        if "answer" in entry:
+            self.answers[entry["answer"]["trial_id"]] = entry["answer"]
+        self.saved.update(entry.get("saved", ()))
+        self.completed = self.completed or "code" in entry
+        self.code = entry.get("code", self.code)
+
+
+class _RefusedError(WorkerError):
+    """The server understands a request and will not do it."""
+
+
+class Journal:
+    """Copies of many participants in one file, a line for everything that happens.
+
+    Args:
+        path: read if it is there, so that an interrupted run goes on.
+        run: what the answers depend on; stands in the first line.
+
+    Raises:
+        InputError: the file cannot be used, or holds what happened in another run.
+    """
+
+    def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
+        self.path = path
+        self._copies: dict[int, LocalCopy] = {}
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            complete = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
+            entries = [parse_json_object(line, path) for line in complete]
+            events = [entry for entry in entries if "run" not in entry]
+            for entry in events:
+                self.copy(entry["number"]).update(entry)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _unusable(path, error) from error
+        if events and entries[0].get("run") != run:
+            raise InputError(
+                f"{path} belongs to a run of another model, seed or server; delete it or name "
+                "another --out."
+            )
+        # Anew and at once, without a line that a kill has cut
+        write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
+        try:
+            self._file = path.open("a", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise _unusable(path, error) from error
+
+    def copy(self, number: int) -> LocalCopy:
+        """Local copy of participant `number`."""
+        return self._copies.setdefault(number, LocalCopy())
+
+    def record(self, number: int, **entry: Any) -> None:
+        """Write down what happened to participant `number`."""
+        self._file.write(json.dumps({"number": number, **entry}) + "\n")
+        self.copy(number).update(entry)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._file.close()
+
+
+def _unusable(path: Path, error: Exception) -> InputError:
+    return InputError(f"Cannot use {path} as a journal of answers: {error}.")
+
+
+class ParticipantClient:
+    """One participant of a study that `contstim collect` hands out.
+
+    Args:
+        http: at the study's address.
+        journal: where the copy of answers is kept.
+        number: of the copy.
+        patience: seconds of silence after which to give up.
+        simulated: whether this is an artificial participant, which the server notes.
+    """
+
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        journal: Journal,
+        number: int,
+        *,
+        patience: float,
+        simulated: bool = False,
+    ) -> None:
+        self._http, self._journal, self._number = http, journal, number
+        self._patience, self._simulated = patience, simulated
+
+    @property
+    def copy(self) -> LocalCopy:
+        """Local copy of the participant."""
+        return self._journal.copy(self._number)
+
+    async def join(self) -> None:
+        """Take part, or go on taking part.
+
+        Raises:
+            WorkerError: see `answer`; or the journal is of another database.
+        """
+        if self.copy.joined is None:
+            body = {"group": None, "platform": None, "simulated": self._simulated}
+            reply = await self._post("api/participants", body)
+        else:
+            who = {name: self.copy.joined[name] for name in ("participant", "secret")}
+            try:
+                reply = await self._post("api/resume", who)
+            except _RefusedError as error:
+                raise WorkerError(
+                    f"{error} {self._journal.path} is of participants whom this server's database "
+                    "does not know; delete it or name another --out."
+                ) from error
+        joined = {name: reply[name] for name in ("participant", "secret", "group", "seed")}
+        self._journal.record(self._number, joined=joined)
+        for answer in reply["answered"]:  # whatever this copy says, the server's answers stand
+            self._journal.record(self._number, answer=answer, saved=[answer["trial_id"]])
+
+    async def answer(self, responses: Sequence[Response]) -> None:
+        """Keep answers here, then at the server, together with what it has not acknowledged.
+
+        Raises:
+            WorkerError: the server refuses them, or is silent for too long.
+        """
+        names = ("trial_id", "rating", "left", "position", "rt_ms")
+        for response in responses:
+            sent = {name: getattr(response, name) for name in names}
+            self._journal.record(self._number, answer=sent)
+        # with what an outage kept from being saved; the server takes a repetition for a success
+        unsaved = [a for name, a in self.copy.answers.items() if name not in self.copy.saved]
+        reply = await self._post_as_joined("api/responses", responses=unsaved)
+        self._journal.record(self._number, saved=reply["saved"])
+
+    async def complete(self) -> str | None:
+        """The completion code, if the study has one, once the server has everything.
+
+        Raises:
+            WorkerError: see `answer`.
+        """
+        code = (await self._post_as_joined("api/complete"))["code"]
+        self._journal.record(self._number, code=code)
+        return None if code is None else str(code)
+
+    async def _post_as_joined(self, address: str, **body: Any) -> dict[str, Any]:
+        if self.copy.joined is None:
+            raise WorkerError("Who has not joined cannot answer.")
+        who, secret = self.copy.joined["participant"], self.copy.joined["secret"]
+        return await self._post(address, {"participant": who, **body}, secret)
+
+    async def _post(
+        self, address: str, body: dict[str, Any], secret: str | None = None
+    ) -> dict[str, Any]:
+        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+        request = self._http.build_request("POST", address, json=body, headers=headers)
+        return await request_json(self._http, request, self._patience)
+
+
+async def request_json(
+    http: httpx2.AsyncClient, request: httpx2.Request, patience: float
+) -> dict[str, Any]:
+    """The JSON object that a server answers with, asked again while it or the network is gone.
+
+    Raises:
+        WorkerError: the server refuses, or is silent for so many seconds.
+    """
+    clock = asyncio.get_running_loop().time
+    start, wait, trouble = clock(), _FIRST_WAIT, ""
+    while clock() - start < patience:
+        pause = wait * random.uniform(0.5, 1.5)  # not everybody at the same moment
+        try:
+            reply = await http.send(request)
+            if reply.is_success:
+                return dict(reply.json())
+            trouble = _sentence(reply)
+            if reply.status_code not in _AGAIN:
+                raise _RefusedError(f"The server refuses this: {trouble}")
+            pause = max(pause, float(reply.headers.get("Retry-After", 0)))
+        except (httpx2.TransportError, ValueError) as error:
+            trouble = str(error) or type(error).__name__
+        await asyncio.sleep(pause)
+        wait = min(_LONGEST_WAIT, 2 * wait)
+    raise WorkerError(
+        f"The server has not answered for {patience:g} s ({trouble}). Answers are kept here: run "
+        "the same command again to go on."
+    )
+
+
+def _sentence(reply: httpx2.Response) -> str:
+    try:
+        return str(reply.json()["error"])
+    except (ValueError, KeyError, TypeError):  # not our server's: a proxy may answer instead
+        return f"status {reply.status_code}"

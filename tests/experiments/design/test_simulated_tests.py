@@ -1,0 +1,134 @@
+"""Precision of differences against other distributions and simulated experiments."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from scipy.stats import nct
+from scipy.stats import t as student
+
+from contstim.experiments.design.population import Population, TrialPreferences
+from contstim.experiments.design.simulated_tests import Precision, measure_precision
+
+
+def one_pair(
+    items: float, people: float, answers: float, trials: float = 19.0, *, widest: float = 1.0
+) -> Precision:
+    return Precision(*(np.array([x]) for x in (items, people, answers, trials, 1.0, widest)))
+
+
+PRECISION = one_pair(0.02, 0.004, 0.03)
+
+
+def test_power_is_that_of_the_noncentral_t() -> None:
+    """Witness: scipy's noncentral t."""
+    for effect in (0.0, 0.05, 0.15):
+        for groups, people in ((1, 12), (4, 10), (30, 1)):
+            freedom = PRECISION.freedom(groups, people)[0]
+            limit = student.isf(0.025, freedom)
+            shift = effect / PRECISION.standard_error(groups, people)
+            expected = nct.sf(limit, freedom, shift) + nct.cdf(-limit, freedom, shift)
+            found = PRECISION.power(effect, groups, people)
+            assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_equivalence_is_two_one_sided_tests_of_many_experiments() -> None:
+    """Brute force: a million estimates and standard errors of models that do not differ."""
+    rng = np.random.default_rng(0)
+    error, freedom = PRECISION.standard_error(6, 8), PRECISION.freedom(6, 8)[0]
+    estimates = error * rng.standard_normal(1_000_000)
+    estimated = error * np.sqrt(rng.chisquare(freedom, 1_000_000) / freedom)
+    for margin in (0.05, 0.1, 0.2):
+        shown = np.abs(estimates) + student.isf(0.05, freedom) * estimated < margin
+        assert PRECISION.equivalence(margin, 6, 8) == pytest.approx(shown.mean(), abs=3e-3)
+
+
+def test_the_detectable_difference_is_found_at_its_rate() -> None:
+    for rate in (0.5, 0.8, 0.95):
+        least = PRECISION.detectable(3, 10, rate)
+        assert PRECISION.power(least, 3, 10) == pytest.approx(rate, abs=1e-3)
+
+
+def test_models_that_hardly_disagree_cannot_differ_by_much() -> None:
+    """Two models that prefer the same sentence in 92 % of trials differ by .08 at most."""
+    alike = one_pair(0.02, 0.004, 0.03, widest=0.08)
+    assert np.isnan(alike.power(0.1, 3, 10))
+    assert np.isnan(alike.detectable(3, 10))
+    assert alike.power(0.05, 3, 10) == PRECISION.power(0.05, 3, 10)
+    both = Precision(
+        *(
+            np.concatenate([getattr(p, field.name) for p in (alike, PRECISION)])
+            for field in fields(Precision)
+        )
+    )
+    assert both.power(0.1, 3, 10) == PRECISION.power(0.1, 3, 10)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 12])
+def test_few_trials_a_group_are_as_uncertain_as_they_are(trials: int) -> None:
+    """Brute force: differences scatter by as much where each group has one trial as is said."""
+    rng = np.random.default_rng(trials)
+    ratios = rng.normal(size=(120, 2))
+    groups = 120 // trials
+    comparisons = TrialPreferences(
+        ("a", "b"),
+        ratios,
+        np.ones(ratios.shape, dtype=np.bool_),
+        np.arange(120) // trials,
+        np.zeros(120, dtype=np.int64),
+    )
+    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), 0.3)
+    precision = measure_precision(comparisons, [people], participants=5)
+    rows = rng.integers(120, size=(3000 * groups, trials))
+    answers = np.where(people.answers(rows, 5, rng), 1.0, -1.0).mean(axis=1)
+    sides = np.sign(ratios)[rows]
+    difference = ((sides[..., 0] - sides[..., 1]) * answers).mean(axis=1) / 2
+    scatter = difference.reshape(3000, groups).mean(axis=1).std()
+    assert precision.standard_error(groups, 5) == pytest.approx(scatter, rel=0.1)
+
+
+def test_one_trial_in_one_group_tells_nothing_of_items() -> None:
+    comparisons = TrialPreferences(
+        ("a", "b"),
+        np.array([[1.0, -1.0]]),
+        np.ones((1, 2), dtype=np.bool_),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+    people = Population("a", np.ones(1), np.ones(1), 0.0)
+    precision = measure_precision(comparisons, [people])
+    assert np.isnan(precision.detectable(1, 10))
+    assert np.isnan(precision.equivalence(0.03, 1, 10))
+
+
+def test_new_items_buy_more_than_people_where_items_vary() -> None:
+    """By the formula: people divide what people add alone, groups everything."""
+    items = one_pair(0.02, 0.0, 0.0)
+    assert items.standard_error(1, 20) == items.standard_error(1, 10)
+    assert items.standard_error(4, 10) == pytest.approx(items.standard_error(1, 10) / 2)
+    people = one_pair(0.0, 0.02, 0.0)
+    assert people.standard_error(1, 20) == pytest.approx(people.standard_error(2, 10))
+
+
+def test_standard_errors_are_how_far_differences_scatter() -> None:
+    """Witness: means of models' agreement with new people on new items, in 4,000 experiments."""
+    rng = np.random.default_rng(1)
+    ratios = rng.normal(size=(120, 2))
+    comparisons = TrialPreferences(
+        ("a", "b"),
+        ratios,
+        np.ones(ratios.shape, dtype=np.bool_),
+        np.arange(120) // 40,
+        np.zeros(120, dtype=np.int64),
+    )
+    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), 0.6)
+    precision = measure_precision(comparisons, [people], participants=6)
+    for groups, participants in ((3, 6), (3, 20), (9, 2)):
+        rows = rng.integers(120, size=(4000 * groups, 40))
+        answers = np.where(people.answers(rows, participants, rng), 1.0, -1.0).mean(axis=1)
+        sides = np.sign(ratios)[rows]
+        difference = ((sides[..., 0] - sides[..., 1]) * answers).mean(axis=1) / 2
+        scatter = difference.reshape(4000, groups).mean(axis=1).std()
+        assert precision.standard_error(groups, participants) == pytest.approx(scatter, rel=0.08)

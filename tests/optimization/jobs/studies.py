@@ -1,0 +1,168 @@
+"""Studies of searches for tests: real ones between n-gram models, and made-up searches."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.jobs import LocalExecutor
+from contstim.models.base import Convention, LanguageModel
+from contstim.models.loading import Loading
+from contstim.models.specifications import parse_models
+from contstim.optimization.jobs.context import SearchContext
+from contstim.optimization.jobs.question import SearchQuestion
+from contstim.optimization.jobs.results import TripletResults
+from contstim.optimization.jobs.tasks import InspectionTask, ModelProfile, TripletTask
+from contstim.optimization.jobs.triplets import find_triplets
+from contstim.reviews import Decision, Review, undecided
+from contstim.sentence import Sentence
+from contstim.stimuli import Triplet, content_id
+from contstim.store import JobState, Outcome, Store, Trail
+from contstim.vocabulary import Vocabulary
+
+NOUNS = tuple(f"noun{n}" for n in range(40))
+NATURALS = tuple(
+    Sentence((one.capitalize(), f"verb{n % 7}", other))
+    for n, (one, other) in enumerate(pairwise(NOUNS))
+)
+MODELS = tuple(f"kenlm:{letter}.arpa" for letter in "cabd")
+"""None of these files is there: only made-up searches can be made between them."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that decides what a study finds."""
+
+    models: tuple[str, ...] = MODELS[:3]
+    sentences: tuple[Sentence, ...] = NATURALS
+    vocabulary: Vocabulary | None = None
+    question: SearchQuestion = field(default_factory=SearchQuestion)
+
+    def but(self, **values: Any) -> Study:
+        """The study with other values, of its question too."""
+        own = {
+            name: values.pop(name)
+            for name in ("models", "sentences", "vocabulary")
+            if name in values
+        }
+        return replace(self, **own, question=replace(self.question, **values))
+
+    def find(self, path: Path, executor: Any = None, **options: Any) -> TripletResults:
+        with Store(path) as store:
+            return find_triplets(
+                self.question,
+                parse_models(self.models),
+                self.sentences,
+                store,
+                executor or LocalExecutor(),
+                self.context,
+                **options,
+            )
+
+    @property
+    def context(self) -> SearchContext:
+        return SearchContext(
+            Loading(device="cpu"),
+            vocabulary=self.vocabulary,
+            allow_unknown=self.question.allow_unknown,
+        )
+
+
+WORDS = Vocabulary(
+    tuple(sentence.words[0] for sentence in NATURALS), (*NOUNS, *(f"verb{n}" for n in range(7)))
+)
+MADE_UP = Study(
+    vocabulary=WORDS, question=SearchQuestion(per_pair=4, plausible="none", capitals="anywhere")
+)
+
+
+class MadeUpSearches:
+    """Searches that take no time: what they find depends on what is searched alone.
+
+    Some natural sentences are inadmissible between some models, and some searches find nothing.
+
+    Attributes:
+        done: the searches so far.
+        fingerprints: of models that are not what their name says.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done: list[TripletTask] = []
+        self.fingerprints: Mapping[str, str] = {}
+        monkeypatch.setattr(TripletTask, "perform", self._perform(TripletTask, self._search))
+        monkeypatch.setattr(InspectionTask, "perform", self._perform(InspectionTask, self._inspect))
+
+    @staticmethod
+    def _perform(_kind: type, do: Callable[..., object]) -> Callable[..., object]:
+        return lambda task, context: do(task, context)
+
+    def _inspect(self, task: InspectionTask, context: SearchContext) -> ModelProfile:
+        fingerprint = self.fingerprints.get(task.model, task.model)
+        return ModelProfile(Convention("rule", "", True, fingerprint), context.vocabulary)
+
+    def _search(self, task: TripletTask, _context: SearchContext) -> Outcome:
+        self.done.append(task)
+        return found(task)
+
+
+def found(task: TripletTask) -> Outcome:
+    """What a made-up search finds."""
+    if random.Random(f"{task.natural.text} {task.fingerprints}").random() < 0.15:
+        return Outcome(JobState.INADMISSIBLE, "impossible: as it happens")
+    chance = random.Random(task.searched.key)
+    excluded = {word.lower() for word in task.question.exclude} | task.capped
+    words = [word for word in NOUNS[:12] if word not in excluded]
+    synthetic = [task.natural.replace(2, chance.choice(words)) for _ in range(2)]
+    if chance.random() < 0.05:
+        synthetic[0] = task.natural
+    drops = (chance.random(), chance.random())
+    triplet = Triplet(
+        content_id("triplet", *task.models, task.natural, *synthetic),
+        task.models[0],
+        task.models[1],
+        task.natural,
+        synthetic[0],
+        synthetic[1],
+        log_prob_natural_model_1=-1.0,
+        log_prob_natural_model_2=-2.0,
+        log_prob_synthetic_1_model_1=-1.0 - drops[0],
+        log_prob_synthetic_1_model_2=-2.0,
+        log_prob_synthetic_2_model_1=-1.0,
+        log_prob_synthetic_2_model_2=-2.0 - drops[1],
+        controversiality=sum(drops),
+    )
+    trails = tuple(
+        Trail(accept, reject, 3, "settled", {accept: (1, 8, 1)}, (), (), ((1, -1.0, 0.0, 3, 1, 8),))
+        for reject, accept in (task.models, task.models[::-1])
+    )
+    return Outcome(JobState.FOUND, triplet.alike, triplet, trails)
+
+
+def reviewed(triplets: tuple[Triplet, ...], rejected: tuple[Triplet, ...]) -> Review:
+    """A review that keeps all triplets but some."""
+    names = {triplet.triplet_id for triplet in rejected}
+    return Review(
+        tuple(
+            replace(
+                item,
+                reviewer="Ann",
+                decision=Decision.REJECT if item.item_id in names else Decision.KEEP,
+                reason="odd",
+            )
+            for item in undecided(triplets)
+        )
+    )
+
+
+def seed_of(seed: int, models: Sequence[LanguageModel], natural: Sentence) -> int:
+    """The seed of a search, from its definition."""
+    parts = (str(seed), *(model.convention.fingerprint for model in models), natural.text)
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
+    return int.from_bytes(digest[:7], "big")

@@ -1,0 +1,157 @@
+"""Which search comes next, whatever workers do, and what is kept of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contstim.errors import ContstimError, ModelError, WorkerError
+from contstim.models.base import Convention
+from contstim.optimization.jobs.assignment import Assignment
+from contstim.optimization.jobs.question import SearchQuestion
+from contstim.optimization.jobs.queues import EachOnce, TripletQueue, pairs_sharing_models
+from contstim.optimization.jobs.searches import Searches
+from contstim.optimization.jobs.tasks import InspectionTask, ModelProfile, TripletTask
+from contstim.sentence import Sentence
+from contstim.store import JobState, Outcome, Store, TripletStore
+from contstim.vocabulary import Vocabulary
+
+SENTENCES = tuple(Sentence((f"word{i}", "follows")) for i in range(200))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[TripletStore]:
+    with Store(tmp_path / "s.sqlite") as opened:
+        yield TripletStore(opened)
+
+
+def kept(store: TripletStore) -> dict[str, JobState]:
+    """What became of each natural sentence."""
+    return {result.natural: result.state for result in store.results(0).values()}
+
+
+def queue_of(n_models: int, per_pair: int, store: TripletStore) -> TripletQueue:
+    """A queue that goes on where the store is."""
+    models = tuple(f"kenlm:{i}.arpa" for i in range(n_models))
+    pairs = list(combinations(models, 2))
+    held = Assignment(
+        SENTENCES,
+        {pair: lambda _: True for pair in pairs},
+        seed=0,
+        standing=store.slots(0),
+        save=lambda slots: store.assign(0, slots),
+    )
+    held.assign(per_pair)
+    held.save([slot for slots in held.slots.values() for slot in slots])
+    question = SearchQuestion(per_pair=per_pair, plausible="none").resolved
+    told = {m: ModelProfile(Convention("rule", "", True, f"of {m}"), None) for m in models}
+    words = {pair: Vocabulary(("a",), ("b",)) for pair in pairs}
+    return TripletQueue(Searches(question, told, words, {}, store), held)
+
+
+def is_inadmissible(task: TripletTask) -> bool:
+    return int(task.natural.words[0][4:]) % 5 == 0
+
+
+def work(
+    queue: TripletQueue, chance: random.Random, workers: int, stop: float
+) -> list[TripletTask]:
+    """Take and answer tasks in random order; with probability `stop` after each, be killed."""
+    out: list[TripletTask] = []
+    while not queue.finished:
+        if len(out) < workers and (taken := queue.take(())) is not None:
+            out.append(taken)
+            continue
+        task = out.pop(chance.randrange(len(out)))
+        if chance.random() < 0.1:
+            queue.failed(task, ContstimError("now and then"), 1)
+            continue
+        state = JobState.INADMISSIBLE if is_inadmissible(task) else JobState.FOUND
+        queue.done(task, Outcome(state))
+        if chance.random() < stop:
+            break
+    return out
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10_000), workers=st.integers(1, 5), per_pair=st.integers(1, 6))
+def test_whatever_the_order_and_the_kills_the_same_searches_are_done(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int, per_pair: int
+) -> None:
+    """Witness: one worker, never killed, in the order of the sentences."""
+    folder = tmp_path_factory.mktemp("queues")
+    with Store(folder / "a.sqlite") as one, Store(folder / "b.sqlite") as other:
+        expected, store = TripletStore(one), TripletStore(other)
+        work(queue_of(4, per_pair, expected), random.Random(0), 1, 0.0)
+        chance = random.Random(seed)
+        for _ in range(500):
+            queue = queue_of(4, per_pair, store)
+            if queue.finished:
+                break
+            work(queue, chance, workers, 0.2)
+        assert kept(store) == kept(expected)
+        assert store.slots(0) == expected.slots(0) or len(kept(store)) == len(kept(expected))
+        assert list(kept(store).values()).count(JobState.FOUND) == 6 * per_pair
+
+
+def test_where_the_pool_ends_the_shortage_is_told(store: TripletStore) -> None:
+    """200 sentences for 10 pairs: 20 each; every fifth is inadmissible and none replaces it."""
+    queue = queue_of(5, 20, store)
+    work(queue, random.Random(2), 3, 0.0)
+    assert len(kept(store)) == 200
+    assert sum(pair.missing for pair in queue.pairs.values()) == 40
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+def test_one_worker_loads_one_model_a_pair(n: int, store: TripletStore) -> None:
+    """Every pair after the first costs one load: fewer is impossible with two in memory."""
+    models = [f"m{i}" for i in range(n)]
+    order = pairs_sharing_models(models)
+    assert sorted(order) == sorted(combinations(models, 2))
+    assert all({*a} & {*b} for a, b in pairwise(order))
+    queue = queue_of(n, 3, store)
+    loaded: tuple[str, ...] = ()
+    loads = 0
+    while (task := queue.take(loaded)) is not None:
+        loads += len({*task.models} - {*loaded})
+        loaded = task.models
+        queue.done(task, Outcome(JobState.FOUND))
+    assert loads == len(order) + 1
+
+
+def test_workers_spread_over_pairs_and_share_the_last(store: TripletStore) -> None:
+    queue = queue_of(3, 2, store)
+    tasks = [queue.take(()) for _ in range(6)]
+    pairs = [task.models for task in tasks if task is not None]
+    assert len({*pairs[:3]}) == 3
+    assert len(pairs) == 6
+    assert queue.take(()) is None
+    assert not queue.finished
+
+
+def test_the_third_failure_is_kept(store: TripletStore) -> None:
+    queue = queue_of(2, 1, store)
+    for attempt in (1, 2, 3):
+        task = queue.take(())
+        assert task is not None
+        assert not kept(store)
+        queue.failed(task, ContstimError("out of luck"), attempt)
+    assert list(kept(store).values()) == [JobState.FAILED]
+    assert queue.finished
+
+
+def test_a_task_is_done_again_after_a_workers_death_alone() -> None:
+    queue = EachOnce([InspectionTask("a")])
+    for attempt in (1, 2):
+        assert queue.take(()) == InspectionTask("a")
+        queue.failed(InspectionTask("a"), WorkerError("gone"), attempt)
+        assert not queue.finished
+    assert queue.take(()) == InspectionTask("a")
+    with pytest.raises(ModelError, match="no such file"):
+        queue.failed(InspectionTask("a"), ModelError("no such file"), 1)
