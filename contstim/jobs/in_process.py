@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.jobs.pool import Event, Executor, Ready
+from contstim.jobs.worker_context import WorkerContext
 from contstim.models.merging import Answer, NetworkCall, compute_all, runner
 
 if TYPE_CHECKING:
-    from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
+    from contstim.jobs.worker_context import Reply, WorkerTask
 
 DEFAULT_WORKERS = 8
 # Seconds for a thread to end, which it does where it next needs a network; one that needs none
@@ -52,7 +53,7 @@ class LocalExecutor(Executor):
 
     def close(self) -> None:
         """See `Executor.close`."""
-        self.__dict__.pop("_context", None)  # and with it the models
+        self._context = WorkerContext()  # the models go with the one before
 
 
 class InterleavedExecutor(Executor):

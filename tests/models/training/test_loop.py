@@ -217,8 +217,9 @@ def test_one_sentence_is_no_text(tmp_path: Path) -> None:
             train_recurrent(text, tmp_path / "x")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rate", [1e5, 1e30, 1e38])
+@pytest.mark.parametrize(
+    ("kind", "rate"), [("lstm", 1e5), ("bert", 1e5), *((kind, 1e38) for kind in KINDS)]
+)
 def test_a_learning_rate_beyond_measure_leaves_no_model(
     kind: str, rate: float, tmp_path: Path
 ) -> None:

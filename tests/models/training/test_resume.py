@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,18 @@ from tests.models.training.runs import KINDS, TRAINING, losses, train, weights
 
 class _InterruptedError(Exception):
     pass
+
+
+@pytest.fixture(scope="module")
+def whole_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Training]:
+    """A training of a kind that was left alone, done once; its folder is only read."""
+    return cache(lambda kind: train(kind, tmp_path_factory.mktemp("whole") / kind))
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training of an LSTM that was interrupted, to be copied."""
+    return begin("lstm", tmp_path_factory.mktemp("begun") / "lstm")
 
 
 def interrupt(progress: Progress) -> None:
@@ -46,27 +61,32 @@ def assert_same(ours: Path, theirs: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
-    kind: str, tmp_path: Path
+    kind: str, tmp_path: Path, whole_of: Callable[[str], Training]
 ) -> None:
     """Witness: the same training without an interruption, with dropout and masks at work."""
-    whole = train(kind, tmp_path / "whole")
+    whole = whole_of(kind)
     begin(kind, tmp_path / "parts")
     torch.manual_seed(12345)  # whatever else has used chance in between
     resumed = train(kind, tmp_path / "parts")
     assert losses(resumed) == losses(whole)
-    assert_same(tmp_path / "parts", tmp_path / "whole")
+    assert_same(tmp_path / "parts", whole.out)
     assert not (tmp_path / "parts" / CHECKPOINT).exists()
     assert losses(whole)[2][0] < losses(whole)[0][0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("stop", [1, 7, 13])
+@pytest.mark.parametrize(
+    ("kind", "stop"), [("bert", 1), ("bert", 13), *((kind, 7) for kind in KINDS)]
+)
 def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
-    kind: str, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    stop: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    whole_of: Callable[[str], Training],
 ) -> None:
     """Witness: the same training without an interruption, with dropout and masks at work."""
+    whole = whole_of(kind)
     monkeypatch.setattr(loop, "_SAVE_EVERY", 0.0)
-    whole = train(kind, tmp_path / "whole")
 
     def interrupt(progress: Progress) -> None:
         if progress.step == stop + 1:
@@ -80,12 +100,12 @@ def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
     assert steps[0] == stop + 1  # no step is done twice
     assert losses(resumed) == losses(whole)
     assert [one.predictions for one in resumed.curve] == [one.predictions for one in whole.curve]
-    assert_same(tmp_path / "parts", tmp_path / "whole")
+    assert_same(tmp_path / "parts", whole.out)
 
 
 @pytest.mark.parametrize("kind", ["lstm", "bert"])
-def test_the_seed_decides(kind: str, tmp_path: Path) -> None:
-    first, again = (train(kind, tmp_path / name) for name in ("first", "again"))
+def test_the_seed_decides(kind: str, tmp_path: Path, whole_of: Callable[[str], Training]) -> None:
+    first, again = whole_of(kind), train(kind, tmp_path / "again")
     other = train(kind, tmp_path / "other", replace(TRAINING, seed=5))
     assert losses(first) == losses(again) != losses(other)
 
@@ -120,13 +140,15 @@ def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
     ],
 )
 def test_changed_settings_are_refused_by_name(
-    finished: bool, changed: dict[str, float], message: str, tmp_path: Path
+    finished: bool,
+    changed: dict[str, float],
+    message: str,
+    tmp_path: Path,
+    begun: Path,
+    whole_of: Callable[[str], Training],
 ) -> None:
     out = tmp_path / "lstm"
-    if finished:
-        train("lstm", out)
-    else:
-        begin("lstm", out)
+    shutil.copytree(whole_of("lstm").out if finished else begun, out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     loop = {name: value for name, value in changed.items() if hasattr(TRAINING, name)}
     rest = {name: value for name, value in changed.items() if name not in loop}
@@ -184,7 +206,9 @@ def test_a_record_without_a_curve_is_refused(tmp_path: Path) -> None:
         train("rnn", tmp_path)
 
 
-def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_checkpoint_before(
+    tmp_path: Path, whole_of: Callable[[str], Training]
+) -> None:
     """Witness: the operating system's own limit on the size of files."""
     out = tmp_path / "lstm"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -203,7 +227,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
     assert (out / CHECKPOINT).read_bytes() == before[0]
     assert [path.name for path in out.iterdir()] == [CHECKPOINT]
     resumed = train("lstm", out)
-    assert losses(resumed) == losses(train("lstm", tmp_path / "whole"))
+    assert losses(resumed) == losses(whole_of("lstm"))
 
 
 KILLED = """
@@ -240,7 +264,9 @@ train("lstm", Path(sys.argv[1]), on_progress=kill)
 """
 
 
-def test_a_kill_within_an_epoch_loses_what_came_after_the_last_checkpoint(tmp_path: Path) -> None:
+def test_a_kill_within_an_epoch_loses_what_came_after_the_last_checkpoint(
+    tmp_path: Path, whole_of: Callable[[str], Training]
+) -> None:
     """Witness: a process killed in the second epoch, and a training that was left alone."""
     out, root = tmp_path / "lstm", Path(__file__).parents[3]
     done = subprocess.run(
@@ -254,11 +280,13 @@ def test_a_kill_within_an_epoch_loses_what_came_after_the_last_checkpoint(tmp_pa
     steps: list[int] = []
     resumed = train("lstm", out, on_progress=lambda progress: steps.append(progress.step))
     assert steps[0] == 8
-    assert losses(resumed) == losses(train("lstm", tmp_path / "whole"))
-    assert_same(out, tmp_path / "whole")
+    assert losses(resumed) == losses(whole_of("lstm"))
+    assert_same(out, whole_of("lstm").out)
 
 
-def test_a_kill_during_a_checkpoint_leaves_the_one_before(tmp_path: Path) -> None:
+def test_a_kill_during_a_checkpoint_leaves_the_one_before(
+    tmp_path: Path, whole_of: Callable[[str], Training]
+) -> None:
     """Witness: a process killed with half of the second epoch's checkpoint written."""
     out = tmp_path / "lstm"
     root = Path(__file__).parents[3]
@@ -274,7 +302,6 @@ def test_a_kill_during_a_checkpoint_leaves_the_one_before(tmp_path: Path) -> Non
     epochs: list[int] = []
     resumed = train("lstm", out, on_progress=lambda progress: epochs.append(progress.epoch))
     assert set(epochs) == {2, 3}
-    whole: Training = train("lstm", tmp_path / "whole")
-    assert losses(resumed) == losses(whole)
-    assert_same(out, tmp_path / "whole")
+    assert losses(resumed) == losses(whole_of("lstm"))
+    assert_same(out, whole_of("lstm").out)
     assert not list(out.glob(".*"))
