@@ -56,9 +56,8 @@ def test_figures_and_progress_are_seen_in_a_running_notebook(widgets: bool) -> N
         f"{hide}import contstim, numpy as np\n"
         "from contstim.testing import ToyModel\n"
         "sentences = [contstim.Sentence.parse(t) for t in ('We read', 'They read books')]\n"
-        "watch = contstim.ProgressBars()",
-        "with watch.scoring(2) as progress:\n"
-        "    scores = contstim.score_sentences([ToyModel()], sentences, progress=progress)",
+        "scores = contstim.score_sentences([ToyModel()], sentences)",
+        "with contstim.ProgressBars() as reporter:\n    reporter.progress('scores', 1, 2)",
         "table = contstim.ScoreTable(scores.sentences, ('a', 'b'), np.tile(scores.log_probs, 2))\n"
         "first, *_ = contstim.plot.ranks(table)\n"
         "first.set_title('changed');",

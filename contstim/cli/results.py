@@ -430,8 +430,6 @@ def _print_statistics(results: TripletResults) -> None:
 def _tell_failures(results: TripletResults, *, quiet: bool) -> None:
     from contstim.optimization.jobs.tasks import SEEDS
 
-    for line in results.lacking:
-        remark(line)
     if results.unchanged:
         remark(
             f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "

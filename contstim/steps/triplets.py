@@ -212,6 +212,8 @@ class SearchTriplets(
             )
         for warning in contamination_warnings(seen, "natural sentences"):
             reporter.warn(warning)
+        for line in results.lacking:
+            reporter.warn(line)
         facts |= {
             "pairs": [asdict(pair) for pair in results.pairs],
             "unchanged": [
@@ -237,6 +239,8 @@ def _constraint_facts(question: SearchQuestion, results: TripletResults) -> dict
     names = ("fix", "max_changes", "allow", "exclude", "same_length", "capitals", "word_cap")
     wishes = {
         **{name: getattr(question, name) for name in names},
+        "allow": sorted({*(question.allow or ())}),
+        "exclude": sorted({*question.exclude}),
         "fluency": None if question.judge is None else question.judge[1],
         "plausible": question.plausibility[1] or None,
         "floors": results.floors,

@@ -132,6 +132,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             reporter.say(f"{self.table}: tokens of each word")
         facts = {
             "models": conventions(scorers),
+            "min_count": self.settings.min_count,
+            "same_token_count": self.settings.same_token_count,
             "words": counts,
             "choice": {name: v and str(v) for name, v in self.settings.word_choice.items()},
             "left_out": {} if text_words is None else text_words.counts(),

@@ -19,6 +19,7 @@ from contstim.documents import read_json_object
 from contstim.errors import ContstimError
 from contstim.files import path_inside
 from contstim.records import Record
+from contstim.steps.step import fields_of
 from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def examine(stage: StudyStage) -> Examination:
     record, begun = record_of(stage), begun_with(stage)
     if begun is not None:
         # Its files may be anything, maybe of other options
-        changes = _changes(basis_of(stage), begun) if begun.keys() == basis_of(stage).keys() else ()
+        known = begun.keys() == basis_of(stage).keys()
+        changes = _changes(stage, basis_of(stage), begun) if known else ()
         reasons = ("a run ended before it was done", *changes)
         return Examination(stage, State.INTERRUPTED, reasons, record)
     if record is None:
@@ -118,7 +120,7 @@ def examine(stage: StudyStage) -> Examination:
     }
     now, written = checksums(stage.writes, stage.texts), _from_here(record, record.outputs)
     reasons = (
-        *_changes(basis_of(stage), before),
+        *_changes(stage, basis_of(stage), before),
         *(f"{name} is missing" for name, checked in now.items() if not checked),
     )
     edited = [name for name, checked in now.items() if checked and checked != written.get(name)]
@@ -143,9 +145,13 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
     }
 
 
-def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
+def _changes(stage: StudyStage, now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
     """Why a stage would be done otherwise now than it was, or had begun."""
-    yield from _option_changes(before["options"], now["options"])
+    defaults = {field.name: field.default for field in fields_of(type(stage.step))}
+    yield from _option_changes(
+        *({**defaults, **each["options"]} for each in (before, now)),
+        names=dict.fromkeys((*before["options"], *now["options"])),
+    )
     for name, checked in now["inputs"].items():
         if before["inputs"].get(name, "") != checked:
             yield f"{name} has changed" if checked else f"{name} is missing"
@@ -158,9 +164,11 @@ def _changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]
             yield f"{name} {before['commits'].get(name, '(none)')} → {commit}"
 
 
-def _option_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def _option_changes(
+    before: Mapping[str, Any], now: Mapping[str, Any], names: Iterable[str]
+) -> list[str]:
     changes = []
-    for name in dict.fromkeys((*before, *now)):
+    for name in names:
         old, new = before.get(name), now.get(name)
         if old != new and name == "models" and isinstance(old, list) and isinstance(new, list):
             changes += [f"without the model {model}" for model in old if model not in new]
@@ -174,8 +182,9 @@ def _option_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[s
 
 def _shown(value: object) -> str:
     if value is None:
-        return "(default)"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return "(none)"
+    as_json = json.dumps(value, ensure_ascii=False, default=str)
+    text = value if isinstance(value, str) else as_json
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

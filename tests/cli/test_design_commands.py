@@ -114,7 +114,7 @@ def test_no_groups_are_not_those_of_the_design(folder: Path) -> None:
     power = "--power --scores all.csv --power-groups 0"
     done = run(folder, *f"{DESIGN} {SMALL} {power} --out x.csv".split())
     assert done.returncode == 2
-    assert "'--power-groups': Input should be greater than or equal to 1" in done.stderr
+    assert "--power-groups must be 1 or more, not 0" in done.stderr
 
 
 def test_a_design_comes_with_summary_figure_certificate_and_power(folder: Path) -> None:
@@ -254,7 +254,10 @@ BAD = {
         (f"{DESIGN} --out x.csv", "only 40 are used nowhere else"),
         (f"{DESIGN} {SMALL} --groups 3 --out x.csv", "dealt out evenly to 3 groups"),
         (f"{DESIGN} {SMALL} --groups 0 --out x.csv", "at least one group, not 0"),
-        (f"{DESIGN} --random-per-group -1 --out x.csv", "0 or more random"),
+        (
+            f"{DESIGN} --random-per-group -1 --out x.csv",
+            "random_per_group and catch_per_group must be 0 or more",
+        ),
         (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "more than 0 seconds"),
         (f"{DESIGN} {SMALL} --power --out x.csv", "give both"),
         (f"{DESIGN} {SMALL} --scores all.csv --out x.csv", "give both"),

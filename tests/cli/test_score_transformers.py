@@ -86,8 +86,8 @@ def test_a_row_a_word_with_its_end_counted_to_it(folder: Path) -> None:
         same = [row in plain for row in of_model]
         assert all(same) if model == models[0] else not any(same)
     record = json.loads((folder / "by-word.csv.meta.json").read_text(encoding="utf-8"))
-    options = record["options"]
-    assert (options["by"], options["boundary_correction"]) == ("word", True)
+    chosen = record["options"]
+    assert (chosen["by"], chosen["boundary_correction"]) == ("word", True)
     with pytest.raises(InputError, match="are for --per-word"):
         run(folder, "no.csv", *options, "--boundary-correction")
     with pytest.raises(ModelError, match="no word boundaries to correct"):

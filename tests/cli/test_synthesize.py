@@ -137,8 +137,8 @@ def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentenc
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--fix", "zebra"), "no such word, and positions go from 0 to 7"),
-        (("--fluency", "kenlm:x.arpa:many"), "has no floor"),
+        (("--fix", "zebra"), "no word 'zebra', and positions go from 0 to 7"),
+        (("--fluency", "kenlm:x.arpa:many"), "ends with no number"),
         (("--fluency", "kenlm:{one}:-1"), "below the floor of -1"),
         (
             ("--objective", "symmetric", "--accept", "kenlm:{one}"),

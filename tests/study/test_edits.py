@@ -261,12 +261,6 @@ def test_a_file_of_words_is_read_by_the_search_that_names_it(study: Path) -> Non
     assert word not in " ".join(synthetic).lower().replace(".", "").split()
 
 
-def test_a_changed_record_is_named(study: Path) -> None:
-    path = study / "results" / "triplets.csv.meta.json"
-    path.write_text(path.read_text(encoding="utf-8").replace("default", "golan2023"))
-    assert run(study).edited == ("results/triplets.csv.meta.json",)
-
-
 def test_a_run_may_stop_behind_a_stage_and_begin_with_one(study: Path) -> None:
     change(study, ("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6"))
     assert run(study, last="pairs").done == ("pairs",)

@@ -379,7 +379,7 @@ def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> Non
     # With another key, the reason is told, too; and what was corrected stays
     path.write_text('[texts]\ntraining = "english:40"\nnatural = "english:30"\n')
     state, *_ = stage_states(read_study(path))
-    assert state.because == "a run ended before it was done; sentences: 20 → 40"
+    assert state.because == "a run ended before it was done; number: 20 → 40"
     before = (tmp_path / PAGE).read_bytes()
     correct_page(study)
     assert (tmp_path / PAGE).read_bytes() == before
@@ -389,11 +389,11 @@ def test_why_a_stage_that_was_done_is_not_done(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text('[texts]\ntraining = "english:20"\n')
     study = read_study(tmp_path)
     run_study(study)
-    (tmp_path / "results" / "stages" / "text+training.json").write_text("{")
+    (tmp_path / "results" / "training.txt.meta.json").write_text("{")
     (state,) = stage_states(study)
     assert (state.state, state.because) == (
         "not done",
-        "results/stages/text+training.json cannot be read",
+        "results/training.txt.meta.json cannot be read",
     )
 
 
