@@ -280,7 +280,7 @@ def _rows_text(changes: Sequence[dict[str, object]]) -> str:
 
 
 class SimulatePower(Step["DesignPower"], name="power"):
-    """Simulate an experiment with new people and items: which models would it tell apart?
+    """Simulate an experiment with new people and items, and say which models it would tell apart.
 
     Writes a report (`….power.md`), tables of rates and of sizes, and a figure. `contstim design
     --power` does the same with the design.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
@@ -62,7 +61,7 @@ def test_the_same_study_makes_the_same_zip(study: Path, tmp_path: Path) -> None:
         assert archive.namelist() == sorted(archive.namelist())
 
 
-def test_an_unpacked_archive_does_the_study_again_and_compares(unpacked: Path) -> None:
+def test_an_unpacked_archive_does_the_study_again(unpacked: Path) -> None:
     done = run(unpacked, "run", "--quiet")
     assert done.returncode == 0, done.stdout + done.stderr
     old = sorted((unpacked / "archived-results").rglob("*.csv"))
@@ -70,29 +69,10 @@ def test_an_unpacked_archive_does_the_study_again_and_compares(unpacked: Path) -
     for path in old:  # byte for byte, without our own comparison
         new = unpacked / "results" / path.relative_to(unpacked / "archived-results")
         assert new.read_bytes() == path.read_bytes(), path
-    assert "archived results equal byte for byte" in done.stdout
-    assert "differ." not in done.stdout
 
     # What was made anew can be handed on in turn
     succeed(unpacked, "archive", "--out", "../again", "--quiet")
     assert (unpacked.parent / "again" / "archived-results" / "assignment.csv").is_file()
-
-    # One number of the archived table is another: status 1, and the table says by how much
-    table = unpacked / "archived-results" / "scores.csv"
-    with table.open(encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    rows[1][1] = repr(float(rows[1][1]) + 0.5)
-    with table.open("w", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-    manifest = json.loads((unpacked / "archive.json").read_text())
-    for entry in manifest["results"]:
-        if entry["name"] == "scores.csv":
-            entry["sha256"] = hashlib.sha256(table.read_bytes()).hexdigest()
-    (unpacked / "archive.json").write_text(json.dumps(manifest))
-    again = run(unpacked, "run")
-    assert again.returncode == 1
-    assert "0 stages done" in again.stderr
-    assert f"{rows[0][1]}: 1 number, by 0.5 at most" in again.stdout
 
 
 def test_stale_and_edited_stages_are_told_and_archived_only_as_they_are(
