@@ -148,9 +148,9 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
 def _changes(stage: StudyStage, now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
     """Why a stage would be done otherwise now than it was, or had begun."""
     defaults = {field.name: field.default for field in fields_of(type(stage.step))}
+    names = dict.fromkeys((*before["options"], *now["options"]))
     yield from _option_changes(
-        *({**defaults, **each["options"]} for each in (before, now)),
-        names=dict.fromkeys((*before["options"], *now["options"])),
+        {**defaults, **before["options"]}, {**defaults, **now["options"]}, names
     )
     for name, checked in now["inputs"].items():
         if before["inputs"].get(name, "") != checked:
