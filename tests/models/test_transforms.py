@@ -109,7 +109,7 @@ def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
     ],
 )
 def test_specifications(text: str, expected: tuple[str, ...]) -> None:
-    assert parse_specification(text) == Specification(*expected)
+    assert parse_specification(text) == Specification(text, text, *expected)
 
 
 @pytest.mark.parametrize(

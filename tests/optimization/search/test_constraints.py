@@ -167,7 +167,7 @@ def test_limits_of_a_study_fix_what_a_sentence_has() -> None:
     for fix, positions in (("2", {1, 4}), ("3", {3}), ("DOGS", {5}), ("cats", set()), ("6", set())):
         constraints = WordLimits(fix=(fix,)).constraints(natural, every_fix=False)
         assert constraints == ((Fixed(frozenset(positions)),) if positions else ())
-    with pytest.raises(InputError, match=r"--fix cats: 'The 2 men saw 2 dogs\.' has no such"):
+    with pytest.raises(InputError, match=r"fix: 'The 2 men saw 2 dogs\.' has no word 'cats'"):
         WordLimits(fix=("cats",)).constraints(natural, every_fix=True)
     with pytest.raises(InputError, match="1 or more, not 0"):
         WordLimits(max_changes=0)
