@@ -171,5 +171,5 @@ def test_limits_of_a_study_fix_what_a_sentence_has() -> None:
         WordLimits(fix=("cats",)).constraints(natural, every_fix=True)
     with pytest.raises(InputError, match="1 or more, not 0"):
         WordLimits(max_changes=0)
-    with pytest.raises(InputError, match="negative"):
+    with pytest.raises(InputError, match="must be 0 or more, not -1"):
         WordLimits(same_length=-1)
