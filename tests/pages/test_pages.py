@@ -107,7 +107,7 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--per-paradigm 60": "--per-paradigm 1",
     },
     "docs/studies.md": {
-        "per_pair=40": "per_pair=10",
+        '"per_pair": 10': '"per_pair": 2',
         "--per-pair 10": "--per-pair 2",
         '"none", "0.05", "0.1", "0.25", "0.5"': '"none", "0.25"',
     },
