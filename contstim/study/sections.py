@@ -21,13 +21,12 @@ from contstim.steps.execution import ScoringExecution
 from contstim.steps.pairs import PairSettings
 from contstim.steps.selection import SelectionSettings
 from contstim.steps.simulation_settings import SimulationSettings
+from contstim.steps.step import in_words
 from contstim.steps.text_settings import ReviewSettings, SentenceSettings, VocabularySettings
 from contstim.steps.triplets import Execution, TripletSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pydantic_core import ErrorDetails
 
     from contstim.study.problems import Problems
     from contstim.study.toml_lines import Key
@@ -183,9 +182,7 @@ def validated(kind: type[_Kind], values: Mapping[str, Any], key: Key, problems: 
             for detail in error.errors():
                 place = tuple(str(part) for part in detail["loc"][:1])
                 bad |= {*place}
-                # What the settings say themselves of values out of range is about no single key
-                own = detail.get("ctx", {}).get("error")
-                problems.add((*key, *place), str(own) if own else _in_words(detail))
+                problems.add((*key, *place), in_words(detail))
         except ContstimError as error:
             problems.add(key, str(error))
             bad = set()
@@ -205,30 +202,3 @@ def _in_range(kind: type[Any], name: str, value: object, key: Key, problems: Pro
         if isinstance(note, Help) and note.at_most is not None and value > note.at_most:
             problems.add(key, f"must be {note.at_most} at most, not {value}.")
     return len(problems.problems) == before
-
-
-_EXPECTED = {
-    "int_type": "a whole number, such as 10, without quotes",
-    "int_from_float": "a whole number, such as 10",
-    "float_type": "a number, such as 0.5, without quotes",
-    "bool_type": "true or false, without quotes",
-    "string_type": "a text in quotes",
-    "path_type": "the name of a file, in quotes",
-    "tuple_type": 'a list, such as ["a", "b"]',
-    "list_type": 'a list, such as ["a", "b"]',
-    "none_required": "nothing",
-}
-
-
-def _in_words(detail: ErrorDetails) -> str:
-    """Message of pydantic about a value, in the words of users of study files."""
-    value, kind, context = detail["input"], detail["type"], detail.get("ctx", {})
-    if kind == "missing":
-        return "is missing."
-    if kind in ("literal_error", "enum"):
-        return f"{value!r} is not one of {context['expected']}."
-    if kind in ("too_long", "too_short"):
-        return f"{value!r} has the wrong length: expected {context.get('max_length')} values."
-    if kind in _EXPECTED:
-        return f"{value!r} is not {_EXPECTED[kind]}."
-    return f"{value!r}: {detail['msg']}."
