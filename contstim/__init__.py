@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from contstim.experiments.design.presentation import presentation
     from contstim.experiments.design.verification import verify_design
     from contstim.experiments.platforms.jspsych import export_jspsych
-    from contstim.experiments.reproduce.published.fetch import fetch_published
+    from contstim.experiments.reproduce.fetch import fetch_published
     from contstim.experiments.responses import Response, read_responses
     from contstim.filters import filter_sentences
     from contstim.models.base import Convention, LanguageModel, Replacements, Scorer
@@ -132,7 +132,7 @@ _HOMES = {
     "NaturalQuestion": "contstim.optimization.selection.question",
     "TripletQuestion": "contstim.optimization.selection.question",
     "verify_triplets": "contstim.optimization.selection.verification",
-    "fetch_published": "contstim.experiments.reproduce.published.fetch",
+    "fetch_published": "contstim.experiments.reproduce.fetch",
     "Pair": "contstim.stimuli",
     "Triplet": "contstim.stimuli",
     # what reviewers say of them

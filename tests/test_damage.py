@@ -42,7 +42,7 @@ from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
 from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
-from contstim.experiments.reproduce.published.reading import load_plain
+from contstim.experiments.reproduce.published import load_plain
 from contstim.experiments.responses import read_responses
 from contstim.frequencies import read_frequencies
 from contstim.models.training.cola import read_annotations

@@ -13,7 +13,7 @@ from contstim.version import __version__
 
 def _of_platforms(step: str) -> dict[str, Any]:
     """A command for each platform, which is imported when it is named or all are listed."""
-    from contstim.experiments.platforms.registry import platform_names
+    from contstim.experiments.platforms.platform import platform_names
     from contstim.steps.export import export_step
     from contstim.steps.responses import import_step
 

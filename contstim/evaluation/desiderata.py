@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,7 +44,8 @@ _BLOCK = 64
 
 ORIGINAL, ADAPTED = "@pll-original", "@pll-word-l2r"
 _SAMPLES, _SEED = 1000, 0
-Verdict: TypeAlias = Literal["holds", "does not hold", "undecided"]
+CLAIM = ("model", "finding", "original", "adapted", "low", "high", "verdict")
+"""Columns of `check_claims`."""
 
 
 @dataclass(frozen=True)
@@ -388,35 +389,18 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
     return float(np.mean(np.array(counts) > 1))
 
 
-@dataclass(frozen=True)
-class RuleClaim:
-    """A finding of Kauf & Ivanova (2023) on two rules, and what comes out here.
+def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
+    """Every finding for every checkpoint that was evaluated under both rules.
 
-    They find that `pll-original` correlates less with length, word frequency and a causal model
-    than `pll-word-l2r`, and that it inflates the scores of words of several tokens.
+    Kauf & Ivanova (2023) find that `pll-original` correlates less with length, word frequency and a
+    causal model than `pll-word-l2r`, and that it inflates the scores of words of several tokens.
 
-    Attributes:
-        model: the checkpoint under `pll-original`.
-        finding: what the paper says of it, against `pll-word-l2r`.
-        original: the number under `pll-original`.
-        adapted: the number under `pll-word-l2r`.
-        low: end of the 95 % bootstrap interval of original less adapted, over sentences or words.
-        high: the other end.
+    Yields:
+        The model, the finding, the numbers under both rules (`original`, `adapted`), `low` and
+        `high` of the 95 % bootstrap interval of their difference over sentences or words, and the
         verdict: `holds` where the numbers are ordered as in the paper and the interval leaves out
-            zero, `does not hold` where they are ordered otherwise and it does, else `undecided`.
+        zero, `does not hold` where they are ordered otherwise and it does, else `undecided`.
     """
-
-    model: str
-    finding: str
-    original: float
-    adapted: float
-    low: float
-    high: float
-    verdict: Verdict
-
-
-def check_claims(desiderata: Desiderata) -> Iterator[RuleClaim]:
-    """Every finding for every checkpoint that was evaluated under both rules."""
     names = [model.model for model in desiderata.models]
     for original, name in enumerate(names):
         counterpart = name.removesuffix(ORIGINAL) + ADAPTED
@@ -436,44 +420,42 @@ def check_claims(desiderata: Desiderata) -> Iterator[RuleClaim]:
         for finding, (columns, target) in correlated.items():
             rows = np.stack([*columns, target])  # (3, n)
             rows = rows[:, np.isfinite(rows).all(axis=0)]
-            defined = rows.shape[1] >= _FEWEST and np.ptp(rows, axis=1).all()
-            yield _checked(name, finding, rows, _correlations if defined else None, as_published=-1)
+            defined = rows.shape[1] >= _FEWEST and bool(np.ptp(rows, axis=1).all())
+            checked = _checked(rows, _correlations, defined=defined, as_published=-1)
+            yield {"model": name, "finding": finding, **checked}
         # a word of one token has the same score under both rules, and says nothing here
         rows = words[:, desiderata.word_tokens[:, original] > 1]
-        measures = _means if rows.shape[1] else None
+        checked = _checked(rows, _means, defined=rows.shape[1] > 0, as_published=1)
         finding = "scores words of several tokens higher (nats)"
-        yield _checked(name, finding, rows, measures, as_published=1)
+        yield {"model": name, "finding": finding, **checked}
 
 
 def _checked(
-    name: str,
-    finding: str,
     rows: FloatArray,
-    measures: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]] | None,
+    measures: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]],
     *,
+    defined: bool,
     as_published: int,
-) -> RuleClaim:
-    """A claim about two measures, with the bootstrap interval of their difference.
+) -> dict[str, Any]:
+    """Two measures, the bootstrap interval of their difference, and the verdict.
 
     Args:
-        name: of the model.
-        finding: what the paper says.
         rows: (n_rows, n), what is drawn together, so that what both measures share falls out.
-        measures: the two measures and their difference, of rows (n_rows, ..., n); None where these
-            are not defined.
+        measures: both and their difference, of rows (n_rows, ..., n).
+        defined: whether there are such measures of these rows.
         as_published: sign of the difference in the paper.
     """
-    if measures is None:
-        return RuleClaim(name, finding, *(math.nan,) * 4, "undecided")
-    a, b = map(float, measures(rows)[:2])
-    n = rows.shape[1]
-    # rows drawn with replacement, (samples, n); the same for every claim about n rows
-    drawn = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
-    low, high = map(float, np.nanpercentile(measures(rows[:, drawn])[2], (2.5, 97.5)))
-    verdict: Verdict = "undecided"
+    a = b = low = high = math.nan
+    if defined:
+        a, b = map(float, measures(rows)[:2])
+        n = rows.shape[1]
+        # rows drawn with replacement, (samples, n); the same for every claim about n rows
+        drawn = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
+        low, high = map(float, np.nanpercentile(measures(rows[:, drawn])[2], (2.5, 97.5)))
+    verdict = "undecided"
     if low > 0 or high < 0:
         verdict = "holds" if as_published * (a - b) > 0 else "does not hold"
-    return RuleClaim(name, finding, a, b, low, high, verdict)
+    return dict(zip(CLAIM[2:], (a, b, low, high, verdict), strict=True))
 
 
 def _means(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -482,16 +464,12 @@ def _means(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _correlations(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    first, second, target = rows
-    a, b = _correlation(first, target), _correlation(second, target)
-    return a, b, a - b
-
-
-def _correlation(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Pearson's r along the last axis; nan where a resample does not vary."""
-    x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
+    """Pearson's r of the first two rows with the third; nan where a resample does not vary."""
+    first, second, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        correlation: FloatArray = (x * y).sum(axis=-1) / np.sqrt(
-            (x * x).sum(axis=-1) * (y * y).sum(axis=-1)
+        a, b = (
+            (x * target).sum(axis=-1)
+            / np.sqrt((x * x).sum(axis=-1) * (target * target).sum(axis=-1))
+            for x in (first, second)
         )
-    return correlation
+    return a, b, a - b

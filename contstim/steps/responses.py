@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
-from contstim.experiments.platforms.platform import Reader
-from contstim.experiments.platforms.registry import platform_named
+from contstim.experiments.platforms.platform import Reader, platform_named
 from contstim.experiments.responses import origin_of, write_responses
 from contstim.experiments.responses.alignment import keep_one
 from contstim.experiments.responses.table import scale_of

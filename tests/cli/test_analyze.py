@@ -185,9 +185,9 @@ def test_artificial_participants_are_named_wherever_results_stand(
     write(tmp_path, replace(made, responses=tuple(marked)))
     done = run(tmp_path, "analyze", *FILES, *options, "--quiet")
     warning = (
-        "Artificial participants: no person answered. All 30 participants were simulated."
+        "Artificial participants: no person answered; 30 of 30 participants were simulated."
         if robots == 30
-        else "Artificial participants: 3 of 30 participants were simulated; the other 27 are"
+        else "Artificial participants: 3 of 30 participants were simulated."
     )
     assert done.returncode == 0, done.stderr
     assert warning in done.stdout

@@ -56,7 +56,7 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     database = str(server.database)
     kept = run(planted, "import", "collected", database, "--trials", "trials.csv", "--out", "k.csv")
     assert kept.returncode == 0, kept.stderr
-    assert "no person answered. All 3 participants were simulated" in kept.stderr
+    assert "no person answered; 3 of 3 participants were simulated" in kept.stderr
     assert (planted / "k.csv").read_bytes() == given.content
     record = json.loads((planted / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3

@@ -237,29 +237,29 @@ def test_findings_hold_where_scores_were_made_so() -> None:
     """Outside witnesses: what was put in, and scipy.stats.pearsonr."""
     found = _found((20.0, 1.0), lift=5.0, names=NAMES)
     results = tuple(check_claims(found))
-    assert [one.verdict for one in results] == ["holds"] * 4
+    assert [one["verdict"] for one in results] == ["holds"] * 4
     length = results[0]
     expected = stats.pearsonr(-found.scores.column(NAMES[0]), found.tokens[:, 0]).statistic
-    assert length.original == pytest.approx(expected)
-    assert length.low < length.original - length.adapted < length.high < 0
-    assert results[3].original - results[3].adapted == pytest.approx(5, abs=1.5)
+    assert length["original"] == pytest.approx(expected)
+    assert length["low"] < length["original"] - length["adapted"] < length["high"] < 0
+    assert results[3]["original"] - results[3]["adapted"] == pytest.approx(5, abs=1.5)
 
 
 def test_findings_do_not_hold_where_scores_were_made_otherwise() -> None:
     results = tuple(check_claims(_found((1.0, 20.0), lift=-1.5, names=NAMES)))
-    assert [one.verdict for one in results] == ["does not hold"] * 4
+    assert [one["verdict"] for one in results] == ["does not hold"] * 4
 
 
 def test_what_an_interval_across_zero_says_is_undecided() -> None:
     """Two rules made alike: intervals hold zero, whichever number comes out higher."""
     found = _found((10.0, 10.0), lift=0.0, names=NAMES)
     results = tuple(check_claims(found))
-    assert {one.original < one.adapted for one in results} == {True, False}
+    assert {one["original"] < one["adapted"] for one in results} == {True, False}
     for one in results:
-        assert (one.verdict == "undecided") == (one.low <= 0 <= one.high)
-    assert "undecided" in {one.verdict for one in results}
+        assert (one["verdict"] == "undecided") == (one["low"] <= 0 <= one["high"])
+    assert "undecided" in {one["verdict"] for one in results}
     findings = desiderata_findings(found)
-    assert findings.tables["claims"]["verdict"] == [one.verdict for one in results]
+    assert findings.tables["claims"]["verdict"] == [one["verdict"] for one in results]
     page = Report(findings.title, findings.parts).markdown()
     assert "| undecided |" in page
     assert "not sure" not in page
@@ -283,4 +283,4 @@ def test_the_interval_is_scipys_bootstrap() -> None:
         rows, difference, paired=True, vectorized=False, n_resamples=1000, method="percentile",
         rng=np.random.default_rng(5),
     ).confidence_interval  # fmt: skip
-    assert (length.low, length.high) == pytest.approx((theirs.low, theirs.high), abs=0.03)
+    assert (length["low"], length["high"]) == pytest.approx((theirs.low, theirs.high), abs=0.03)

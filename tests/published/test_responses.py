@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.reading import read_stimulus_scores
+from contstim.experiments.reproduce.published import read_stimulus_scores
 from contstim.experiments.responses import Response, admit, check_responses
 from contstim.stimuli import Condition, Trial
 

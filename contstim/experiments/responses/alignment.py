@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -32,7 +33,7 @@ from contstim.tables import whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.stimuli import Trial
 
@@ -105,6 +106,17 @@ class Imported:
         return CheckReport(report.responses, report.participants, self.unmatched + report.findings)
 
 
+def import_files(
+    files: Iterable[Path | str],
+    trials: Sequence[Trial],
+    read: Callable[[Path], Iterable[RecordedAnswer | str]],
+) -> Imported:
+    """Align what is read of each file: answers, and notes, which are texts; see `align`."""
+    found = [each for file in files for each in read(Path(file))]
+    answers = [each for each in found if not isinstance(each, str)]
+    return align(answers, trials, [each for each in found if isinstance(each, str)])
+
+
 def align(
     answers: Sequence[RecordedAnswer],
     trials: Sequence[Trial],
@@ -154,11 +166,9 @@ def align(
             responses.append(_canonical(answer, one, group))
     if not responses:
         example = next(iter(lost.values()), ["no answers"])[0]
-        where = next((f" ({answer.where})" for answer in answers), "")
         raise InputError(
             f"No answer belongs to any of the {len(trials):,} trials; the first is "
-            f"{shortened(example)}{where}. "
-            "Are these the trials that were shown, and the columns in which they were?"
+            f"{shortened(example)}. Are these the trials that were shown, and their columns?"
         )
     unknown = [
         ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(dict.fromkeys(trials_of)))
@@ -234,8 +244,7 @@ def _groups_meant(
             spread = ", ".join(f"{count:,} of group {number}" for number, count in shared.items())
             raise InputError(
                 f"The stated group {name!r} is not a group of the trials: of its answers "
-                f"{spread or 'none'} can be told. Name the column that holds the group under "
-                "[columns], or none (`group = []`)."
+                f"{spread or 'none'} can be told. Name its column, or none (`group = []`)."
             )
     return meant
 

@@ -17,9 +17,9 @@ from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, export_
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
     PsychDsSettings,
-    check_psych_ds,
     write_psych_ds,
 )
+from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.testing.platform import ExportContract, read_csv_rows
@@ -138,7 +138,7 @@ def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path)
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
     with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* say so"):
         write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
-    with pytest.raises(InputError, match="none of these is marked"):
+    with pytest.raises(InputError, match="of artificial participants; there are none"):
         write_psych_ds(TRIALS, tmp_path / "a", replace(ABOUT, simulated=True), RESPONSES)
     assert not (tmp_path / "a").exists()
     folder = write_psych_ds(TRIALS, tmp_path / "b", replace(ABOUT, simulated=True), robots).path

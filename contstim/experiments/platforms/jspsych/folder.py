@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -31,7 +31,7 @@ from contstim.reporting.report import Report
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from contstim.stimuli import Trial
 
@@ -76,16 +76,9 @@ def export_jspsych(
             cannot be had, or there are no trials.
         SentenceError: a sentence of the trials has no words.
     """
-    settings = settings or PageSettings()
-    folder = Path(folder)
-    if not is_page(folder):
-        refuse_others(folder, ours=(*TEXTS, PRACTICE))
-    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
-    with staged(folder) as work:
-        study = write_page(trials, work, settings, earlier=folder)
-        stale = stale_scripts(folder, work)
-    remove_scripts(folder, stale)
-    groups = study.groups.values()
+    settings, folder = settings or PageSettings(), Path(folder)
+    with new_page(trials, folder, settings) as (_, study, _):
+        groups = study.groups.values()
     return Exported(
         folder,
         f"{folder}: {counted(sum(map(len, groups)), 'pair')} in {counted(len(groups), 'group')}. "
@@ -96,53 +89,71 @@ def export_jspsych(
     )
 
 
-def write_page(
-    trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
-) -> PageStudy:
-    """Write a page into a folder; the content of study.json.
+@contextmanager
+def new_page(
+    trials: Sequence[Trial], folder: Path, settings: PageSettings, *, inside: str = ""
+) -> Iterator[tuple[Path, PageStudy, set[str]]]:
+    """A page in a new folder, whose files move into the target when the block ends.
 
     Args:
         trials: of all groups.
-        work: where it is written, without the texts that are kept.
+        folder: the target, new or of an earlier export, whose texts are kept.
         settings: what the researcher decides.
-        earlier: where the page will stand, whose texts are kept.
+        inside: the folder in it that holds the page; empty where it is the page itself.
+
+    Yields:
+        The new folder; the content of study.json; and scripts of the earlier page that the new one
+        does not load, which will be removed.
 
     Raises:
-        InputError: a text or table is not usable, or jsPsych cannot be had.
+        InputError: the folder holds something else, a text or table is not usable, or jsPsych
+            cannot be had.
     """
+    page = folder / inside
+    try:
+        PageStudy.model_validate_json((page / "study.json").read_bytes())
+    except (OSError, ValueError):  # no earlier export
+        refuse_others(page, ours=(*TEXTS, PRACTICE))
+        if inside:
+            refuse_others(folder, ours=(inside,))
+    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
+    with staged(folder) as work:
+        study = _write_page(trials, work / inside, settings, earlier=page)
+        stale = _stale_scripts(page, work / inside)
+        yield work, study, stale
+    for name in stale:
+        (page / name).unlink(missing_ok=True)
+        with suppress(OSError):  # other files are in it
+            (page / name).parent.rmdir()
+
+
+def _write_page(
+    trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
+) -> PageStudy:
     study = build_study(trials, settings, keep_texts(earlier, settings.practice, into=work))
     vendored = settings.vendor or settings.library is not None
     if vendored:
         fetch_library(work / "vendor", settings.library, earlier=earlier / "vendor")
     _copy_page(work, settings, vendored=vendored)
     write_text(work / "study.js", study.script)
-    parts = [
-        resources.files(_ROOM) / "readme" / name for name in (f"{settings.save}.md", "texts.md")
-    ]
-    readme = Template("\n".join(part.read_text(encoding="utf-8") for part in parts))
-    facts = {
-        "folder": earlier.resolve().name,
-        "heading": Report(settings.title, ()).markdown().strip(),
-        "groups": len(study.groups),
-        "pairs": max(map(len, study.groups.values())),
-        "first": next(iter(study.groups)),
-    }
-    write_text(work / "README.md", readme.substitute(facts))
+    readme = "\n".join(
+        (resources.files(_ROOM) / "readme" / name).read_text(encoding="utf-8")
+        for name in (f"{settings.save}.md", "texts.md")
+    )
+    filled = Template(readme).substitute(
+        folder=earlier.resolve().name,
+        heading=Report(settings.title, ()).markdown().strip(),
+        groups=len(study.groups),
+        pairs=max(map(len, study.groups.values())),
+        first=next(iter(study.groups)),
+    )
+    write_text(work / "README.md", filled)
     content = json.dumps(study.content, indent=1, ensure_ascii=False)
     write_text(work / "study.json", content + "\n")
     return study
 
 
-def is_page(folder: Path) -> bool:
-    """True if a folder holds an earlier export, as its study.json says."""
-    try:
-        PageStudy.model_validate_json((folder / "study.json").read_bytes())
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def stale_scripts(earlier: Path, page: Path) -> set[str]:
+def _stale_scripts(earlier: Path, page: Path) -> set[str]:
     """Our scripts that an earlier export of a page loads and the new one does not.
 
     They are of another version, or send the answers elsewhere. The earlier index.html names them,
@@ -157,15 +168,6 @@ def stale_scripts(earlier: Path, page: Path) -> set[str]:
         return set()
     names = set(_PART.findall(index.read_text(encoding="utf-8", errors="replace")))
     return {name for name in names if not (page / name).is_file()}
-
-
-def remove_scripts(page: Path, names: Iterable[str]) -> None:
-    """Remove scripts of an earlier export, and the folders that they leave empty."""
-    for name in names:
-        script = page / name
-        script.unlink(missing_ok=True)
-        with suppress(OSError):  # other files are in it
-            script.parent.rmdir()
 
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:

@@ -115,25 +115,20 @@ def fetch_library(
 
 def _given(file: LibraryFile, source: Path) -> bytes:
     """A file as an earlier export has it, or as npm installs it."""
-    places = (source / file.name, source / file.package / _BUILD)
-    place = next((place for place in places if place.is_file()), None)
-    if place is None:
-        raise InputError(
-            f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder "
-            "`vendor` of an earlier export, or `node_modules` after npm install "
-            f"{file.package}@{file.version}."
-        )
-    return place.read_bytes()
+    for place in (source / file.name, source / file.package / _BUILD):
+        if place.is_file():
+            return place.read_bytes()
+    raise InputError(
+        f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder `vendor` of "
+        f"an earlier export, or `node_modules` after npm install {file.package}@{file.version}."
+    )
 
 
 def _kept(file: LibraryFile, *folders: Path | None) -> bytes | None:
     """A file that was fetched before, if it is still the pinned one."""
-    for folder in filter(None, folders):
-        if (folder / file.name).is_file():
-            content = (folder / file.name).read_bytes()
-            if _is(content, file.integrity):
-                return content
-    return None
+    kept = (folder / file.name for folder in folders if folder)
+    contents = (place.read_bytes() for place in kept if place.is_file())
+    return next((content for content in contents if _is(content, file.integrity)), None)
 
 
 def _fetch(file: LibraryFile) -> bytes:
@@ -143,8 +138,8 @@ def _fetch(file: LibraryFile) -> bytes:
             archive = answer.read()
     except OSError as error:
         raise InputError(
-            f"Cannot fetch {address}: {error}. Where npm cannot be reached, give a folder with the "
-            "files (library), or leave vendor out: then browsers load them from a CDN."
+            f"Cannot fetch {address}: {error}. Give a folder with the files (`library`), or leave "
+            "`vendor` out: then browsers load them from a CDN."
         ) from error
     # The archive is checked before anything unpacks it; the file inside is checked by the caller.
     _check(archive, file.archive, address)

@@ -80,16 +80,12 @@ def _check_table(path: Path, name: str) -> None:
         parsed(path, "rating", table["rating"], _answer, f"answer; give {Scale.CONFIDENCE.meaning}")
     if name == "labels.csv":
         with resources.as_file(_DEFAULTS / name) as file:
-            labels = dict(zip(*read_csv(file).values(), strict=True))
-        missing = sorted(set(labels) - set(table["name"]))
-        if missing:
-            raise InputError(
-                f"{path} lacks the labels {', '.join(missing)}. Add a row for each: under name the "
-                f"label, under text what people read, such as {labels[missing[0]]!r}."
-            )
-        twice = [label for label, n in Counter(table["name"]).items() if n > 1]
-        if twice:
-            raise InputError(f"{path} has the label {shortened(twice[0])} twice; leave one out.")
+            needed = read_csv(file)["name"]
+        if missing := sorted({*needed} - {*table["name"]}):
+            raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add a row for each.")
+        if len(set(table["name"])) < len(table["name"]):
+            twice = Counter(table["name"]).most_common(1)[0][0]
+            raise InputError(f"{path} has the label {shortened(twice)} twice; leave one out.")
 
 
 def _answer(cell: str) -> int:
@@ -104,13 +100,12 @@ def unfilled_warning(folder: Path) -> str:
     """Warning, before people come, of placeholders of our texts; empty where all are filled in."""
     # Brackets that the researcher writes are the researcher's own; only those of our texts count.
     defaults = "".join((_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS)
-    placeholders = dict.fromkeys(_BRACKETS.findall(defaults))
     left = []
     for name in TEXTS:
         with suppress(OSError, UnicodeDecodeError):
             text = (folder / name).read_text(encoding="utf-8-sig")
-            if found := [each for each in placeholders if each in text]:
-                left.append(f"{name}: {', '.join(found)}")
+            found = [each for each in dict.fromkeys(_BRACKETS.findall(defaults)) if each in text]
+            left += [f"{name}: {', '.join(found)}"] if found else []
     if not left:
         return ""
     return (

@@ -12,7 +12,7 @@ from contstim.correlation import Correlation
 from contstim.evaluation import acceptability_report as acceptability
 from contstim.evaluation import comparison
 from contstim.evaluation import minimal_pair_report as minimal_pairs
-from contstim.evaluation.accuracies import FEATURES, Accuracies, Bin, LearningCurve
+from contstim.evaluation.accuracies import BIN, FEATURES, Accuracies, LearningCurve
 from contstim.evaluation.criteria import evaluate_acceptability
 from contstim.evaluation.desiderata import Desiderata, ModelDesiderata
 from contstim.evaluation.desiderata_report import desiderata_figure
@@ -86,7 +86,7 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
     values = rng.uniform(size=(len(paradigms), n))
     found = Accuracies(paradigms, phenomena, np.full(len(paradigms), 10), models, values)
     bins = [
-        Bin(model, feature, x, 3 * x, 2 * x, 9, float(rng.uniform()), 0.0, 1.0)
+        dict(zip(BIN, (model, feature, x, 3 * x, 2 * x, 9, rng.uniform(), 0.0, 1.0), strict=True))
         for model in models
         for feature in FEATURES
         for x in (3.0, 60.0, 2_000.0)

@@ -32,7 +32,7 @@ PUBLISHED = {
 
 def published_files() -> dict[str, str]:
     """The paths of all files that can be fetched, and the checksums of their content."""
-    registry = files("contstim.experiments.reproduce.published").joinpath("registry.txt")
+    registry = files("contstim.experiments.reproduce").joinpath("registry.txt")
     text = registry.read_text(encoding="utf-8")
     return dict(line.split(" ") for line in text.splitlines())
 
@@ -71,13 +71,12 @@ def fetch_published(
             "and give its folder."
         ) from error
 
-    wanted = tuple(names)
-    unknown = [name for name in wanted if name not in PUBLISHED]
-    if unknown:
+    try:
+        prefixes = tuple(prefix for name in names for prefix in PUBLISHED[name])
+    except KeyError as error:
         raise InputError(
-            f"Nothing is published under {', '.join(unknown)}; ask for {', '.join(PUBLISHED)}."
-        )
-    prefixes = tuple(prefix for name in wanted for prefix in PUBLISHED[name])
+            f"Nothing is published under {error}; ask for {', '.join(PUBLISHED)}."
+        ) from None
     registry = published_files()
     keeper = pooch.create(path=Path(folder), base_url=address, registry=registry)
     # Pooch tells of every download on its logger; progress is told here.

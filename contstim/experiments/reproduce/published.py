@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from contstim.array_files import read_npy
-from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -22,29 +20,12 @@ from contstim.stimuli import Pair, Triplet, content_id
 from contstim.tables import number, parsed, read_table
 from contstim.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
-
 MODELS = ("bigram", "trigram", "rnn", "lstm", "bert", "roberta", "xlm", "electra", "gpt2")
-_NATURAL_SCORES = (
-    "precomputed_sentence_probabilities/"
-    "natural_sentences_for_natural_controversial_sentence_pair_selection_probs_{}.npy"
-)
-_FEATURES = {
-    "log_frequency": "contstim_sents_freqs.npy",
-    "glove_correlation": "contstim_sents_gcorrs.npy",
-}
-_INITIAL = "vocabulary/vocab_cap.pkl"
-_INNER = "vocabulary/vocab_low.pkl"
-_REPEATABLE = "preps.pkl"
+_WORDS = ("vocabulary/vocab_cap.pkl", "vocabulary/vocab_low.pkl", "preps.pkl")
 _PAIRS = "natural_controversial_sentences/sents_reddit_natural_June2021_selected.csv"
 _TRIPLETS = (
     "synthesized_sentences/20210224_controverisal_sentence_pairs_heuristic_natural_init_allow_rep/"
     "8_word_9_models_100_sentences_per_pair{}.csv"
-)
-_NATURAL = (
-    "resources/sentence_corpora/"
-    "natural_sentences_for_synthetic_controversial_sentence_pair_optimization.txt"
 )
 _PLAIN = {
     ("numpy", "dtype"),
@@ -54,26 +35,13 @@ _PLAIN = {
 }
 
 
-def read_natural_scores(folder: Path | str) -> ScoreTable:
-    """Scores of 231,725 natural eight-word sentences under nine models; texts were not published.
-
-    Raises:
-        InputError: a file is missing or is not an array of numbers.
-    """
-    columns: list[FloatArray] = []
-    for model in MODELS:
-        path = _resource(folder, _NATURAL_SCORES.format(model))
-        columns.append(_load_numbers(path, len(columns[0]) if columns else None))
-    return ScoreTable(None, MODELS, np.stack(columns, axis=1))
-
-
 def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     """Scores of the study's 2,240 stimulus sentences under nine models.
 
     Raises:
         InputError: the file is missing or does not hold such scores.
     """
-    path = _resource(folder, "contstim_stim_probs_dict.pkl")
+    path = resource(folder, "contstim_stim_probs_dict.pkl")
     by_model = load_plain(path)
     if not isinstance(by_model, dict) or tuple(by_model) != MODELS:
         raise InputError(f"{path} does not hold the scores of the nine models.")
@@ -88,32 +56,6 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     # (n_sentences, n_models).
     given = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
     return ScoreTable(given, MODELS, np.array(columns).T)
-
-
-def read_stimulus_features(folder: Path | str) -> dict[str, dict[str, float]]:
-    """Measurements by the study of its stimuli without a model: feature → sentence → value.
-
-    `log_frequency` is the mean log frequency of a sentence's words, `glove_correlation` the mean
-    correlation of their GloVe vectors.
-
-    Raises:
-        InputError: a file is missing or is not an array of numbers.
-    """
-    sentences = list(map(str, read_stimulus_scores(folder).sentences or ()))
-    features = {}
-    for feature, name in _FEATURES.items():
-        numbers = _load_numbers(_resource(folder, name), len(sentences))
-        features[feature] = dict(zip(sentences, numbers.tolist(), strict=True))
-    return features
-
-
-def read_natural_sentences(folder: Path | str) -> list[Sentence]:
-    """The 6,113 natural eight-word sentences from which the study's synthesis started.
-
-    Raises:
-        InputError: the file is missing.
-    """
-    return list(read_sentences(Path(folder) / _NATURAL))
 
 
 def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
@@ -180,29 +122,8 @@ def read_vocabulary(folder: Path | str) -> Vocabulary:
     Raises:
         InputError: a file is missing, or is not a plain list of words.
     """
-    initial, inner, repeatable = (
-        _load_words(_resource(folder, name)) for name in (_INITIAL, _INNER, _REPEATABLE)
-    )
+    initial, inner, repeatable = (load_words(resource(folder, name)) for name in _WORDS)
     return Vocabulary(initial, inner, frozenset(repeatable))
-
-
-def read_frequencies(folder: Path | str) -> dict[str, float]:
-    """The relative frequency of each word of the study's vocabulary, as it is written there.
-
-    Raises:
-        InputError: a file is missing, or does not hold one frequency for each word.
-    """
-    frequencies: dict[str, float] = {}
-    # A word in both lists has the frequency that stands beside the initial words.
-    for name in (_INNER, _INITIAL):
-        words = _load_words(_resource(folder, name))
-        path = _resource(folder, name.replace(".pkl", "_freqs.pkl"))
-        values = load_plain(path)
-        numbers = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
-        if not isinstance(values, np.ndarray) or not numbers or values.shape != (len(words),):
-            raise InputError(f"{path} does not hold a frequency for each of {len(words):,} words.")
-        frequencies.update(zip(words, values.tolist(), strict=True))
-    return frequencies
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -229,7 +150,7 @@ def load_plain(path: Path) -> object:
     return loaded
 
 
-def _resource(folder: Path | str, name: str) -> Path:
+def resource(folder: Path | str, name: str) -> Path:
     """The path of a file in the repository's folder `resources`, or in that folder alone."""
     folder = Path(folder)
     path = (folder / "resources" if (folder / "resources").is_dir() else folder) / name
@@ -241,17 +162,8 @@ def _resource(folder: Path | str, name: str) -> Path:
     return path
 
 
-def _load_numbers(path: Path, n: int | None) -> FloatArray:
-    """The numbers of a file, (n,)."""
-    array = read_npy(path)
-    if array.dtype.kind != "f" or array.ndim != 1:
-        raise InputError(f"{path} holds an array {array.shape} of {array.dtype}, not numbers.")
-    if n is not None and len(array) != n:
-        raise InputError(f"{path} holds {len(array):,} numbers; expected {n:,}.")
-    return array.astype(np.float64)
-
-
-def _load_words(path: Path) -> tuple[str, ...]:
+def load_words(path: Path) -> tuple[str, ...]:
+    """The words of a pickled list."""
     words = load_plain(path)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise InputError(f"{path} is not a plain list of words.")
