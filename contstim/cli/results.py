@@ -155,8 +155,8 @@ def _evaluation(step: Any, found: Any, *, quiet: bool) -> None:
         case "desiderata":
             from contstim.evaluation.desiderata_report import desiderata_summary
 
-            names = [each.model for each in found.models]
-            print_summary("Desiderata of scoring rules", desiderata_summary(found), names)
+            table = desiderata_summary(found)
+            print_summary("Desiderata of scoring rules", table, found.models)
     remark_folder(step.out / "report.html", quiet=quiet)
 
 

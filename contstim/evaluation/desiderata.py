@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.correlation import Correlation
 from contstim.errors import InputError
+from contstim.evaluation.folder import table_of
 from contstim.evaluation.scores import score_readable
 from contstim.evaluation.settings import DESIDERATA, GAP, DesiderataSettings
 from contstim.models.base import require_language_model
@@ -38,47 +39,19 @@ if TYPE_CHECKING:
     from contstim.store import Store
 
     Progress = Callable[[Scorer, int], None]
+    Row = dict[str, Any]
 
 _FEWEST = 4
 _BLOCK = 64
 
 ORIGINAL, ADAPTED = "@pll-original", "@pll-word-l2r"
+_SPLITTING = (
+    *("split_words", "split_in_text", "score_of_single", "score_of_several"),
+    *("advantage_of_several", "advantage_error"),
+)
 _SAMPLES, _SEED = 1000, 0
 CLAIM = ("model", "finding", "original", "adapted", "low", "high", "verdict")
 """Columns of `check_claims`."""
-
-
-@dataclass(frozen=True)
-class ModelDesiderata:
-    """Results of one model: its correlations, and the effect of splitting words.
-
-    Attributes:
-        model: its name.
-        length: of negative score with number of tokens, over sentences.
-        reference: of score with the reference model's score, over sentences.
-        frequency: of a word's mean score over the carriers with its frequency (Zipf scale).
-        by_carrier: the same in each carrier.
-        split_words: the share of the words that are cut into several tokens.
-        split_in_text: the share of the sentences' running words that are.
-        score_of_single: mean score of the words that are one token, nats.
-        score_of_several: mean score of the others, nats.
-        advantage_of_several: how much higher a word of several tokens scores than one of one token
-            that is as frequent, nats: its coefficient in a linear regression of score on frequency
-            and splitting.
-        advantage_error: its standard error.
-    """
-
-    model: str
-    length: Correlation
-    reference: Correlation | None
-    frequency: Correlation
-    by_carrier: tuple[Correlation, ...]
-    split_words: float
-    split_in_text: float
-    score_of_single: float
-    score_of_several: float
-    advantage_of_several: float
-    advantage_error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +59,14 @@ class Desiderata(ShownAsTable):
     """The results, and what they were computed from.
 
     Attributes:
-        models: a result for each.
+        rows: of desiderata.csv, one for each model. Correlations are of negative score with number
+            of tokens (`length`), of score with the causal model's (`reference`), both over
+            sentences, and of a word's mean score over the carriers with its frequency (Zipf scale).
+            Of splitting: the shares of words, and of running words, that are cut into several
+            tokens; mean scores of words of one token and of several, nats; and how much higher a
+            word of several scores than one of one token that is as frequent, with standard error.
+        by_carrier: of carriers.csv, the correlation with frequency in each carrier.
+        models: names of the models.
         reference: the name of the causal model, or None.
         carriers: where words stood.
         scores: sentences × models; the reference is one more column where it is none of them.
@@ -99,7 +79,9 @@ class Desiderata(ShownAsTable):
         words_left_out: words that a model does not know or cannot score, with the reason.
     """
 
-    models: tuple[ModelDesiderata, ...]
+    rows: tuple[Row, ...]
+    by_carrier: tuple[Row, ...]
+    models: tuple[str, ...]
     reference: str | None
     carriers: tuple[str, ...]
     scores: ScoreTable
@@ -111,30 +93,9 @@ class Desiderata(ShownAsTable):
     left_out: tuple[LeftOut, ...]
     words_left_out: dict[str, str]
 
-    def table(self) -> dict[str, list[Any]]:
-        """One row a model: correlations with 95 % intervals, and what splitting does."""
-        columns: dict[str, list[Any]] = {}
-        for field in fields(ModelDesiderata):
-            name, values = field.name, [getattr(model, field.name) for model in self.models]
-            if name in ("length", "frequency") or (name == "reference" and self.reference):
-                if name == "reference":
-                    columns[name] = [self.reference] * len(values)
-                columns |= correlation_columns(name, values)
-            elif name not in ("reference", "by_carrier"):
-                columns[name] = values
-        return columns
-
     def to_frame(self) -> DataFrame:
-        """Table of desiderata.csv as a data frame; see `table`."""
-        return frame_of(self.table())
-
-
-def correlation_columns(name: str, correlations: Sequence[Correlation]) -> dict[str, list[Any]]:
-    """The columns NAME_r, NAME_low, NAME_high and NAME_n of a table."""
-    return {
-        f"{name}_{field.name}": [getattr(each, field.name) for each in correlations]
-        for field in fields(Correlation)
-    }
+        """Table of desiderata.csv as a data frame."""
+        return frame_of(table_of(self.rows))
 
 
 def with_reference(models: Sequence[str], reference: str | None) -> tuple[list[str], int | None]:
@@ -188,40 +149,31 @@ def evaluate_desiderata(
     # a word stays only where every model knows it and can read it in every carrier
     reasons = unreadable(models, words, carriers)
     usable = [word for word in dict.fromkeys(words) if word not in reasons]
-    for what, number, lost in (
-        ("sentences", len(table.log_probs), len(left_out)),
-        ("words", len(usable), len(reasons)),
-    ):
-        if number < _FEWEST:
-            raise InputError(
-                f"A correlation needs {_FEWEST} {what} or more; here are {number} ({lost} left out "
-                f"because a model cannot score them)."
-            )
+    _require_enough("sentences", len(table.log_probs), len(left_out))
+    _require_enough("words", len(usable), len(reasons))
     readable = list(table.sentences or ())
     zipfs = np.array([frequencies.zipf(word) for word in usable])
     scored = [score_words(m, usable, carriers, store=store, progress=progress) for m in models]
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
-    reference_scores = table.column(reference.name) if reference else None
-    results = []
+    rows, by_carrier = [], []
     for column, (model, (word_scores, word_tokens)) in enumerate(zip(models, scored, strict=True)):
         # (n_sentences,), and (n_words,): a word's score is its mean over the carriers
         scores, means = table.column(model.name), word_scores.mean(axis=1)
-        against = reference_scores
+        row: Row = {"model": model.name, **_cells("length", -scores, tokens[:, column])}
+        if reference:
+            against = _cells("reference", scores, table.column(reference.name))
+            row |= {"reference": reference.name, **against}
         share, *splitting = split_effect(means, zipfs, word_tokens > 1)
-        results.append(
-            ModelDesiderata(
-                model.name,
-                Correlation.of(-scores, tokens[:, column]),
-                None if against is None else Correlation.of(scores, against),
-                Correlation.of(means, zipfs),
-                tuple(Correlation.of(each, zipfs) for each in word_scores.T),
-                share,
-                _split_in_text(model, readable),
-                *splitting,
-            )
-        )
+        split = (share, _split_in_text(model, readable), *splitting)
+        row |= _cells("frequency", means, zipfs) | dict(zip(_SPLITTING, split, strict=True))
+        rows.append(row)
+        for carrier, each in zip(carriers, word_scores.T, strict=True):
+            about = {"model": model.name, "carrier": carrier}
+            by_carrier.append(about | _cells("frequency", each, zipfs))
     return Desiderata(
-        models=tuple(results),
+        tuple(rows),
+        tuple(by_carrier),
+        models=tuple(model.name for model in models),
         reference=reference.name if reference else None,
         carriers=tuple(carriers),
         scores=table,
@@ -233,6 +185,19 @@ def evaluate_desiderata(
         left_out=tuple(left_out),
         words_left_out=reasons,
     )
+
+
+def _require_enough(what: str, number: int, lost: int) -> None:
+    if number < _FEWEST:
+        raise InputError(
+            f"A correlation needs {_FEWEST} {what} or more; here are {number} ({lost} left out "
+            f"because a model cannot score them)."
+        )
+
+
+def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
+    """The cells NAME_r, NAME_low, NAME_high and NAME_n of a correlation."""
+    return {f"{name}_{part}": value for part, value in asdict(Correlation.of(x, y)).items()}
 
 
 def sample_items(
@@ -359,7 +324,8 @@ def split_effect(
         split: (n_words,), whether they are cut.
 
     Returns:
-        The fields of `ModelDesiderata` from `split_words` on, without `split_in_text`.
+        The share of words that are cut; mean scores of the others and of these; and the coefficient
+        of being cut in a regression of score on frequency and splitting, with its standard error.
     """
     share = float(split.mean())
     if not 0 < share < 1:  # all words are alike: there is nothing to compare
@@ -401,7 +367,7 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
         verdict: `holds` where the numbers are ordered as in the paper and the interval leaves out
         zero, `does not hold` where they are ordered otherwise and it does, else `undecided`.
     """
-    names = [model.model for model in desiderata.models]
+    names = desiderata.models
     for original, name in enumerate(names):
         counterpart = name.removesuffix(ORIGINAL) + ADAPTED
         if not name.endswith(ORIGINAL) or counterpart not in names:

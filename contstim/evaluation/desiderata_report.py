@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.evaluation.desiderata import CLAIM, check_claims, correlation_columns
+from contstim.evaluation.desiderata import CLAIM, check_claims
 from contstim.evaluation.folder import Findings, page_table, panels, score_columns, table_of
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE, widest
 from contstim.reporting.names import short_names
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
-    from contstim.correlation import Correlation
     from contstim.evaluation.desiderata import Desiderata
     from contstim.evaluation.folder import Columns
     from contstim.reporting.report import Part
@@ -73,29 +72,24 @@ def desiderata_findings(desiderata: Desiderata) -> Findings:
 
 def desiderata_summary(desiderata: Desiderata) -> Table:
     """Correlations of every model, as pages and terminals show them."""
-    columns = desiderata.table()
+    columns = table_of(desiderata.rows)
     return page_table(columns, {n: shown for n, shown in _SHOWN.items() if n in columns})
 
 
 def _tables(desiderata: Desiderata) -> dict[str, Columns]:
-    models, carriers = [model.model for model in desiderata.models], desiderata.carriers
+    models, carriers = desiderata.models, desiderata.carriers
     tokens = desiderata.tokens.astype(np.int64).T.tolist()  # (n_models, n_sentences)
     words: Columns = {"word": list(desiderata.words), "zipf": desiderata.zipfs.tolist()}
     for column, model in enumerate(models):
         words[f"tokens {model}"] = desiderata.word_tokens[:, column].tolist()
         for carrier, scores in zip(carriers, desiderata.word_scores[column].T, strict=True):
             words[f"{carrier} {model}"] = scores.tolist()
-    by_carrier = [r for model in desiderata.models for r in model.by_carrier]
     reasons = {o.sentence: f"{o.model}: {o.reason}" for o in desiderata.left_out}
     lost = [*reasons.items(), *desiderata.words_left_out.items()]
     scores = score_columns(desiderata.scores)
     return {
-        "desiderata": desiderata.table(),
-        "carriers": {
-            "model": [model for model in models for _ in carriers],
-            "carrier": [*carriers] * len(models),
-            **correlation_columns("frequency", by_carrier),
-        },
+        "desiderata": table_of(desiderata.rows),
+        "carriers": table_of(desiderata.by_carrier),
         "scores": scores,
         "tokens": {"sentence": scores["sentence"], **dict(zip(models, tokens, strict=True))},
         "words": words,
@@ -140,16 +134,16 @@ def desiderata_figure(desiderata: Desiderata) -> Figure:
 
     Of many models, five stand side by side and the next below.
     """
-    models = desiderata.models
-    titles = short_names([model.model for model in models])
+    titles = short_names(desiderata.models)
     reference = short_names([desiderata.reference])[0] if desiderata.reference else ""
     width = max(1.9, 0.5 + widest([*titles, reference]))
     rows = 3 if desiderata.reference else 2
-    figure, grid = panels(len(models), _ACROSS, width, 1.8, rows=rows)
-    for column, (model, words) in enumerate(zip(models, desiderata.word_scores, strict=True)):
-        scores = desiderata.scores.column(model.model)
+    figure, grid = panels(len(titles), _ACROSS, width, 1.8, rows=rows)
+    for column, row in enumerate(desiderata.rows):
+        words = desiderata.word_scores[column]
+        scores = desiderata.scores.column(row["model"])
         lengths, by_frequency = grid[0, column], grid[1, column]
-        _scatter(lengths, desiderata.tokens[:, column], -scores, model.length)
+        _scatter(lengths, desiderata.tokens[:, column], -scores, row["length_r"])
         lengths.set(xlabel="tokens", ylabel="negative score (nats)")
         lengths.set_title(titles[column], fontsize="medium")
         means, split = words.mean(axis=1), desiderata.word_tokens[:, column] > 1
@@ -157,25 +151,25 @@ def desiderata_figure(desiderata: Desiderata) -> Figure:
             x, y = desiderata.zipfs[chosen], means[chosen]
             by_frequency.plot(x, y, "o", ms=2, color=colour, alpha=0.5, mew=0, label=label)
         by_frequency.legend(loc="lower right", frameon=False, fontsize="x-small", handletextpad=0.1)
-        _write_r(by_frequency, model.frequency)
+        _write_r(by_frequency, row["frequency_r"])
         by_frequency.set(xlabel="word frequency (Zipf)", ylabel="word score (nats)")
-        if desiderata.reference and model.reference:
+        if desiderata.reference:
             x = desiderata.scores.column(desiderata.reference)
-            _scatter(grid[2, column], x, scores, model.reference)
+            _scatter(grid[2, column], x, scores, row["reference_r"])
             grid[2, column].set(xlabel=f"{reference}\n(nats)", ylabel="score (nats)")
     return figure
 
 
-def _scatter(axes: Axes, x: FloatArray, y: FloatArray, correlation: Correlation) -> None:
+def _scatter(axes: Axes, x: FloatArray, y: FloatArray, r: float) -> None:
     """Dots, the least-squares line through them, and r."""
     axes.plot(x, y, "o", ms=2, color=BLUE, alpha=0.5, mew=0)
     use = np.isfinite(x) & np.isfinite(y)
-    if np.isfinite(correlation.r):
+    if np.isfinite(r):
         slope, intercept = np.polyfit(x[use], y[use], 1)
         ends = np.array([x[use].min(), x[use].max()])
         axes.plot(ends, slope * ends + intercept, color=BLACK, lw=0.8)
-    _write_r(axes, correlation)
+    _write_r(axes, r)
 
 
-def _write_r(axes: Axes, correlation: Correlation) -> None:
-    axes.text(0.03, 0.97, f"r = {correlation.r:.2f}", transform=axes.transAxes, va="top")
+def _write_r(axes: Axes, r: float) -> None:
+    axes.text(0.03, 0.97, f"r = {r:.2f}", transform=axes.transAxes, va="top")

@@ -93,23 +93,29 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
     if full and len(full.columns) > 1:
         correlations = dict(zip(full.columns, full.correlations().T.tolist(), strict=True))
         tables["correlations"] = {"model": list(full.columns), **correlations}
+    return tables | _curve_tables(evaluation)
+
+
+def _curve_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
     curves = [
         ({"method": method.value, "phenomenon": curve.phenomenon}, curve)
         for method, of_method in evaluation.curves.items()
         for curve in of_method
     ]
-    if curves:
-        points = ("sentences", "words", "accuracy", "accuracy_low", "accuracy_high")
-        tables["learning_curves"] = table_of(
+    if not curves:
+        return {}
+    points = ("sentences", "words", "accuracy", "accuracy_low", "accuracy_high")
+    return {
+        "learning_curves": table_of(
             about | dict(zip(points, point, strict=True))
             for about, c in curves
             for point in zip(c.sentences, c.words, c.accuracies, c.lows, c.highs, strict=True)
-        )
-        tables["slopes"] = table_of(
+        ),
+        "slopes": table_of(
             about | {"slope_per_doubling": curve.slope, "standard_error": curve.standard_error}
             for about, curve in curves
-        )
-    return tables
+        ),
+    }
 
 
 def _ties(scores: PairScores) -> Iterator[Row]:

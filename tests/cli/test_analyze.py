@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.experiments.responses import Response, write_responses
+from contstim.experiments.responses.table import Response, write_responses
 from contstim.models.training_text import sentence_hash
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence

@@ -16,7 +16,7 @@ import pytest
 from contstim.cli import main
 from contstim.errors import StoreError
 from contstim.experiments.collection.tables import collected_responses
-from contstim.experiments.responses import read_responses
+from contstim.experiments.responses.table import read_responses
 from contstim.stimuli import Condition, write_trials
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import simulate

@@ -11,12 +11,10 @@ import pytest
 from scipy import stats
 
 from contstim import plot
-from contstim.correlation import Correlation
 from contstim.english import generate
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.desiderata import (
     Desiderata,
-    ModelDesiderata,
     check_carriers,
     check_claims,
     evaluate_desiderata,
@@ -95,18 +93,19 @@ def test_an_evaluation_is_its_parts(
     )
     scores = {m.name: np.array([m.log_probs([s])[0] for s in sentences]) for m in (bigram, trigram)}
     lengths = [len(sentence) + 1 for sentence in sentences]
-    one = found.models[0]
+    one = found.rows[0]
     expected = np.corrcoef(-scores["2-gram"], lengths)[0, 1]
-    assert one.length.r == pytest.approx(expected)
-    assert one.reference is not None
-    assert one.reference.r == pytest.approx(np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1])
+    assert one["length_r"] == pytest.approx(expected)
+    assert one["reference_r"] == pytest.approx(
+        np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1]
+    )
     logs = [frequencies.zipf(word) for word in WORDS]
     mean = found.word_scores[0].mean(axis=1)
-    assert one.frequency.r == pytest.approx(np.corrcoef(mean, logs)[0, 1])
-    assert (one.split_words, one.split_in_text) == (0, 0)
+    assert one["frequency_r"] == pytest.approx(np.corrcoef(mean, logs)[0, 1])
+    assert (one["split_words"], one["split_in_text"]) == (0, 0)
     findings = desiderata_findings(found)
     assert "40 sentences, 6 words in 2 carriers" in Report("", findings.parts).markdown()
-    assert found.to_frame()["length_r"].tolist() == [model.length.r for model in found.models]
+    assert found.to_frame()["length_r"].tolist() == [row["length_r"] for row in found.rows]
     names = {"desiderata", "claims", "carriers", "scores", "tokens", "words", "left_out"}
     assert names == findings.tables.keys()
 
@@ -218,14 +217,16 @@ def _found(noises: tuple[float, float], lift: float, *, names: tuple[str, str]) 
         (*names, "causal"),
         np.stack([*columns, -3 * tokens], axis=1),
     )
-    nothing = Correlation.of(tokens, tokens)
-    models = tuple(
-        ModelDesiderata(name, nothing, nothing, nothing, (nothing,), 0.5, 0, -3, -4, 0.1, 0.1)
+    columns_of_splitting = ("split_words", "score_of_single", "score_of_several")
+    columns_of_splitting += ("advantage_of_several", "advantage_error")
+    rows = tuple(
+        {"model": name, "length_r": 1.0, "frequency_r": 1.0, "reference": "causal"}
+        | {"reference_r": 1.0, **dict.fromkeys(columns_of_splitting, 0.1)}
         for name in names
     )
     word_tokens = 1 + np.stack([split, split], axis=1).astype(np.int64)
     return Desiderata(
-        models, "causal", ("_",), table, np.stack([tokens, tokens], axis=1),
+        rows, (), names, "causal", ("_",), table, np.stack([tokens, tokens], axis=1),
         tuple(f"w{i}" for i in range(N)), logs, np.stack(words)[:, :, None], word_tokens, (), {},
     )  # fmt: skip
 

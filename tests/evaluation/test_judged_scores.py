@@ -86,7 +86,7 @@ def test_rows_without_identifiers_are_found_by_sentence(tmp_path: Path) -> None:
     rows = [f"{i},{text},{len(text)}" for i, text in enumerate(reversed(texts))]
     found = published_scores(unnamed, table(tmp_path / "s.csv", "id,sentence,m", rows))
     assert found.values[:, 0].tolist() == [len(text) for text in texts]
-    with pytest.raises(ScoreError, match="tells neither by .id. nor by .sentence. whose scores"):
+    with pytest.raises(ScoreError, match="tells neither by 'id' nor by 'sentence'"):
         published_scores(unnamed, table(tmp_path / "s.csv", "id,m", [f"{i},{i}" for i in range(8)]))
 
 

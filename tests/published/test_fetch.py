@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.reproduce import fetch
-from contstim.experiments.reproduce.fetch import (
+from contstim.experiments.reproduce import published
+from contstim.experiments.reproduce.published import (
     PUBLISHED,
     fetch_published,
     published_files,
+    read_vocabulary,
 )
-from contstim.experiments.reproduce.published import read_vocabulary
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -48,7 +48,7 @@ def small(served: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> tuple[Pa
     (served[0] / path).parent.mkdir()
     (served[0] / path).write_text("a,b\n")
     registry = {path: f"sha256:{sha256(b'a,b' + bytes([10])).hexdigest()}"}
-    monkeypatch.setattr(fetch, "published_files", lambda: registry)
+    monkeypatch.setattr(published, "published_files", lambda: registry)
     return served[0] / path, served[1]
 
 

@@ -32,7 +32,6 @@ from contstim.reporting.report import Paragraph, Report
 from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind
 from contstim.tables import listed
 from contstim.wording import counted
 
@@ -42,40 +41,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.table import ResponseOrigin
     from contstim.stimuli import Trial
 
-_DESCRIPTIONS = {
-    "trial_id": "The trial: two sentences that the participants of a group compared.",
-    "group": "The group of participants who saw the trial, from 1.",
-    "condition": "What the trial compares.",
-    "model_1": "One of the two language models that the trial sets against each other.",
-    "model_2": "The other one.",
-    "sentence_1": "The sentence that the lower half of ratings prefers.",
-    "sentence_2": "The sentence that the upper half of ratings prefers.",
-    "kind_1": "Where sentence_1 comes from.",
-    "kind_2": "Where sentence_2 comes from.",
-    "source_id": "The pair or triplet that the trial was made of.",
-    "instead_of": "The trial whose turn and side it has, after a review of the stimuli.",
-    "participant": "A pseudonym of the participant.",
-    "rating": "{}, whatever side each was on. Empty where none was given.",
-    "left": "The sentence that was shown left, 1 or 2. Empty where not recorded.",
-    "position": "Order of presentation, from 1. Empty where not recorded.",
-    "rt_ms": "Reaction time. Empty where not recorded.",
-    "simulated": "Whether an artificial participant answered, and no person: true or false.",
-    "sentence": "A sentence, to which the scores of a row belong.",
-}
-_VALUES: dict[str, dict[str, Any]] = {
-    "condition": {"valueReference": list(map(str, Condition))},
-    "kind_1": {"valueReference": list(map(str, Kind))},
-    "kind_2": {"valueReference": list(map(str, Kind))},
-    "left": {"minValue": 1, "maxValue": 2},
-    "position": {"minValue": 1},
-    "rt_ms": {"unitText": "ms"},
-    "simulated": {"valueReference": ["true", "false"]},
-}
-_RATINGS = {
-    Scale.CHOICE: "1: sentence_1 was chosen, 2: sentence_2 was",
-    Scale.CONFIDENCE: "1: very confident that sentence_1 is likelier, to 6: very confident that "
-    "sentence_2 is",
-}
+_VARIABLES: dict[str, dict[str, Any]] = json.loads(template("variables.json"))
 
 
 def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE) -> dict[str, Any]:
@@ -86,14 +52,12 @@ def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE)
         model: whether it holds a model's scores.
         scale: of ratings.
     """
-    about, values = _DESCRIPTIONS.get(name, ""), _VALUES.get(name, {})
     if model:
         about = f"Log-probability of the sentence under the model {name}."
-        values = {"unitText": "nats"}
-    elif name == "rating":
-        about = about.format(_RATINGS[scale])
-        values = {"minValue": scale.answers[0], "maxValue": scale.answers[-1]}
-    return {"@type": "PropertyValue", "name": name, "description": about, **values}
+        values = {"description": about, "unitText": "nats"}
+    else:
+        values = _VARIABLES[f"rating, {scale}" if name == "rating" else name]
+    return {"@type": "PropertyValue", "name": name, **values}
 
 
 @dataclass(frozen=True)
@@ -267,7 +231,7 @@ def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
         return []
     if not scores.sentences:
         raise InputError("These scores say nothing of their sentences; give a table that does.")
-    if clash := sorted(_DESCRIPTIONS.keys() & {*scores.models}):
+    if clash := sorted({"rating", *_VARIABLES} & {*scores.models}):
         raise InputError(
             f"{', '.join(clash)} cannot be the name of a model here: a column of the stimuli or "
             "responses is called so."

@@ -13,7 +13,8 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych import PLATFORM, import_jspsych
-from contstim.experiments.responses import Problem, Response
+from contstim.experiments.responses.checks import Problem
+from contstim.experiments.responses.table import Response
 from contstim.testing.platform import PlantedAnswers, PlatformContract
 from tests.experiments.responses.experiment import make_responses, make_trials
 

@@ -17,11 +17,13 @@ from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, export_
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
     PsychDsSettings,
+    variable,
     write_psych_ds,
 )
 from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind
 from contstim.testing.platform import ExportContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.responses.experiment import make_responses, scores_of
@@ -132,6 +134,11 @@ def test_a_title_is_shown_in_readmes_as_it_is(tmp_path: Path) -> None:
         assert "<img" not in page
     page = MarkdownIt("commonmark").render((written[0] / "README.md").read_text(encoding="utf-8"))
     assert f"<p>{shown}</p>" in page
+
+
+def test_values_are_described_as_they_are_written() -> None:
+    for name, kind in (("condition", Condition), ("kind_1", Kind), ("kind_2", Kind)):
+        assert variable(name)["valueReference"] == list(map(str, kind))
 
 
 def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from contstim.experiments.platforms.psychopy import (
     export_psychopy,
     import_psychopy,
 )
-from contstim.experiments.responses import Problem
+from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials

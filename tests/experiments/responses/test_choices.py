@@ -9,15 +9,9 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.responses import (
-    Problem,
-    Response,
-    admit,
-    catch_scores,
-    check_responses,
-    read_responses,
-    write_responses,
-)
+from contstim.experiments.responses.admission import admit, catch_scores
+from contstim.experiments.responses.checks import Problem, check_responses
+from contstim.experiments.responses.table import Response, read_responses, write_responses
 from contstim.records import record_path
 from contstim.scale import Scale
 from contstim.stimuli import Condition, on_scale, read_trials, write_trials

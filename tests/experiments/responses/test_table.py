@@ -16,20 +16,18 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
-from contstim.experiments.responses import (
-    Response,
-    admit,
-    origin_of,
-    read_responses,
-    write_responses,
-)
+from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import (
     APOSTROPHE,
     NO_BREAK_SPACE,
     FurtherColumns,
+    Response,
     escape_formula,
+    origin_of,
+    read_responses,
     response_columns,
     unescape_formula,
+    write_responses,
 )
 from contstim.tables import read_table, write_table
 from tests.experiments.responses.experiment import make_responses, make_trials

@@ -16,9 +16,13 @@ from uuid import UUID, uuid5
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import template
-from contstim.experiments.platforms.jspsych.folder import new_page
+from contstim.experiments.platforms.jspsych.folder import (
+    PRACTICE,
+    TEXTS,
+    new_page,
+    unfilled_warning,
+)
 from contstim.experiments.platforms.jspsych.study import PageSettings, SaveTo
-from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, unfilled_warning
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.files import path_inside
 
