@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from mimetypes import MimeTypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -46,11 +46,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.collection.database import Recorder
-    from contstim.experiments.collection.participants import Participant, StudyOptions
+    from contstim.experiments.collection.participants import StudyOptions
     from contstim.experiments.collection.requests import RequestLimits
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
-_TOLD = ("participant", "group", "seed", "answered")  # to a participant's browser
 _LOG = logging.getLogger(__name__)
 _POLICY = "; ".join(
     (
@@ -320,10 +319,9 @@ class Service:
         self._asking.take(participant, now)
         return now
 
-    def _welcome(self, participant: Participant, *, status: int) -> Response:
-        secret = self._recorder.keys.participant_secret(participant.participant)
-        told = {name: getattr(participant, name) for name in _TOLD}
-        return json_response(told | {"secret": secret}, status)
+    def _welcome(self, told: Mapping[str, Any], *, status: int) -> Response:
+        secret = self._recorder.keys.participant_secret(told["participant"])
+        return json_response({**told, "secret": secret}, status)
 
 
 def json_response(content: object, status: int = 200, wait: float | None = None) -> Response:
