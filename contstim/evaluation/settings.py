@@ -35,7 +35,7 @@ class MinimalPairSettings:
     ] = None
     train: Annotated[
         Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"],
-        Help("With --sizes: what to train."),
+        Help("What to train."),
     ] = "ngram"
     order: Annotated[int, Help("Words of the longest n-grams.", at_least=1, at_most=6)] = 3
     epochs: Annotated[int | None, Help("Passes of a network over the text.", at_least=1)] = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.options import Reads, Seed, Writes
 from contstim.steps.analysis import Samples, analysis_facts
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import Outcome, Step, found_files
 from contstim.tables import write_table
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         Path,
         Reads(
             "A folder with contstimlang and contstimlang-fork/data, or a checkout of "
-            "dpmlab/contstimlang."
+            "dpmlab/contstimlang.",
+            folder=True,
         ),
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
@@ -50,7 +51,7 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         """The file of ratings; the folder holds much else."""
         from contstim.experiments.reproduce.golan2023 import locate
 
-        return (locate(self.data, self.ratings)[1],)
+        return found_files(self.data, lambda data: locate(data, self.ratings)[1:])
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Claims]]:
         """Analyse the ratings, and compare claims."""
@@ -83,7 +84,9 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
     Example: `contstim reproduce adc --data li-adger --out adc`
     """
 
-    data: Annotated[Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).")]
+    data: Annotated[
+        Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).", folder=True)
+    ]
     out: Annotated[Path, Writes("The folder to write.", record="report.md")]
 
     def work(self, reporter: Reporter) -> Outcome[tuple[AcceptabilityEvaluation, Claims]]:

@@ -51,20 +51,12 @@ if TYPE_CHECKING:
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
 _LOG = logging.getLogger(__name__)
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        # the folder's own, and jsPsych's files where they are not in the folder
-        f"script-src 'self' {' '.join(file.address for file in LIBRARY)}",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "font-src 'self'",
-        "media-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",  # nobody lays another page over consent and answers
-    )
+# Scripts are the folder's own, and jsPsych's files where they are not in the folder; nobody may lay
+# another page over consent and answers
+_POLICY = (
+    f"default-src 'none'; script-src 'self' {' '.join(file.address for file in LIBRARY)}; "
+    "style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Cache-Control": "no-store",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import os
 import tarfile
 import urllib.request
@@ -56,21 +57,10 @@ class LibraryFile:
         return f"{_NPM}/{self.package}/-/{self.package.split('/')[-1]}-{self.version}.tgz"
 
 
-LIBRARY = (
-    LibraryFile(
-        "jspsych",
-        "8.3.0",
-        "sha384-PPMNzYQfqrWFhrOxhpwxXmKK+LDH//fBCLsvA/JIRHOfiuOcZ2j8wJhqo87V4R4B",
-        "sha512-UrwSVG14v8oRX6WFQ1L6uuGT0G7KgRDSH48iKIVIQI+yMRGAlvg+tEUNFKe/1xZxgk3kZiZ5xP0AnpPqPj1zkg==",
-        "jspsych.js",
-    ),
-    LibraryFile(
-        "@jspsych/plugin-html-button-response",
-        "2.1.0",
-        "sha384-tPGtXEC8xEbInWvarnxvJ3fyzeXwRDS0QjGUts+TGQ9I8OCxiqsv9lxTS3mEN6um",
-        "sha512-AhJPePA8s/ount+QYtqfgMtEkz7g+j+bnhQ9XqxfsnK2f5MdnlakYtpjxW9YgFx9y0Gs7yb7OZk1+omcKlzaEQ==",
-        "plugin-html-button-response.js",
-    ),
+_VENDOR = resources.files("contstim.experiments.platforms.jspsych") / "vendor"
+LIBRARY = tuple(
+    LibraryFile(**pinned)
+    for pinned in json.loads((_VENDOR / "library.json").read_text(encoding="utf-8"))
 )
 
 
@@ -107,9 +97,8 @@ def fetch_library(
         with writing(folder / file.name) as partial:
             partial.write_bytes(content)
     # The npm packages do not hold it: from license.txt of the project's repository
-    licence = resources.files("contstim.experiments.platforms.jspsych") / "vendor" / "LICENSE.txt"
     files = "\n".join(f"{file.package} {file.version}" for file in LIBRARY)
-    text = Template(licence.read_text(encoding="utf-8")).substitute(files=files)
+    text = Template((_VENDOR / "LICENSE.txt").read_text(encoding="utf-8")).substitute(files=files)
     write_text(folder / "LICENSE.txt", text)
 
 
