@@ -101,10 +101,10 @@ def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) ->
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no letter or digit"):
+    with pytest.raises(InputError, match="must have a letter or a digit"):
         write_psych_ds(TRIALS, tmp_path / "a", PsychDsSettings(name="—"))
     stray = replace(RESPONSES[0], trial_id="practice-1")
-    with pytest.raises(InputError, match=r"1 trial beyond the table of trials: practice-1"):
+    with pytest.raises(InputError, match="trials beyond the table of trials: practice-1"):
         write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
     bare = ScoreTable(None, scores().models, scores().log_probs)
     with pytest.raises(InputError, match="say nothing of their sentences"):
