@@ -90,8 +90,7 @@ class Judgements:
         _refuse("Pairs name sentences that there are not", sorted(unknown))
         if not self.pairs:
             raise InputError(
-                "There are no minimal pairs. Give a table of them, or items with sentences of both "
-                "kinds."
+                "There are no minimal pairs: give a table of them, or items with both kinds."
             )
 
     @property
@@ -159,10 +158,7 @@ def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[
         sentences, published = place / LI_ADGER_SENTENCES, place / LI_ADGER_PAIRS
         if sentences.is_file() and published.is_file():
             return sentences, named or published
-    raise InputError(
-        f"{data} does not hold {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}, in itself or in its "
-        f"folder data. Give the repository of LI-Adger, or a table of judged sentences."
-    )
+    raise InputError(f"{data} does not hold {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}.")
 
 
 def _columns(
@@ -189,8 +185,7 @@ def _columns(
         name = getattr(settings, f"{what}_column")
         if name not in table and (what in needed or name != _usual_name(what)):
             raise InputError(
-                f"{path} lacks {name!r}; its columns are {listed(table)}. Options say what columns "
-                f"are called."
+                f"{path} lacks {name!r}; its columns are {listed(table)}. Options name them."
             )
         columns.append(table[name] if name in table else absent[what])
     return columns
@@ -285,10 +280,7 @@ def _pairs_of_items(
         elif text in _UNACCEPTABLE or (text and set(text) <= _MARKS):
             unacceptable.append(row)
         else:
-            raise InputError(
-                f"{path}, row {row}: the label {shortened(label)} is neither 1 (acceptable) nor 0 "
-                f"(unacceptable), nor a word or mark for these."
-            )
+            raise InputError(f"{path}, row {row}: the label {shortened(label)} is neither 1 nor 0.")
     # every acceptable sentence of an item with every other one: 2 and 3 sentences give 6 pairs
     return tuple(
         JudgedPair(sentences[good].id, sentences[bad].id, str(phenomena[good] or ""))

@@ -129,8 +129,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
     common = [s for s in every if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
-            f"The tables have {len(common)} of {len(every):,} sentences in common; a comparison "
-            f"needs two or more. Score the same sentences with 'contstim score'."
+            f"The tables have {len(common)} of {len(every):,} sentences in common, not two or more."
         )
     # columns of the same name would be one in the joined table: the file's name tells them apart
     times = Counter(model for table in tables.values() for model in table.models)
@@ -240,8 +239,7 @@ def contest_start(
     start = start_sentence(table, words)
     if start is None:
         raise VocabularyError(
-            "No sentence is made of words of the vocabulary alone, none of them twice: the "
-            "search has no start. Give a larger `vocabulary`, or other sentences."
+            "No sentence is made of words of the vocabulary alone, none of them twice."
         )
     return start, words
 

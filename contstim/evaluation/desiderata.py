@@ -238,8 +238,7 @@ def check_carriers(carriers: Sequence[str]) -> None:
         # an end mark may follow the gap without a space
         if carrier.rstrip(".!?").split().count(GAP) != 1:
             raise InputError(
-                f"{carrier!r} is not a carrier: write {GAP!r} once, where the word goes, as in "
-                f"{DESIDERATA.carrier[0]!r}."
+                f"{carrier!r} is not a carrier: write {GAP!r} once, where the word goes."
             )
 
 

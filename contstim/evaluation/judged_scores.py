@@ -125,8 +125,7 @@ def published_scores(
     names = settings.column or _numeric_columns(table, settings)
     if len(names) > MOST_MODELS:
         raise ScoreError(
-            f"{path} has {len(names):,} columns of numbers, more than {MOST_MODELS:,} models. Name "
-            f"those that are scores (`column`)."
+            f"{path} has {len(names):,} columns of numbers: name those that are scores (`column`)."
         )
     missing = [name for name in names if name not in table]
     if missing or not names:
@@ -220,10 +219,7 @@ def _scores_by_key(
             raise ScoreError(f"{path}, row {row}: {shortened(value)} under {name} is not a score.")
         # the first value stays; nan equals nan, so that a gap may repeat too
         if not np.isclose(scores.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
-            raise ScoreError(
-                f"{path}, row {row}: {key!r} has two scores under {name}, {scores[key]} "
-                f"and {score}."
-            )
+            raise ScoreError(f"{path}, row {row}: {key!r} has two scores under {name}.")
     return scores
 
 
@@ -249,10 +245,7 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
                 )
         return row_ids, list(text_of)
     if "sentence" not in table:
-        raise ScoreError(
-            f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds; its columns "
-            f"are {listed(table)}."
-        )
+        raise ScoreError(f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds.")
     return [_text(cell) for cell in table["sentence"]], list(text_of.values())
 
 

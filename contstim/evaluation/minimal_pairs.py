@@ -148,13 +148,13 @@ def read_minimal_pairs(
             key = (pair.paradigm, pair.pair_id)
             if key in places:
                 raise InputError(
-                    f"Pair {pair.pair_id} of {pair.paradigm} stands twice: {places[key]}, and "
-                    f"{place}."
+                    f"{place}: pair {pair.pair_id} of {pair.paradigm} stands twice; see "
+                    f"{places[key]}."
                 )
             if phenomena.setdefault(pair.paradigm, pair.phenomenon) != pair.phenomenon:
                 raise InputError(
-                    f"{place}: {pair.paradigm} belongs to {pair.phenomenon} here and to "
-                    f"{phenomena[pair.paradigm]} above."
+                    f"{place}: {pair.paradigm} belongs to {pair.phenomenon}, and above to another "
+                    f"phenomenon."
                 )
             places[key] = place
             pairs.append(pair)

@@ -164,8 +164,8 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
         raise InputError(f"Cannot use {file} for the administrator's token: {error}.") from error
     if len(token) < _SHORTEST_TOKEN or not token.isascii():
         raise InputError(
-            f"The administrator's token, from {file or TOKEN_VARIABLE}, must have "
-            f"{_SHORTEST_TOKEN} ASCII characters or more."
+            f"The administrator's token ({file or TOKEN_VARIABLE}) needs {_SHORTEST_TOKEN} ASCII "
+            f"characters."
         )
     return token, file
 

@@ -106,8 +106,8 @@ def export_gorilla(
     first, number = displays.index(settings.display), displays.count(settings.display)
     if settings.display in displays[first + number :]:
         raise InputError(
-            f"{source} has other rows between those of the display {settings.display!r}; keep one "
-            "such row, where the trials belong."
+            f"{source} has other rows between those of the display {settings.display!r}: keep one "
+            f"of these."
         )
     folder = ExportFolder(out, "gorilla")
     lists = stimulus_lists(trials, seed=settings.seed)
@@ -141,8 +141,7 @@ def _column(source: str, columns: Iterable[str], wanted: str) -> str:
     column = names.get(wanted) or names.get(wanted.strip().lower())
     if column is None:
         raise InputError(
-            f"{source} has no column {wanted!r}; its columns are {', '.join(columns)}. Say which "
-            "columns hold the left and the right sentence."
+            f"{source} has no column {wanted!r}; its columns are {', '.join(columns)}."
         )
     return column
 

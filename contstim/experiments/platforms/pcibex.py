@@ -150,10 +150,7 @@ def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | str]:
         key = (_participant(cells), cells.get(_TIME, ""), cells[_ITEM], cells["trial_id"])
         runs[key].append((where, cells))
     if not runs:
-        raise InputError(
-            f"{path} has no line with a trial_id, so nothing in it is a trial. Was it collected "
-            "with the script that was exported?"
-        )
+        raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
     yield f"{path}: {counted(others, 'line')} of no trial."
     # Items are counted with instructions and pauses: only the order of the numbers tells.
     items: dict[str, set[float]] = defaultdict(set)

@@ -233,8 +233,7 @@ def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
         raise InputError("These scores say nothing of their sentences; give a table that does.")
     if clash := sorted({"rating", *_VARIABLES} & {*scores.models}):
         raise InputError(
-            f"{', '.join(clash)} cannot be the name of a model here: a column of the stimuli or "
-            "responses is called so."
+            f"{', '.join(clash)} cannot be the name of a model here: another column is called so."
         )
     texts = [escape_formula(sentence.text, NO_BREAK_SPACE) for sentence in scores.sentences]
     return [

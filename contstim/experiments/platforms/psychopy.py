@@ -220,8 +220,7 @@ def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, s
     rating = next((name for name in ratings if name in columns), None)
     if rating is None:
         raise InputError(
-            f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}. "
-            "Name the component that recorded the rating."
+            f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}."
         )
     return rating, next((name for name in times if name in columns), "")
 
@@ -233,8 +232,7 @@ def _button(where: str, cell: str) -> str:
     button = _BUTTON.fullmatch(cell)
     if not button:
         raise InputError(
-            f"{where}: {shortened(cell)} is not a rating; a key or a button whose name ends in 1 "
-            "to 6 is one."
+            f"{where}: {shortened(cell)} is not a rating: nothing that ends in 1 to 6."
         )
     return button[1]
 

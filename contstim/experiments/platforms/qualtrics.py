@@ -28,6 +28,7 @@ from contstim.experiments.platforms.lists import BUTTONS, QUESTION, as_html, sti
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help, Seed
+from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -198,8 +199,7 @@ def _people(path: Path, participant: str) -> tuple[list[dict[str, str]], list[st
     rows = read_rows(path)
     if participant not in rows[0]:
         raise InputError(
-            f"{path} has no column {participant!r}, which names people; its first columns are "
-            f"{', '.join(list(rows[0])[:12])}."
+            f"{path} has no column {participant!r}; its columns are {listed(rows[0])}."
         )
     # The row of import identifiers is the last header; exports without it have none but the names.
     headers = [row[participant].startswith('{"ImportId"') for row in rows[:2]]

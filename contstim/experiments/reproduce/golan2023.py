@@ -70,14 +70,12 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     folder = next((f for f in (data / "contstimlang", data) if (f / "resources").is_dir()), None)
     if folder is None:
         raise InputError(
-            f"{data} holds no published data: expected the repository dpmlab/contstimlang there, "
-            f"or in {data / 'contstimlang'}."
+            f"{data} holds no published data: neither dpmlab/contstimlang nor its files."
         )
     file = Path(ratings) if ratings else data / "contstimlang-fork" / "data"
     if not file.is_file():
         raise InputError(
-            f"There are no ratings in {file}. They are the file `data` of the repository "
-            f"LpZamora/contstimlang; name it with --ratings."
+            f"There are no ratings in {file}: the file `data` of LpZamora/contstimlang (`ratings`)."
         )
     return folder, file
 

@@ -163,10 +163,7 @@ def resource(folder: Path | str, name: str) -> Path:
     folder = Path(folder)
     path = (folder / "resources" if (folder / "resources").is_dir() else folder) / name
     if not path.is_file():
-        raise InputError(
-            f"There is no {path}. Give a copy of the repository dpmlab/contstimlang, or its folder "
-            "'resources'."
-        )
+        raise InputError(f"There is no {path}: give a copy of the repository dpmlab/contstimlang.")
     return path
 
 

@@ -154,10 +154,10 @@ def align(
         for participant, trials_of in lost.items()
     ]
     if not responses:
-        example = unknown[0].about[0] if unknown else "no answers"
+        example = f"{shortened(unknown[0].about[0])} ({answers[0].where})" if unknown else "none"
         raise InputError(
-            f"No answer belongs to any of the {len(trials):,} trials; the first is "
-            f"{shortened(example)}. Are these the trials that were shown, and their columns?"
+            f"No answer belongs to any of the {len(trials):,} trials; the first is {example}. Are "
+            "these the trials that were shown, and their columns?"
         )
     told = [
         f"The stated group {name!r} is group {group} of the trials, by the trials that they share."

@@ -118,8 +118,7 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
             scales.add(trial.scale)  # the other one is also that of trials which say nothing
     if len(scales) > 1:
         raise InputError(
-            "Some trials or responses are on the scale choice and others on the scale confidence; "
-            "analyse them apart."
+            "Some trials or responses are on the scale choice, others on the scale confidence."
         )
     by_participant: dict[str, list[Response]] = defaultdict(list)
     for response in responses:

@@ -58,8 +58,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         raise InputError(f"A study for JATOS saves to jatos, not to {settings.save}.")
     if len(settings.title) > _LONGEST_TITLE or set("<>&") & set(settings.title):
         raise InputError(
-            f"JATOS takes titles of up to {_LONGEST_TITLE} characters without <, > and &; this "
-            f"one is {settings.title!r}."
+            f"JATOS takes titles of up to {_LONGEST_TITLE} characters without <, > and &."
         )
     folder = Path(folder)
     page = folder / "page"

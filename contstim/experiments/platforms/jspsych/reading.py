@@ -115,8 +115,7 @@ def _answer(
         if answer.rating != UNKNOWN and rating != button + 1:
             raise InputError(
                 f"{where}: the rating {answer.rating} with sentence {answer.left} left does not "
-                f"fit the button {button} (from 0, from the left). `rating` must be for "
-                "sentence_1 … sentence_2, whatever side each was on."
+                f"fit the button {button} (from 0, from the left)."
             )
         rating = button + 1
     return answer.model_copy(update={"rating": rating})
