@@ -321,8 +321,9 @@ def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> lis
         limits = accuracy.interval(paradigms)[:, columns]  # (2, n_sizes)
         line = linregress(np.log2(sizes), means)  # so that one unit is a doubling
         error = float(line.stderr) if len(sizes) > 2 else math.nan
-        values = (tuple(each.tolist()) for each in (means, *limits))
-        curve = LearningCurve(phenomenon, sizes, words, *values, float(line.slope), error)
+        values, lows, highs = (tuple(each.tolist()) for each in (means, *limits))
+        slope = float(line.slope)
+        curve = LearningCurve(phenomenon, sizes, words, values, lows, highs, slope, error)
         fitted.append(curve)
     return fitted
 

@@ -249,7 +249,7 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
     return [_text(cell) for cell in table["sentence"]], list(text_of.values())
 
 
-def _text(cell: object) -> str:
+def _text(cell: Any) -> str:
     """The text of a sentence; empty where there is none."""
     try:
         return Sentence.parse(cell).text
