@@ -70,9 +70,9 @@ def join(
     if known is not None:
         connection.execute(  # not all of their answers are a person's any more
             "UPDATE participant SET simulated = max(simulated, ?) WHERE participant = ?",
-            (simulated, *known),
+            (simulated, known[0]),
         )
-        return resume(connection, *known, now)
+        return resume(connection, known[0], now)
     if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= options.most:
         raise RequestRefusal(403, "This study has all the participants it needs. Thank you.")
     name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"

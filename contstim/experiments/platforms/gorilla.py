@@ -399,7 +399,7 @@ def _meeting(
 def _answer(where: str, cells: Mapping[str, str], rating: int) -> RecordedAnswer:
     shown = {"shown": tuple(cells[side] for side in SIDES)}
     told = {"left": cells["side"]} if cells["side"] else shown
-    names = ("participant", "group", "trial_id")
+    names: tuple[str, ...] = ("participant", "group", "trial_id")
     if rating != UNKNOWN:
         names += ("position", "rt_ms")
     return recorded(where, **{name: cells[name] for name in names}, **told, rating=rating)

@@ -69,7 +69,7 @@ def test_what_contradicts_the_record_is_refused(path: Path) -> None:
     with pytest.raises(InputError, match=r"on the scale choice.*stated scale is confidence"):
         read_responses(path, scale=Scale.CONFIDENCE)
     record(path, scale="slider")
-    with pytest.raises(InputError, match="'slider'; there are confidence, choice"):
+    with pytest.raises(InputError, match="no scale of confidence, choice: 'slider'"):
         read_responses(path)
     with pytest.raises(InputError, match="others on the scale confidence"):
         admit(CHOICE_TRIALS, RATED)
