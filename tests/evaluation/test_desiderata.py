@@ -217,13 +217,9 @@ def _found(noises: tuple[float, float], lift: float, *, names: tuple[str, str]) 
         (*names, "causal"),
         np.stack([*columns, -3 * tokens], axis=1),
     )
-    columns_of_splitting = ("split_words", "score_of_single", "score_of_several")
-    columns_of_splitting += ("advantage_of_several", "advantage_error")
-    rows = tuple(
-        {"model": name, "length_r": 1.0, "frequency_r": 1.0, "reference": "causal"}
-        | {"reference_r": 1.0, **dict.fromkeys(columns_of_splitting, 0.1)}
-        for name in names
-    )
+    cells = ("length_r", "reference_r", "frequency_r", "split_words", "score_of_single")
+    more = ("score_of_several", "advantage_of_several", "advantage_error")
+    rows = tuple({"model": name, **dict.fromkeys((*cells, *more), 0.1)} for name in names)
     word_tokens = 1 + np.stack([split, split], axis=1).astype(np.int64)
     return Desiderata(
         rows, (), names, "causal", ("_",), table, np.stack([tokens, tokens], axis=1),
