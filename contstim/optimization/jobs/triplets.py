@@ -17,7 +17,7 @@ from contstim.optimization.jobs.results import SearchTime, TripletResults, pair_
 from contstim.optimization.jobs.searches import Searches
 from contstim.optimization.jobs.tasks import InspectionTask, ScoringTask, describe_words
 from contstim.optimization.jobs.word_cap import CapRounds
-from contstim.optimization.search.constraints import fixed_positions
+from contstim.optimization.search.settings import fixed_positions
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reviews import Decision, ItemKind
 from contstim.stimuli import Triplet
