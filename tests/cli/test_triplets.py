@@ -13,8 +13,7 @@ from typer.testing import CliRunner, Result
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.context import SearchContext
-from contstim.optimization.jobs.tasks import TripletTask
+from contstim.optimization.jobs.tasks import SearchContext, TripletTask
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence

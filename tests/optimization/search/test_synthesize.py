@@ -382,12 +382,12 @@ def test_models_and_the_sentence_may_be_given_as_texts(
     """Witness: the same search between models that were loaded."""
     words = Vocabulary.from_sentences(english, min_count=8)
     text = next(s.text for s in english if not words.missing(s))
-    files = [f"kenlm:{trained}/{n}gram.arpa" for n in (2, 3)]
-    found = synthesize(*files, text, words, recipe=RECIPES["golan2023"])
-    loaded = [NgramModel(trained / f"{n}gram.arpa") for n in (2, 3)]
-    same = synthesize(*loaded, Sentence.parse(text), words, recipe=RECIPES["golan2023"])
+    one, two = (f"kenlm:{trained}/{n}gram.arpa" for n in (2, 3))
+    found = synthesize(one, two, text, words, recipe=RECIPES["golan2023"])
+    accept, reject = (NgramModel(trained / f"{n}gram.arpa") for n in (2, 3))
+    same = synthesize(accept, reject, Sentence.parse(text), words, recipe=RECIPES["golan2023"])
     assert (found.synthetic, found.log_probs) == (same.synthetic, same.log_probs)
-    assert f"{found.synthetic.text!r}; {files[0]} accepts" in repr(found)
+    assert f"{found.synthetic.text!r}; {one} accepts" in repr(found)
 
 
 @pytest.mark.parametrize(
