@@ -232,4 +232,4 @@ def test_published_data_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "here" / "contstimlang" / "resources").mkdir(parents=True)
     done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out")
     assert done.returncode == 2
-    assert "name it with --ratings" in done.stderr
+    assert "name it (--ratings)" in done.stderr

@@ -75,7 +75,7 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     file = Path(ratings) if ratings else data / "contstimlang-fork" / "data"
     if not file.is_file():
         raise InputError(
-            f"There are no ratings in {file}: the file `data` of LpZamora/contstimlang (`ratings`)."
+            f"There are no ratings in {file}, a file of LpZamora/contstimlang; name it (`ratings`)."
         )
     return folder, file
 
