@@ -29,6 +29,7 @@ from contstim.study.sections import (
     TripletsSection,
     VocabularySection,
 )
+from contstim.study.single_steps import check_steps
 from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def check_study(study: Study, problems: Problems) -> None:
     _check_sections(study, problems)
     _check_settings(study, problems)
     _check_numbers(study, problems)
+    if not problems.problems:
+        check_steps(study, problems)
     if not problems.problems:
         _check_results(study, problems)
 
@@ -119,8 +122,7 @@ def _check_models(study: Study, problems: Problems) -> None:
 def _check_files(study: Study, problems: Problems) -> None:
     for key, path in _files(study):
         # The only folders that are read are these
-        is_folder = key[-1] in ("library", "pilot") and path.is_dir()
-        if RESULTS not in path.parents and not is_folder:
+        if not (key[-1] in ("library", "pilot") and path.is_dir()):
             _check_file(path, key, problems)
 
 
@@ -130,8 +132,8 @@ def _check_results(study: Study, problems: Problems) -> None:
 
     written = {path for stage in stages_of(study) for path in stage.writes}
     for key, path in _files(study):
-        if RESULTS in path.parents and written.isdisjoint((path, *path.parents)):
-            _check_file(path, key, problems)
+        if written.isdisjoint((path, *path.parents)) and not path.exists():
+            problems.add(key, f"there is no file {str(path)!r}, and no stage writes it.")
 
 
 def _files(study: Study) -> Iterator[tuple[Key, Path]]:
@@ -146,7 +148,8 @@ def _files(study: Study) -> Iterator[tuple[Key, Path]]:
 
 
 def _check_file(path: Path, key: Key, problems: Problems, remedy: str = "") -> None:
-    if not is_file(path):
+    # Whether the study itself will write a result, its stages say
+    if not is_file(path) and RESULTS not in path.parents:
         what = (
             f"{str(path)!r} is not a file" if path.exists() else f"there is no file {str(path)!r}"
         )
@@ -185,7 +188,7 @@ def _check_sections(study: Study, problems: Problems) -> None:
 
 
 def _check_responses(study: Study, responses: ResponsesSection, problems: Problems) -> None:
-    from contstim.experiments.platforms.registry import platform_named, platforms
+    from contstim.experiments.platforms.platform import platform_named, platforms
 
     key = ("responses",)
     ways = {"file": responses.file, "platform": responses.platform, "simulate": responses.simulate}

@@ -55,7 +55,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.experiments.responses import Response
+    from contstim.experiments.responses.table import Response
     from contstim.frequencies import WordFrequencies
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet

@@ -367,7 +367,12 @@ def test_texts_of_a_study_of_choices_speak_of_no_confidence(study: Path) -> None
 def test_each_way_to_score_is_told_with_its_source(
     done_study: Path, way: dict[str, object], said: str, cited: str | None
 ) -> None:
-    usual = {"family": "hf", "rule": "log-likelihood", "unit": "token", "order": None}
+    usual: dict[str, object] = {
+        "family": "hf",
+        "rule": "log-likelihood",
+        "unit": "token",
+        "order": None,
+    }
     usual |= {"transform": "", "end_scored": False, "sampling": ""}
     with chdir(done_study):
         facts = StudyFacts(read_study("study.toml"))
