@@ -22,7 +22,7 @@ from contstim.models.costs import count, timed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from contstim.arrays import IntArray
+    from contstim.arrays import BoolArray, IntArray
 
     Row: TypeAlias = Sequence[int] | IntArray
     Write: TypeAlias = Callable[[], None]
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _BACKENDS: Any = torch.backends
 _LOCK = threading.Lock()
+_restores: list[Callable[[], None]] = []  # one for each statement that has begun
 _FLOAT32 = ("ieee", "none")  # none: nothing was set, which means float32
 
 
@@ -119,12 +120,11 @@ def forward_in_batches(
         longest = int(lengths[order[start]])
         tokens_a_row = width * max(1, longest)  # rows come longest first, and are padded to it
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
-        ids, attention = _pad([rows[row] for row in chosen], lengths[chosen], pad)
+        ids, present = padded([rows[row] for row in chosen], pad)
         # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are the numbers of the rows
         with computing():
-            done, write = _attempt(
-                run, to_device(ids, device), to_device(attention, device), chosen
-            )
+            attention = to_device(present.astype(np.int64), device)
+            done, write = _attempt(run, to_device(ids, device), attention, chosen)
         if done:
             count(len(chosen), int(lengths[chosen].sum()))
             start += len(chosen)
@@ -160,9 +160,8 @@ def to_device(indices: IntArray | torch.Tensor, device: torch.device | str) -> t
 def does_not_fit(n_tokens: int, device: torch.device | str) -> ModelError:
     """The error of an input that cannot be made smaller."""
     return ModelError(
-        f"A single input of {n_tokens} tokens does not fit into the memory of {device}. Use "
-        f"dtype bfloat16, quantize int8 or int4, or device_map auto, which spreads the model over "
-        f"all GPUs and the memory; or a smaller model, another device, shorter sentences."
+        f"A single input of {n_tokens} tokens does not fit into the memory of {device}. Use dtype "
+        f"bfloat16, quantize int8 or int4, device_map auto, or a smaller model."
     )
 
 
@@ -215,23 +214,12 @@ def float32_products() -> Iterator[None]:
     and is no longer changed by a wider setting.
     """
     with _LOCK:
-        if not _Statements.begun:
-            _Statements.restore = _set_float32()
-        _Statements.begun += 1
+        _restores.append((lambda: None) if _restores else _set_float32())
     try:
         yield
     finally:
         with _LOCK:
-            _Statements.begun -= 1
-            if not _Statements.begun:
-                _Statements.restore()
-
-
-class _Statements:
-    """Number of statements begun and not ended, and what undoes the settings of the first."""
-
-    begun = 0
-    restore: Callable[[], None]
+            _restores.pop()()  # whoever ends last undoes the settings of the first
 
 
 def _set_float32() -> Callable[[], None]:
@@ -243,14 +231,16 @@ def _set_float32() -> Callable[[], None]:
     except RuntimeError:  # a program has set the newer ones, which the older ones cannot tell
         older = None
     if older is not None:
-        _set_older("highest", allow_tf32=False)
+        torch.set_float32_matmul_precision("highest")
+        _BACKENDS.cudnn.allow_tf32 = False
     for kind in kinds:
         if kind.fp32_precision not in _FLOAT32:  # by a newer setting
             kind.fp32_precision = "ieee"
 
     def restore() -> None:
         if older is not None:
-            _set_older(older[0], allow_tf32=older[1])
+            torch.set_float32_matmul_precision(older[0])
+            _BACKENDS.cudnn.allow_tf32 = older[1]
         for kind, precision in zip(kinds, before, strict=True):
             if kind.fp32_precision != precision:
                 kind.fp32_precision = "none"  # which is enough where it was inherited
@@ -268,11 +258,6 @@ def _kinds_of_operations() -> list[Any]:
     return [
         _BACKENDS.cuda.matmul, cudnn.conv, cudnn.rnn, onednn.matmul, onednn.conv, onednn.rnn
     ]  # fmt: skip
-
-
-def _set_older(matmul_precision: str, *, allow_tf32: bool) -> None:
-    torch.set_float32_matmul_precision(matmul_precision)
-    _BACKENDS.cudnn.allow_tf32 = allow_tf32
 
 
 @contextmanager
@@ -301,11 +286,13 @@ def log_softmax32(logits: torch.Tensor) -> torch.Tensor:
     return torch.log_softmax(logits, dim=-1, dtype=precise)
 
 
-def _pad(rows: list[Row], lengths: IntArray, pad: int) -> tuple[IntArray, IntArray]:
-    attention = np.arange(lengths.max()) < lengths[:, None]  # (b, l)
-    ids = np.full(attention.shape, pad, np.int64)  # (b, l)
-    ids[attention] = np.concatenate([np.asarray(row, np.int64) for row in rows])
-    return ids, attention.astype(np.int64)
+def padded(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
+    """Rows as one array (b, l), padded on the right, and a mask (b, l) of the rows."""
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    present: BoolArray = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(present.shape, pad, np.int64)
+    ids[present] = np.concatenate([np.asarray(row, np.int64) for row in rows])
+    return ids, present
 
 
 def _attempt(

@@ -54,12 +54,13 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     """
     vocabulary = _trained_tokens(tokenizer, n_tokens)
     mark, marked = _word_mark(vocabulary)
-    ends = {vocabulary[m] for m in (*END_MARKS, *(m + _ENDS for m in END_MARKS)) if m in vocabulary}
     if not marked:
         raise ModelError(
-            "The tokenizer marks neither where words begin nor where they end (##, Ġ, ▁, </w>), so "
-            "word boundaries cannot be enforced. Use chain-unrestricted or a pseudo-log-likelihood."
+            "The tokenizer marks neither beginnings nor ends of words (##, Ġ, ▁, </w>). Use "
+            "chain-unrestricted or a pseudo-log-likelihood."
         )
+    signs = [*END_MARKS, *(mark + _ENDS for mark in END_MARKS)]
+    ends = {vocabulary[sign] for sign in signs if sign in vocabulary}
     # In WordPiece the unmarked tokens begin words; elsewhere the marked ones begin or end them
     if mark == _CONTINUES:
         boundary = set(vocabulary.values()) - marked | ends
@@ -92,8 +93,7 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
     mark, _ = _word_mark(vocabulary)
     if mark == _ENDS:
         raise ModelError(
-            "The tokenizer marks where words end (</w>), so that a word's tokens already say that "
-            "it is complete: its surprisal needs no correction."
+            "The tokenizer marks where words end (</w>): a word's surprisal needs no correction."
         )
     completing: BoolArray = token_classes(tokenizer, n_tokens) != WITHIN
     completing[[i for token, i in vocabulary.items() if token.startswith(_BLANKS)]] = True

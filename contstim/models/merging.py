@@ -23,10 +23,13 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contstim.models.costs import waited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     import torch
 
@@ -103,34 +106,28 @@ _RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner
 _MERGED: ContextVar[bool] = ContextVar("merged", default=False)
 
 
-@contextmanager
-def runner(run: Callable[[NetworkCall], Answer]) -> Iterator[None]:
+def runner(run: Callable[[NetworkCall], Answer]) -> AbstractContextManager[None]:
     """Within a `with` statement, this function answers the calls that are made within `merged`."""
-    token = _RUNNER.set(run)
-    try:
-        yield
-    finally:
-        _RUNNER.reset(token)
+    return _within(_RUNNER, run)
 
 
-@contextmanager
-def merged() -> Iterator[None]:
+def merged() -> AbstractContextManager[None]:
     """Within a `with` statement, network calls may be answered in batches with those of others."""
-    token = _MERGED.set(True)
-    try:
-        yield
-    finally:
-        _MERGED.reset(token)
+    return _within(_MERGED, True)
+
+
+def alone() -> AbstractContextManager[None]:
+    """Within a `with` statement, network calls are computed at once and by themselves."""
+    return _within(_MERGED, False)
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Within a `with` statement, network calls are computed at once and by themselves."""
-    token = _MERGED.set(False)
+def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _MERGED.reset(token)
+        variable.reset(token)
 
 
 def answer(call: NetworkCall) -> Any:
@@ -187,13 +184,9 @@ def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
     # Rows of a batch are padded to the longest, so that calls of like lengths go together
     waiting = sorted(range(len(calls)), key=lambda number: -calls[number].shape[1])
     while waiting:
-        n_rows, length = calls[waiting[0]].shape
-        size = 1
-        for number in waiting[1:]:
-            n_rows += calls[number].shape[0]
-            if n_rows * length > calls[number].budget.tokens:
-                break
-            size += 1
+        length, most = calls[waiting[0]].shape[1], calls[waiting[0]].budget.tokens
+        sizes = np.cumsum([calls[number].shape[0] for number in waiting]) * length
+        size = max(1, int((sizes <= most).sum()))
         batch, waiting = waiting[:size], waiting[size:]
         results = _compute([calls[number] for number in batch])
         answers.update(zip(batch, results, strict=True))
@@ -210,11 +203,8 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
     start = perf_counter()
     try:
         with computing():
-            values = (
-                [call.compute() for call in calls]
-                if len(calls) == 1
-                else calls[0].compute_together(calls)
-            )
+            one = len(calls) == 1
+            values = [calls[0].compute()] if one else calls[0].compute_together(calls)
     except Exception as error:
         failure = error
     seconds = perf_counter() - start

@@ -1,19 +1,161 @@
-"""The words of a search: those that all of its models can tell apart."""
+"""Words: those of a training text with their counts, and those of a search.
+
+The words of a text stand as a table beside a word-level model. The words of a search are those that
+all of its models can tell apart.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import VocabularyError
+from contstim.errors import InputError, ModelError, VocabularyError
+from contstim.sentence import is_word
+from contstim.tables import read_table, write_table
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import BoolArray
+    from contstim.arrays import BoolArray, IntArray
     from contstim.models.base import Scorer
+    from contstim.sentence import Sentence
+
+
+BOUNDARY, UNKNOWN = 0, 1
+"""Numbers of the boundary of a sentence and of unknown words, to a recurrent network."""
+
+_FIRST = 2  # the number of the first word
+
+MOST_WORDS = 20_000
+_MOST_DIGITS = 18  # of a count: more do not fit 64 bits
+_RESERVED = frozenset({"<s>", "<unk>", "</s>"})
+
+
+def counts_path(model: Path | str) -> Path:
+    """Path of the counts of an n-gram model: `trigram.arpa` has `trigram.arpa.counts.csv`."""
+    return Path(f"{model}.counts.csv")
+
+
+@dataclass(frozen=True)
+class WordList:
+    """Words, the most frequent first; word i has the number i + 2.
+
+    Attributes:
+        words: as in the text, case kept.
+        initial: count of each word at the start of a sentence.
+        inner: count of each word elsewhere.
+    """
+
+    words: tuple[str, ...]
+    initial: tuple[int, ...]
+    inner: tuple[int, ...]
+
+    @classmethod
+    def from_sentences(
+        cls, sentences: Iterable[Sentence], *, size: int | None = None, min_count: int = 1
+    ) -> WordList:
+        """The most frequent words of a text; ties in order of first occurrence.
+
+        Args:
+            sentences: the text.
+            size: number of words; by default all that are frequent enough, 20,000 at most.
+            min_count: the lowest count of a word.
+
+        Raises:
+            InputError: the text has fewer such words than `size`, or none.
+        """
+        initial: Counter[str] = Counter()
+        inner: Counter[str] = Counter()
+        for sentence in sentences:
+            initial[sentence.words[0]] += 1
+            inner.update(sentence.words[1:])
+        counts = initial + inner
+        frequent = [
+            word
+            for word, count in counts.most_common()
+            if count >= min_count and word.lower() not in _RESERVED
+        ]
+        if not frequent or (size is not None and not 0 < size <= len(frequent)):
+            wanted = "any size" if size is None else f"{size:,}"
+            raise InputError(
+                f"The text has {len(frequent):,} distinct words that occur {min_count:,} times or "
+                f"more; a vocabulary of {wanted} cannot be made of them. Ask for a size from 1 to "
+                f"their number, lower the least count, or give more text."
+            )
+        words = tuple(frequent[: size or MOST_WORDS])
+        return cls(words, tuple(initial[w] for w in words), tuple(inner[w] for w in words))
+
+    def __len__(self) -> int:
+        """Size of the vocabulary that a network reads, boundary and unknown words included."""
+        return _FIRST + len(self.words)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words, start=_FIRST)}
+
+    def numbers(self, words: Sequence[str]) -> IntArray:
+        """The number of each word, (n_words,); `UNKNOWN` for words outside the vocabulary."""
+        numbers = (self._numbers.get(word, UNKNOWN) for word in words)
+        return np.fromiter(numbers, np.int64, len(words))
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """Mask of the words that are in the vocabulary, (n_words,)."""
+        return np.fromiter((word in self._numbers for word in words), np.bool_, len(words))
+
+    def vocabulary(self, min_count: int) -> Vocabulary:
+        """The words that may start a sentence, and those that may stand elsewhere, by their counts.
+
+        Raises:
+            VocabularyError: no word is frequent enough.
+        """
+        initial, inner = (
+            Counter(dict(zip(self.words, counts, strict=True)))
+            for counts in (self.initial, self.inner)
+        )
+        return Vocabulary.from_counts(initial, inner, min_count=min_count)
+
+    def write(self, path: Path) -> None:
+        """Write a table of words and counts.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_table(path, {"word": self.words, "initial": self.initial, "inner": self.inner})
+
+    @classmethod
+    def read(cls, path: Path) -> WordList:
+        """Read the table of `write`.
+
+        Raises:
+            ModelError: the table is missing, damaged, or holds a word twice.
+        """
+        try:
+            table = read_table(path)
+            initial, inner = (tuple(map(_count, table[name])) for name in ("initial", "inner"))
+            words = tuple(table["word"])
+            for word, count in Counter(words).items():
+                if count > 1:
+                    raise ValueError(f"{word[:40]!r} is there twice")
+                if not is_word(word) or word in _RESERVED:
+                    raise ValueError(f"{word[:40]!r} is not a word")
+            return cls(words, initial, inner)
+        except (InputError, KeyError, ValueError) as error:
+            raise ModelError(
+                f"{path} is not a table of words and counts ({error}). Train the model anew."
+            ) from error
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise ValueError(f"{text[:40]!r} is not a count")
+    return int(text)
+
 
 DEFAULT_MIN_COUNT = 5
 

@@ -11,8 +11,8 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.letter_case import InLetterCase, unknown_words
 from contstim.models.ngram.training import train_ngram
+from contstim.models.transforms import InLetterCase, unknown_words
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.models.origins import hub_commit, model_origins
+from contstim.models.catalog import hub_commit, hub_commits, model_files
 
 
 @pytest.fixture
@@ -38,16 +38,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_files_of_a_model(specification: str, files: set[str]) -> None:
-    origins = model_origins([specification])
-    assert {path.as_posix() for path in origins.files} == files
-    assert origins.commits == {}
+    assert {path.as_posix() for path in model_files([specification])} == files
+    assert hub_commits([specification]) == {}
 
 
 @pytest.mark.usefixtures("folder")
 def test_commits_are_those_of_the_cache(hub_model: Callable[[str], str]) -> None:
     name = hub_model("a" * 40)
     specifications = [f"hf:{name}", f"server:http://h/v1#m?tokenizer={name}", "hf:no/such"]
-    assert model_origins(specifications).commits == {name: "a" * 40}
+    assert hub_commits(specifications) == {name: "a" * 40}
     hub_model("b" * 40)
-    assert model_origins(specifications).commits == {name: "b" * 40}
+    assert hub_commits(specifications) == {name: "b" * 40}
     assert hub_commit("no/such") == hub_commit("not/a/name") == hub_commit("./x") == ""

@@ -107,11 +107,10 @@ class CausalNetwork:
         with computing(), single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
             row = to_device(np.array([ids], np.int64), self._device)
-            logits, cache = self._read(prefix, row, keeps=self._keeps_prefixes)
+            logits, cache = self._read(prefix, row, None, keeps=self._keeps_prefixes)
             after = self._normaliser.log_softmax(logits[0, -1])
-            inner = self._normaliser.log_probs(
-                logits[0], np.arange(len(ids) - 1), np.array(ids[1:], np.int64)
-            )
+            later = np.array(ids[1:], np.int64)
+            inner = self._normaliser.log_probs(logits[0], np.arange(len(later)), later)
             # Copied together, since a GPU is waited for at each copy
             copied = torch.cat([after.double(), inner.double().sum()[None]]).cpu().numpy()
         log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]]) + float(copied[-1])
@@ -144,11 +143,8 @@ class CausalNetwork:
             path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
             # The q tokens to score: the i-th of the m rows, at a step of its path
             i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
-            terms = self._normaliser.log_probs(
-                logits.flatten(0, 1),
-                path[i] * ids.shape[1] + step,
-                targets[served[i], step],
-            )
+            spots, tokens = path[i] * ids.shape[1] + step, targets[served[i], step]
+            terms = self._normaliser.log_probs(logits.flatten(0, 1), spots, tokens)
             return partial(write, (served[i], step + 1), terms.double())
 
         def write(places: tuple[IntArray, IntArray], terms: torch.Tensor) -> None:
@@ -191,7 +187,7 @@ class CausalNetwork:
         self,
         prefix: Prefix,
         ids: torch.Tensor,
-        attention: torch.Tensor | None = None,
+        attention: torch.Tensor | None,
         *,
         keeps: bool = False,
     ) -> tuple[torch.Tensor, Any]:
@@ -205,12 +201,7 @@ class CausalNetwork:
         return result
 
     def _call(
-        self,
-        prefix: Prefix,
-        ids: torch.Tensor,
-        attention: torch.Tensor | None = None,
-        *,
-        keeps: bool = False,
+        self, prefix: Prefix, ids: torch.Tensor, attention: torch.Tensor | None, *, keeps: bool
     ) -> CausalCall:
         return CausalCall(
             self._model, self._device, self._budget, ids, attention, self, prefix, keeps
@@ -288,8 +279,8 @@ class CausalNetwork:
                 middle = Prefix(tuple(self._trial[:half]), 0.0, np.empty(0), cache)
                 keeps = self._keeps_prefixes and _is_plain(first)
                 calls = [
-                    self._call(beginning, row[:, 1:half], keeps=keeps),
-                    self._call(middle, row[:, half:].expand(2, -1)),
+                    self._call(beginning, row[:, 1:half], None, keeps=keeps),
+                    self._call(middle, row[:, half:].expand(2, -1), None, keeps=False),
                 ]
                 (inner, kept), (rest, _) = CausalCall.compute_together(calls)
                 parts = [(inner, whole[:, 1:half]), (rest, whole[:, half:].expand(2, -1, -1))]
@@ -398,11 +389,8 @@ def _of_row(cache: Any, row: int, length: int) -> Any:
 
 def _can_be_shared(cache: Any) -> bool:
     """True if all layers cache keys and values; recurrent ones read the prefix for each row."""
-    layers = getattr(cache, "layers", ())
-    return bool(layers) and all(
-        type(layer) in {DynamicLayer, DynamicSlidingWindowLayer} and layer.is_initialized
-        for layer in layers
-    )
+    layers, kinds = getattr(cache, "layers", ()), (DynamicLayer, DynamicSlidingWindowLayer)
+    return bool(layers) and all(type(e) in kinds and e.is_initialized for e in layers)
 
 
 def _for_rows(cache: Any, n_rows: int) -> Any:

@@ -8,8 +8,13 @@ probes       whether the network reads what its kind promises, and no more
 checkpoint   a network and its tokenizer: their kind, how many tokens they read
 """
 
-from contstim.models.checkpoints.checkpoint import Checkpoint, Kind
-from contstim.models.checkpoints.loading import load_checkpoint, load_tokenizer, new_classifier
+from contstim.models.checkpoints.loading import (
+    Checkpoint,
+    Kind,
+    load_checkpoint,
+    load_tokenizer,
+    new_classifier,
+)
 from contstim.models.checkpoints.source import silence
 
 __all__ = [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -13,13 +14,13 @@ import numpy as np
 from contstim.errors import ModelError
 from contstim.files import is_file
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
-from contstim.models.caching import WORDS, SizedCache
+from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery, check_file, is_binary
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables, TableQuery
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables, TableQuery
 from contstim.models.training_text import TrainingText
-from contstim.models.word_list import WordList, counts_path
+from contstim.models.vocabularies import WordList, counts_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,8 +93,8 @@ class NgramModel(LanguageModel):
             if self.tables is None:
                 raise ModelError(
                     f"{self.path} is a binary file of KenLM's, and the kenlm package is not "
-                    f"installed. Install it with \"pip install 'contstim[kenlm]'\", which needs a "
-                    f"C++ compiler and CMake, or give the ARPA file that the binary file came from."
+                    f"installed: pip install 'contstim[kenlm]', which needs a C++ compiler and "
+                    f"CMake; or give the ARPA file that it came from."
                 ) from error
             return TableQuery(self.tables)
 
@@ -115,18 +116,12 @@ class NgramModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term a word, and `</s>`."""
-        return [
-            [
-                TokenScore(number, token, log10_prob * _NATS)
-                for number, token, log10_prob in zip(
-                    (*range(len(sentence)), -1),
-                    (*sentence.words, "</s>"),
-                    self._query.log10_probs(sentence),
-                    strict=True,
-                )
-            ]
-            for sentence in sentences
-        ]
+        terms = []
+        for sentence in sentences:
+            places, words = (*range(len(sentence)), -1), (*sentence.words, "</s>")
+            values = [value * _NATS for value in self._query.log10_probs(sentence)]
+            terms.append([TokenScore(*term) for term in zip(places, words, values, strict=True)])
+        return terms
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`: a term is a word already."""
@@ -153,8 +148,7 @@ class NgramModel(LanguageModel):
         # <s> stands at index 0, so a word at `position` has the index position + 1
         of_vocabulary = self._with_each_word(ids, position + 1)
         # (n_words of the model,) -> (n_words asked about,)
-        asked = words if isinstance(words, tuple) else tuple(words)
-        scores: FloatArray = of_vocabulary.take(self._candidate_ids(asked))
+        scores: FloatArray = of_vocabulary.take(self._candidate_ids(as_tuple(words)))
         scores *= _NATS
         return scores
 
@@ -162,8 +156,8 @@ class NgramModel(LanguageModel):
     def _ids(self) -> Callable[[tuple[str, ...]], tuple[int, ...]]:
         """Ids of a sentence's words between those of <s> and </s>, cached."""
         assert self.tables is not None
-        id_of = self.tables.word_ids.__getitem__
-        return lru_cache(_SENTENCES)(lambda words: (BEGIN, *map(id_of, words), END))
+        ids = partial(map, self.tables.word_ids.get)
+        return lru_cache(_SENTENCES)(lambda words: (BEGIN, *ids(words, repeat(UNKNOWN)), END))
 
     @cached_property
     def _with_each_word(self) -> ReplacementScores:
@@ -186,8 +180,8 @@ class NgramModel(LanguageModel):
         path = counts_path(self.path)
         if not is_file(path):
             raise ModelError(
-                f"{self.path} has no word counts beside it ({path.name}), so its vocabulary cannot "
-                f"be cut by frequency. Give a vocabulary; 'contstim vocabulary' makes one."
+                f"{self.path} has no word counts beside it ({path.name}): give a vocabulary, as "
+                f"'contstim vocabulary' makes one."
             )
         return WordList.read(path).vocabulary(min_count)
 
@@ -196,7 +190,7 @@ def _digest(path: Path) -> str:
     if not path.is_file():
         what = "It is a folder. " if path.is_dir() else ""
         raise ModelError(
-            f"There is no n-gram model at {path}. {what}Train one with 'contstim train ngram'."
+            f"There is no n-gram model at {path}. {what}'contstim train ngram' makes one."
         )
     try:
         with path.open("rb") as file:

@@ -11,10 +11,10 @@ import torch
 
 from contstim.errors import InputError
 from contstim.models.checkpoints import silence
-from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import TRANSFORMER_TRAINING, TransformerSettings
+from contstim.models.words import refuse_special_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

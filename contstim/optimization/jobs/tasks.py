@@ -17,8 +17,8 @@ from contstim.errors import ContstimError, ModelError
 from contstim.jobs.worker_context import WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
-from contstim.models.letter_case import UnknownWords, unknown_words
 from contstim.models.merging import merged
+from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.optimization.jobs.context import SearchContext
 from contstim.optimization.search.constraints import Candidates, Capitals, Fixed, NoRepeats
 from contstim.optimization.search.recipes import recipe_named

@@ -11,7 +11,7 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.masked.plan import exact_plan, n_passes
-from contstim.models.masked.sampling import N_ORDERS, budget_plan, orders_plan
+from contstim.models.masked.rules import N_ORDERS, budget_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.folder import read_folder, write_folder
 from contstim.models.recurrent.network import Kind
 from contstim.models.specifications import parse_specification
-from contstim.models.word_list import WordList
+from contstim.models.vocabularies import WordList
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
 from tests.models.damages import DAMAGES

@@ -15,8 +15,12 @@ from contstim.errors import InputError, ModelError
 from contstim.models.checkpoints import load_checkpoint, new_classifier
 from contstim.models.classifier import LABELS, load_classifier
 from contstim.models.loading import Loading
-from contstim.models.training.acceptability import Restarts, classifier_task, train_acceptability
-from contstim.models.training.cola import LabelledSentence
+from contstim.models.training.acceptability import (
+    LabelledSentence,
+    Restarts,
+    classifier_task,
+    train_acceptability,
+)
 from contstim.models.training.loop import Progress
 from contstim.models.training.record import CHECKPOINT
 from contstim.models.training.settings import ClassifierSettings, TrainingSettings
@@ -87,7 +91,7 @@ def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: Restarts) 
 @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2"])
 def test_the_loss_is_the_networks_own(name: str, tiny_checkpoint: Callable[[str], Path]) -> None:
     """Witness: the loss that `transformers` computes from labels, in a padded batch."""
-    from contstim.models.training.loop import padded
+    from contstim.models.batching import padded
 
     task = classifier_task(SENTENCES[:4], ClassifierSettings(base=str(tiny_checkpoint(name))))
     network: Any = task.network.eval()
@@ -162,7 +166,7 @@ def test_a_new_head_leaves_loaded_networks_alone(base: str) -> None:
 def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="`restarts` must be 1 or more"):
         train_acceptability(SENTENCES, tmp_path, 0)
-    with pytest.raises(InputError, match="fewer than one batch of 80"):
+    with pytest.raises(InputError, match="fewer than `batch_size`, 80"):
         train(base, tmp_path, replace(TRAINING, batch_size=80))
     with pytest.raises(ModelError, match="There is no folder"):
         train("./nowhere", tmp_path)

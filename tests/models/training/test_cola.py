@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.models.training.cola import LabelledSentence, read_annotations, read_cola
+from contstim.models.training.acceptability import LabelledSentence, read_annotations, read_cola
 from contstim.sentence import Sentence
 
 COLA = 'a1\t1\t\tThe dog barked.\na1\t0\t*\tDog the barked\nb2\t1\t\tHe said "no", and left!\n'
