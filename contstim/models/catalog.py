@@ -239,7 +239,9 @@ def hub_commit(location: str) -> str:
 
 
 def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
-    for given in filter(None, specifications):
+    for given in specifications:
+        if not given:
+            continue
         parsed = parse_specification(given) if isinstance(given, str) else given
         if parsed.family == "server":
             from contstim.models.server.address import parse_address

@@ -12,7 +12,7 @@ from contstim.models.base import Scorer
 from contstim.models.catalog import load_model, load_models, load_scorer
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.specifications import Specification, parse_specification
-from contstim.models.transforms import MeanPerToken, Slor
+from contstim.models.transforms import Transformed
 from contstim.sentence import Sentence
 from contstim.testing.contract import ScorerContract
 from tests.models import tiny
@@ -65,7 +65,7 @@ def test_mean_by_hand(tiny_checkpoint: Callable[[str], Path]) -> None:
 
 def test_the_mean_of_an_ngram_model_counts_words_and_the_end(arpa: Callable[[int], Path]) -> None:
     plain = NgramModel(arpa(2))
-    model = MeanPerToken(plain, name="mean")
+    model = Transformed(plain, "mean")
     expected = plain.log_probs(SENTENCES) / [len(sentence) + 1 for sentence in SENTENCES]
     np.testing.assert_allclose(model.scores(SENTENCES), expected)
 
@@ -93,7 +93,7 @@ def test_what_asks_for_a_language_model_is_not_given_a_transform(
 
 def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
     with pytest.raises(ModelError, match=r"has order 2; \+slor needs order 1"):
-        Slor(NgramModel(arpa(1)), NgramModel(arpa(2)), name="wrong")
+        load_scorer(f"kenlm:{arpa(1)}+slor:{arpa(2)}")
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ class _Frame:
     @property
     def share(self) -> FloatArray:
         """Sum of each mask's weights, (k,), which over the whole plan is 1; 0 for no question."""
-        shares: FloatArray = np.bincount(self.place, self.weight, len(self.ids))[self.gap]
-        return shares
+        sums = np.bincount(self.place, self.weight, len(self.ids))
+        return sums[self.gap].astype(np.float64, copy=False)
 
 
 _OTHER_WORD = -1  # the group of a question about another word
