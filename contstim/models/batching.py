@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.errors import ModelError
 from contstim.models.costs import count, timed
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     Row: TypeAlias = Sequence[int] | IntArray
     Write: TypeAlias = Callable[[], None]
-    Run: TypeAlias = Callable[[torch.Tensor, torch.Tensor, IntArray], Write | None]
+    Run: TypeAlias = Callable[[Tensor, Tensor, IntArray], Write | None]
 
 
 _BACKENDS: Any = torch.backends
@@ -148,7 +149,7 @@ def writes_at_once(device: torch.device | str) -> int:
     return 1 if torch.device(device).type == "cpu" else 32
 
 
-def to_device(indices: IntArray | torch.Tensor, device: torch.device | str) -> torch.Tensor:
+def to_device(indices: IntArray | Tensor, device: torch.device | str) -> Tensor:
     """Indices on a device, copied to a GPU without waiting for what it computes."""
     tensor = torch.as_tensor(indices)
     if torch.device(device).type == "cpu":
@@ -280,7 +281,7 @@ def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
     return [np.frombuffer(key, np.int64) for key in numbers], np.array(inverse, np.int64)
 
 
-def log_softmax32(logits: torch.Tensor) -> torch.Tensor:
+def log_softmax32(logits: Tensor) -> Tensor:
     """Log-probabilities over the last axis, in float32 or better whatever the logits are."""
     precise = torch.promote_types(logits.dtype, torch.float32)
     return torch.log_softmax(logits, dim=-1, dtype=precise)
@@ -295,9 +296,7 @@ def padded(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
     return ids, present
 
 
-def _attempt(
-    run: Run, ids: torch.Tensor, attention: torch.Tensor, rows: IntArray
-) -> tuple[bool, Write | None]:
+def _attempt(run: Run, ids: Tensor, attention: Tensor, rows: IntArray) -> tuple[bool, Write | None]:
     """Run a batch: True if it fits into memory, and what writes its results later, if anything."""
     try:
         return True, run(ids, attention, rows)

@@ -141,9 +141,7 @@ def load_models(
 
 
 def with_each_model(
-    specifications: Models,
-    work: Callable[[Scorer], _Result],
-    loading: Loading = DEFAULT_LOADING,
+    specifications: Models, work: Callable[[Scorer], _Result], loading: Loading = DEFAULT_LOADING
 ) -> list[_Result]:
     """Load each model, work with it, and drop it before the next one is loaded.
 

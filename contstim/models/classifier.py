@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.errors import ModelError
 from contstim.models.base import Convention, Scorer
@@ -110,13 +111,13 @@ class ClassifierModel(Scorer):
         rows = self._encode(sentences)
         probabilities = np.empty(len(rows))
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> Write:
+        def run(ids: Tensor, attention: Tensor, places: IntArray) -> Write:
             logits = self.checkpoint.model(input_ids=ids, attention_mask=attention).logits
             # float64, since a sure network's probability is closer to 1 than float32 can say
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
             return partial(write, places, softmax[:, self._acceptable])
 
-        def write(places: IntArray, of_label: torch.Tensor) -> None:
+        def write(places: IntArray, of_label: Tensor) -> None:
             probabilities[places] = of_label.cpu().numpy()
 
         pad = self.checkpoint.model.config.pad_token_id

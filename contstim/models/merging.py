@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     import torch
+    from torch import Tensor
 
     from contstim.models.batching import Budget
 
@@ -52,8 +53,8 @@ class NetworkCall(ABC):
     network: torch.nn.Module
     device: torch.device
     budget: Budget
-    ids: torch.Tensor
-    attention: torch.Tensor | None
+    ids: Tensor
+    attention: Tensor | None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +62,7 @@ class NetworkCall(ABC):
         return self.ids.shape[0], self.ids.shape[1]
 
     @property
-    def mask(self) -> torch.Tensor:
+    def mask(self) -> Tensor:
         """The attention mask, (b, l), also where nothing is padded."""
         if self.attention is None:
             import torch
@@ -149,12 +150,8 @@ def answer(call: NetworkCall) -> Any:
 
 
 def stacked(
-    calls: Sequence[NetworkCall],
-    ids: Sequence[torch.Tensor],
-    masks: Sequence[torch.Tensor],
-    *,
-    fill: int = 0,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
+    calls: Sequence[NetworkCall], ids: Sequence[Tensor], masks: Sequence[Tensor], *, fill: int = 0
+) -> tuple[Tensor, Tensor | None]:
     """Rows of several calls in one batch, padded on the right; no mask where nothing is padded.
 
     Args:

@@ -250,11 +250,7 @@ class CausalModel(SubwordModel):
 
 
 def bounds(
-    network: CausalNetwork,
-    prefix: Prefix,
-    candidates: WordTokens,
-    read: int,
-    window: int | None,
+    network: CausalNetwork, prefix: Prefix, candidates: WordTokens, read: int, window: int | None
 ) -> Replacements:
     """Upper bounds and estimates for candidates, before any whole sentence is scored.
 

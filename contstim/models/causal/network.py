@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from contstim.models.batching import (
@@ -135,7 +136,7 @@ class CausalNetwork:
         for number, row in enumerate(rows):
             targets[number, : len(row) - 1] = row[1:]
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
             whole = all(len(paths[path]) == ids.shape[1] for path in batch)
             logits, _ = self._read(prefix, ids, None if whole else attention)  # (b, l, V)
             # The m rows that the b paths serve, and the path, counted in the batch, of each
@@ -147,7 +148,7 @@ class CausalNetwork:
             terms = self._normaliser.log_probs(logits.flatten(0, 1), spots, tokens)
             return partial(write, (served[i], step + 1), terms.double())
 
-        def write(places: tuple[IntArray, IntArray], terms: torch.Tensor) -> None:
+        def write(places: tuple[IntArray, IntArray], terms: Tensor) -> None:
             log_probs[places] = terms.cpu().numpy()
 
         forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
@@ -168,12 +169,12 @@ class CausalNetwork:
         paths, members = _paths(rows)
         chosen = to_device(np.flatnonzero(tokens), self._device)
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
             logits, _ = self._read(prefix, ids, attention)  # (b, l, V)
             of_paths = torch.logsumexp(log_softmax32(logits)[..., chosen], dim=-1)  # (b, l)
             return partial(write, batch, of_paths.double())
 
-        def write(batch: IntArray, of_paths: torch.Tensor) -> None:
+        def write(batch: IntArray, of_paths: Tensor) -> None:
             values = of_paths.cpu().numpy()
             for row, path in enumerate(batch):
                 for number in members[path]:
@@ -184,24 +185,19 @@ class CausalNetwork:
         return masses
 
     def _read(
-        self,
-        prefix: Prefix,
-        ids: torch.Tensor,
-        attention: torch.Tensor | None,
-        *,
-        keeps: bool = False,
-    ) -> tuple[torch.Tensor, Any]:
+        self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
+    ) -> tuple[Tensor, Any]:
         """Result of `_forward`, in a batch with the calls of other searches if there are any.
 
         The cache counts only where it is to be kept. The cost is that of the call by itself.
         """
         if prefix.cache is None:
             count(0, len(ids) * len(prefix.ids), calls=0)  # read anew for each row
-        result: tuple[torch.Tensor, Any] = answer(self._call(prefix, ids, attention, keeps=keeps))
+        result: tuple[Tensor, Any] = answer(self._call(prefix, ids, attention, keeps=keeps))
         return result
 
     def _call(
-        self, prefix: Prefix, ids: torch.Tensor, attention: torch.Tensor | None, *, keeps: bool
+        self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool
     ) -> CausalCall:
         return CausalCall(
             self._model, self._device, self._budget, ids, attention, self, prefix, keeps
@@ -210,11 +206,11 @@ class CausalNetwork:
     def _forward(
         self,
         prefix: Prefix,
-        ids: torch.Tensor,
-        attention: torch.Tensor | None = None,
+        ids: Tensor,
+        attention: Tensor | None = None,
         *,
         places: int | None = None,
-    ) -> tuple[torch.Tensor, Any]:
+    ) -> tuple[Tensor, Any]:
         """Logits (b, l, V) of rows (b, l) after the prefix, and the cache of prefix and rows.
 
         No attention mask (b, l) stands for rows without padding. The library would find that out
@@ -326,12 +322,12 @@ class CausalCall(NetworkCall):
             return False
         return (not self.keeps or _is_plain(self.prefix.cache)) and self.causal.merges
 
-    def compute(self) -> tuple[torch.Tensor, Any]:
+    def compute(self) -> tuple[Tensor, Any]:
         """See `NetworkCall.compute`."""
         return self.causal._forward(self.prefix, self.ids, self.attention)
 
     @classmethod
-    def compute_together(cls, calls: Sequence[CausalCall]) -> list[tuple[torch.Tensor, Any]]:
+    def compute_together(cls, calls: Sequence[CausalCall]) -> list[tuple[Tensor, Any]]:
         """See `NetworkCall.compute_together`: rows with their prefixes, padded to the longest."""
         rows, masks = [], []
         for call in calls:
@@ -350,7 +346,7 @@ class CausalCall(NetworkCall):
             **({"logits_to_keep": places} if causal._chooses_places else {}),
         )
         logits = output.logits[:, -places:]
-        results: list[tuple[torch.Tensor, Any]] = []
+        results: list[tuple[Tensor, Any]] = []
         row = 0
         for call in calls:
             n_rows, length = call.shape
@@ -362,7 +358,7 @@ class CausalCall(NetworkCall):
         return results
 
 
-def _agree(ours: torch.Tensor, theirs: torch.Tensor, whole: torch.Tensor) -> bool:
+def _agree(ours: Tensor, theirs: Tensor, whole: Tensor) -> bool:
     """True if logits are equal up to rounding."""
     difference = float((ours - theirs).nan_to_num(0.0).abs().max())
     # Beside stand-ins for infinity, which tokens without a use may have

@@ -17,11 +17,4 @@ from contstim.models.checkpoints.loading import (
 )
 from contstim.models.checkpoints.source import silence
 
-__all__ = [
-    "Checkpoint",
-    "Kind",
-    "load_checkpoint",
-    "load_tokenizer",
-    "new_classifier",
-    "silence",
-]
+__all__ = ["Checkpoint", "Kind", "load_checkpoint", "load_tokenizer", "new_classifier", "silence"]

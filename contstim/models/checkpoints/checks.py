@@ -36,7 +36,7 @@ from contstim.models.tensors import with_values
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import torch
+    from torch import Tensor
 
     from contstim.models.checkpoints.loading import Checkpoint
 
@@ -385,7 +385,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         )
 
 
-def _rows(checkpoint: Checkpoint) -> tuple[torch.Tensor | None, int]:
+def _rows(checkpoint: Checkpoint) -> tuple[Tensor | None, int]:
     """Two rows of tokens, (2, l), and the place where they differ; None for odd tokenizers."""
     import torch
 
@@ -399,7 +399,7 @@ def _rows(checkpoint: Checkpoint) -> tuple[torch.Tensor | None, int]:
     return torch.tensor([row, changed], device=checkpoint.device), place
 
 
-def _logits(checkpoint: Checkpoint, rows: torch.Tensor) -> torch.Tensor:
+def _logits(checkpoint: Checkpoint, rows: Tensor) -> Tensor:
     """(2, l, V), or of a classifier (2, labels)."""
     import torch
 
@@ -413,7 +413,7 @@ def _logits(checkpoint: Checkpoint, rows: torch.Tensor) -> torch.Tensor:
         return torch.as_tensor(model(input_ids=rows, **more).logits)
 
 
-def _refuse_filling(checkpoint: Checkpoint, row: torch.Tensor, length: int, allowed: float) -> None:
+def _refuse_filling(checkpoint: Checkpoint, row: Tensor, length: int, allowed: float) -> None:
     """Refuse a network that reads what fills up a row behind its first `length` tokens.
 
     Causal networks never read what follows. A classifier finds the end of a text by the padding
@@ -447,7 +447,7 @@ def _refuse_filling(checkpoint: Checkpoint, row: torch.Tensor, length: int, allo
         )
 
 
-def _require(checkpoint: Checkpoint, changes: torch.Tensor, unit: float, what: str) -> None:
+def _require(checkpoint: Checkpoint, changes: Tensor, unit: float, what: str) -> None:
     if float(changes.max()) <= unit:
         kind = checkpoint.kind if checkpoint.kind == "classifier" else f"{checkpoint.kind} model"
         raise ModelError(

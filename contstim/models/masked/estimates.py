@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.models.base import Replacements
 from contstim.models.batching import to_device
@@ -194,7 +195,7 @@ def _sums(
     totals = [np.zeros(of_words.shape[::-1]) for of_words in tokens]
     others = np.zeros(len(frames))
 
-    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> Write:
+    def use(log_probs: Tensor, questions: IntArray, spots: IntArray) -> Write:
         about_word = group[questions] != _OTHER_WORD
         asked, spots_of_word = questions[about_word], spots[about_word]
         parts = {}
@@ -206,9 +207,7 @@ def _sums(
         there = log_probs[to_device(spots, device), to_device(token[asked], device)]
         return partial(add, parts, asked, there.double())
 
-    def sums_of_words(
-        i: int, log_probs: torch.Tensor, asked: IntArray, spots: IntArray
-    ) -> torch.Tensor:
+    def sums_of_words(i: int, log_probs: Tensor, asked: IntArray, spots: IntArray) -> Tensor:
         # entry (g, s): the weight of the s-th spot about the word in group g
         used, index = np.unique(spots, return_inverse=True)
         weights = np.zeros((len(totals[i]), len(used)), np.float32)
@@ -222,7 +221,7 @@ def _sums(
         # Of the sums about each mask, those at the words' tokens there
         return sums.gather(1, to_device(tokens[i].T.copy(), device))
 
-    def add(parts: dict[int, torch.Tensor], asked: IntArray, there: torch.Tensor) -> None:
+    def add(parts: dict[int, Tensor], asked: IntArray, there: Tensor) -> None:
         # Only once a batch has succeeded: one that is tried again must not count twice
         for i, part in parts.items():
             totals[i] += part.cpu().numpy()
@@ -277,8 +276,8 @@ def _mixture_answers(
     answers = np.full(len(frame.plan.row), -np.inf)
     at_masks = np.empty((n_rows * size, len(used)))
 
-    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
-        def there(indices: IntArray) -> torch.Tensor:
+    def use(log_probs: Tensor, questions: IntArray, spots: IntArray) -> None:
+        def there(indices: IntArray) -> Tensor:
             return torch.from_numpy(indices).to(log_probs.device)
 
         about_other = questions < len(others)

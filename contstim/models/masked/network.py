@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.errors import ModelError
 from contstim.models.batching import (
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from contstim.models.batching import Row, Write
     from contstim.models.checkpoints import Checkpoint
 
-    UseLogits: TypeAlias = Callable[[torch.Tensor, IntArray, IntArray], Write | None]
+    UseLogits: TypeAlias = Callable[[Tensor, IntArray, IntArray], Write | None]
 
 
 class MaskedNetwork:
@@ -88,9 +89,7 @@ class MaskedNetwork:
             self._narrow = None
 
     @torch.inference_mode()
-    def logits(
-        self, ids: torch.Tensor, attention: torch.Tensor | None, places: torch.Tensor
-    ) -> torch.Tensor:
+    def logits(self, ids: Tensor, attention: Tensor | None, places: Tensor) -> Tensor:
         """Logits at some places of a batch.
 
         Args:
@@ -115,18 +114,18 @@ class MaskedNetwork:
         """True if places that are not in question are dropped before the head."""
         return self._narrow is not None
 
-    def _whole(self, ids: torch.Tensor, attention: torch.Tensor | None) -> torch.Tensor:
-        logits: torch.Tensor = self.model(input_ids=ids, attention_mask=attention).logits
+    def _whole(self, ids: Tensor, attention: Tensor | None) -> Tensor:
+        logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         return logits
 
-    def _logits_of_trial(self) -> torch.Tensor:
+    def _logits_of_trial(self) -> Tensor:
         """Logits of two short rows, one of them padded, at places in no particular order."""
         # rows of two lengths and places out of order, so that places mixed up would show
         ids = torch.tensor([[self.mask] * 3, [self.mask, self.mask, self.pad]], device=self.device)
         attention = torch.tensor([[1, 1, 1], [1, 1, 0]], device=self.device)
         return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
 
-    def _agrees(self, whole: torch.Tensor) -> bool:
+    def _agrees(self, whole: Tensor) -> bool:
         try:
             narrow = self._logits_of_trial()
         except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
@@ -153,11 +152,11 @@ class MaskedNetwork:
         """
         answers = np.empty(len(row))
 
-        def use(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> Write:
+        def use(logits: Tensor, questions: IntArray, spots: IntArray) -> Write:
             log_probs = self.normaliser.log_probs(logits, spots, token[questions])
             return partial(write, questions, log_probs.double())
 
-        def write(questions: IntArray, log_probs: torch.Tensor) -> None:
+        def write(questions: IntArray, log_probs: Tensor) -> None:
             answers[questions] = log_probs.cpu().numpy()
 
         self._forward(rows, row, place, use)
@@ -178,7 +177,7 @@ class MaskedNetwork:
                 `forward_in_batches`.
         """
 
-        def normalise(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> Write | None:
+        def normalise(logits: Tensor, questions: IntArray, spots: IntArray) -> Write | None:
             return use(self.normaliser.log_softmax(logits), questions, spots)
 
         self._forward(rows, row, place, normalise)
@@ -192,23 +191,17 @@ class MaskedNetwork:
         distinct, twin = unique_rows(rows)
         spots = _Spots.of(twin[row], place, len(distinct))
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write | None:
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write | None:
             of_batch, places = spots.within(batch, ids.shape[1])
             questions, local_spots = spots.questions(of_batch)
             whole = all(len(distinct[row]) == ids.shape[1] for row in batch)  # nothing is padded
             mask, there = None if whole else attention, to_device(places, ids.device)
-            logits: torch.Tensor = answer(
+            logits: Tensor = answer(
                 MaskedCall(self.model, self.device, self.budget, ids, mask, self, there)
             )
             return use(logits, questions, local_spots)
 
-        forward_in_batches(
-            distinct,
-            run,
-            pad=self.pad,
-            budget=self.budget,
-            device=self.device,
-        )
+        forward_in_batches(distinct, run, pad=self.pad, budget=self.budget, device=self.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,14 +214,14 @@ class MaskedCall(NetworkCall):
     """
 
     masked: MaskedNetwork
-    places: torch.Tensor
+    places: Tensor
 
-    def compute(self) -> torch.Tensor:
+    def compute(self) -> Tensor:
         """See `NetworkCall.compute`."""
         return self.masked.logits(self.ids, self.attention, self.places)
 
     @classmethod
-    def compute_together(cls, calls: Sequence[MaskedCall]) -> list[torch.Tensor]:
+    def compute_together(cls, calls: Sequence[MaskedCall]) -> list[Tensor]:
         """See `NetworkCall.compute_together`: all rows are padded to the longest."""
         masked = calls[0].masked
         ids, attention = stacked(
@@ -245,14 +238,14 @@ class MaskedCall(NetworkCall):
 
 
 @contextmanager
-def _only(module: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
+def _only(module: torch.nn.Module, places: Tensor) -> Iterator[None]:
     """Within a `with` statement, a module returns states at some places only, (1, k, width)."""
 
     def gather(_module: torch.nn.Module, _inputs: Any, output: Any) -> Any:
-        whole = output if isinstance(output, torch.Tensor) else output[0]
+        whole = output if isinstance(output, Tensor) else output[0]
         # The last layers may be on another device than the first
         states = whole.flatten(0, 1)[places.to(whole.device)][None]
-        if isinstance(output, torch.Tensor):
+        if isinstance(output, Tensor):
             return states
         if isinstance(output, tuple):
             return (states, *output[1:])

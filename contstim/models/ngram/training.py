@@ -52,11 +52,7 @@ from contstim.models.ngram.tables import (
     NgramTable,
     NgramTables,
 )
-from contstim.models.training_text import (
-    sentence_hash,
-    training_text_path,
-    write_training_text,
-)
+from contstim.models.training_text import sentence_hash, training_text_path, write_training_text
 from contstim.models.vocabularies import WordList, counts_path
 from contstim.records import write_record
 

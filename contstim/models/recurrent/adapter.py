@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
@@ -154,7 +155,7 @@ class RecurrentModel(LanguageModel):
     @abstractmethod
     def _rest(
         self, before: Words, after: Words, out: FloatArray
-    ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
+    ) -> Callable[[Tensor, Tensor, IntArray], None]:
         """A function for `forward_in_batches` that writes the sums of the other terms into `out`.
 
         Its rows are the candidates' numbers, (b, 1); `out` is (n_candidates,), nats.
@@ -171,7 +172,7 @@ class RecurrentModel(LanguageModel):
         rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
         terms: list[Any] = [None] * len(rows)
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> None:
             flat = self._network(ids, attention.bool()).double().cpu().numpy()  # row after row
             counts = attention.sum(1).cpu().numpy() + self.end_scored
             for row, part in zip(batch, np.split(flat, np.cumsum(counts)[:-1]), strict=True):
@@ -217,12 +218,12 @@ class LeftToRightModel(RecurrentModel):
 
     def _rest(
         self, before: Words, after: Words, out: FloatArray
-    ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
+    ) -> Callable[[Tensor, Tensor, IntArray], None]:
         network, (_, _, state) = self._network, self._after(before)
         # the words after the candidate, and the end
         suffix = torch.tensor([(*after, BOUNDARY)], device=self._device)  # (1, m)
 
-        def run(candidates: torch.Tensor, _: torch.Tensor, batch: IntArray) -> None:
+        def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
             targets = suffix.expand(len(batch), -1)
             # state j has read the candidate and j words after it, and predicts target j
             ids = torch.cat([candidates, targets[:, :-1]], dim=1)
@@ -299,11 +300,11 @@ class BothSidesModel(RecurrentModel):
 
     def _rest(
         self, before: Words, after: Words, out: FloatArray
-    ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
+    ) -> Callable[[Tensor, Tensor, IntArray], None]:
         left, left_last = self._side(before, backwards=False)
         right, right_last = self._side(after[::-1], backwards=True)
 
-        def run(candidates: torch.Tensor, _: torch.Tensor, batch: IntArray) -> None:
+        def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
             later = self._terms_beyond(candidates, left_last, after, right)
             earlier = self._terms_beyond(candidates, right_last, before[::-1], left, backwards=True)
             out[batch] = (later + earlier).cpu().numpy()
@@ -311,14 +312,8 @@ class BothSidesModel(RecurrentModel):
         return run
 
     def _terms_beyond(
-        self,
-        candidates: torch.Tensor,
-        near: State,
-        words: Words,
-        far: torch.Tensor,
-        *,
-        backwards: bool = False,
-    ) -> torch.Tensor:
+        self, candidates: Tensor, near: State, words: Words, far: Tensor, *, backwards: bool = False
+    ) -> Tensor:
         """Sums (b,) of the terms of the words beyond candidates (b, 1), nats.
 
         Args:
@@ -345,7 +340,7 @@ class BothSidesModel(RecurrentModel):
         terms = self._network.log_probs(around, beyond.flatten())
         return terms.view(beyond.shape).double().sum(1)
 
-    def _read(self, words: Words, *, backwards: bool) -> tuple[torch.Tensor, State]:
+    def _read(self, words: Words, *, backwards: bool) -> tuple[Tensor, State]:
         """States (m + 1, hidden) after the boundary and each of m words; and the last."""
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
-    from contstim.models.training.settings import (
-        TrainingPrecision,
-        TrainingSettings,
-    )
+    from contstim.models.training.settings import TrainingPrecision, TrainingSettings
 
 
 _COLA = ("source", "label", "mark", "sentence")

@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress, TrainingTask
-    from contstim.models.training.settings import (
-        NetworkSettings,
-        TrainingSettings,
-    )
+    from contstim.models.training.settings import NetworkSettings, TrainingSettings
 
 _TOO_LARGE = ("memory", "allocate", "overflow", "too large", "larger than")
 _Sentence = TypeVar("_Sentence", bound=Sentence)

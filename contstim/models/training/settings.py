@@ -72,8 +72,7 @@ class TrainingSettings:
         float, Help("Share of the sentences that is kept apart for validation.")
     ] = 0.02
     patience: Annotated[
-        int,
-        Help("Epochs in a row that may bring no better validation loss.", at_least=1),
+        int, Help("Epochs in a row that may bring no better validation loss.", at_least=1)
     ] = 2
     seed: Seed = 0
 
