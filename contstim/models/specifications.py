@@ -213,18 +213,14 @@ def _check_name(name: str, text: str) -> None:
     allowed = all(sign.isalnum() or sign in _SIGNS for sign in name)
     if not allowed or not name[:1].isalnum():
         raise ModelError(
-            f"{name!r} in {text!r} is not a name for a model: write NAME=MODEL, where NAME begins "
-            f"with a letter or digit and has letters, digits, spaces, '.', '_' and '-' only. A "
-            f"file whose own name holds '=' is given with its folder, such as ./{text}."
+            f"{name!r} in {text!r} is not a name for a model, of letters, digits, spaces, '.', '_' "
+            f"and '-'. A file whose own name holds '=' is given with its folder, such as ./{text}."
         )
     if len(name) > _LONGEST:
-        raise ModelError(
-            f"{name!r} has {len(name)} characters; a name for a model has {_LONGEST} at most."
-        )
+        raise ModelError(f"{name!r} has {len(name)} characters; a name has {_LONGEST} at most.")
     if name.lower() in RESERVED_NAMES:
         raise ModelError(
-            f"{name!r} in {text!r} cannot name a model: tables have a column or a row of that "
-            f"name. Choose another, such as 'my {name}'."
+            f"{name!r} in {text!r} cannot name a model: tables have a column or row of that name."
         )
 
 

@@ -117,11 +117,8 @@ def with_values(
                 for key in module.state_dict(keep_vars=True):
                     waiting[f"{name}.{key}" if name else key] = (values, key)
     for name, tensor in tensors:
-        if tensor.is_meta and name in waiting:
-            values, key = waiting[name]
-            yield name, values[key]
-        else:
-            yield name, tensor
+        values, key = waiting.get(name, ({}, ""))
+        yield name, values[key] if tensor.is_meta and key else tensor
 
 
 # Entries of a configuration that change with the place or the library, not with the network

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,11 +83,10 @@ class WordList:
             if count >= min_count and word.lower() not in _RESERVED
         ]
         if not frequent or (size is not None and not 0 < size <= len(frequent)):
-            wanted = "any size" if size is None else f"{size:,}"
+            wanted = "" if size is None else f" of {size:,}"
             raise InputError(
                 f"The text has {len(frequent):,} distinct words that occur {min_count:,} times or "
-                f"more; a vocabulary of {wanted} cannot be made of them. Ask for a size from 1 to "
-                f"their number, lower the least count, or give more text."
+                f"more: no vocabulary{wanted}. Ask for fewer words, or lower the least count."
             )
         words = tuple(frequent[: size or MOST_WORDS])
         return cls(words, tuple(initial[w] for w in words), tuple(inner[w] for w in words))
@@ -114,10 +114,8 @@ class WordList:
         Raises:
             VocabularyError: no word is frequent enough.
         """
-        initial, inner = (
-            Counter(dict(zip(self.words, counts, strict=True)))
-            for counts in (self.initial, self.inner)
-        )
+        counts = (self.initial, self.inner)
+        initial, inner = (Counter(dict(zip(self.words, each, strict=True))) for each in counts)
         return Vocabulary.from_counts(initial, inner, min_count=min_count)
 
     def write(self, path: Path) -> None:
@@ -201,13 +199,11 @@ def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocab
         counts = [model.tokens_per_word(words, initial=initial) for model in models]
         by_tokenizer = [count for count in counts if count is not None]
         if len(by_tokenizer) < 2:
-            raise VocabularyError(
-                "Words with equal numbers of tokens need two models with tokenizers or more; "
-                f"given {', '.join(model.name for model in models)}."
-            )
+            given = ", ".join(model.name for model in models)
+            raise VocabularyError(f"Numbers of tokens need two tokenizers or more, not {given}.")
         # (n_tokenizers, n_words) against the first of them
         same = np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)
-        return tuple(word for word, yes in zip(words, same, strict=True) if yes)
+        return tuple(compress(words, same))
 
     return Vocabulary(
         equal(vocabulary.initial, initial=True),
@@ -232,11 +228,12 @@ def tokens_of_words(
     for model in models:
         column: list[int] = []
         for words, initial in ((vocabulary.initial, True), (vocabulary.inner, False)):
-            rows = np.flatnonzero(model.knows(words))
+            known = model.knows(words)
             # only words that the model knows can be cut into tokens
-            counts = model.tokens_per_word([words[i] for i in rows], initial=initial)
-            numbers = np.zeros(len(words), np.int64)
-            numbers[rows] = 1 if counts is None else counts
+            counts = model.tokens_per_word([*compress(words, known)], initial=initial)
+            numbers = known.astype(np.int64)
+            if counts is not None:
+                numbers[known] = counts
             column += numbers.tolist()
         table[model.name] = column
     return table

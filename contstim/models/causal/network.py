@@ -249,12 +249,16 @@ class CausalNetwork:
         half = 2 * len(self._trial) // 3
         with computing():
             whole, _ = self._forward(_NOTHING, row)
-            _, cache = self._forward(_NOTHING, row[:, :half])
-            if cache is None:
+            prefix = self._read_so_far(row, half)
+            if prefix.cache is None:
                 return False
-            prefix = Prefix(tuple(self._trial[:half]), 0.0, np.empty(0), cache)
             rest, _ = self._forward(prefix, row[:, half:])
         return _agree(rest, whole[:, half:], whole)
+
+    def _read_so_far(self, row: Tensor, n: int) -> Prefix:
+        """A prefix of the first n tokens of the trial, for trials alone."""
+        _, cache = self._forward(_NOTHING, row[:, :n])
+        return Prefix(tuple(self._trial[:n]), 0.0, np.empty(0), cache)
 
     @cached_property
     def merges(self) -> bool:
@@ -269,11 +273,8 @@ class CausalNetwork:
         with computing():
             try:
                 whole, _ = self._forward(_NOTHING, row)
-                _, first = self._forward(_NOTHING, row[:, :1])
-                _, cache = self._forward(_NOTHING, row[:, :half])
-                beginning = Prefix(tuple(self._trial[:1]), 0.0, np.empty(0), first)
-                middle = Prefix(tuple(self._trial[:half]), 0.0, np.empty(0), cache)
-                keeps = self._keeps_prefixes and _is_plain(first)
+                beginning, middle = self._read_so_far(row, 1), self._read_so_far(row, half)
+                keeps = self._keeps_prefixes and _is_plain(beginning.cache)
                 calls = [
                     self._call(beginning, row[:, 1:half], None, keeps=keeps),
                     self._call(middle, row[:, half:].expand(2, -1), None, keeps=False),

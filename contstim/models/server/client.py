@@ -219,16 +219,14 @@ class Client:
                 # A connection that the server has closed has no socket any more
                 if connection.sock is not None:
                     self._idle.append(connection)
-        except (OSError, HTTPException) as error:
+        except BaseException as error:
             connection.close()
+            if not isinstance(error, OSError | HTTPException):
+                raise
             if over.is_set() or isinstance(error, TimeoutError):
                 raise PassingError(f"an answer took more than {limit:g} seconds.") from None
             # A server may close a connection that was idle for a while, and does no wrong
-            pause = None if is_new else 0.0
-            raise PassingError(f"{self._plain(error)}.", pause) from None
-        except BaseException:
-            connection.close()
-            raise
+            raise PassingError(f"{self._plain(error)}.", None if is_new else 0.0) from None
         if response.status != 200:
             raise self._refusal(response.status, text, response.getheader("Retry-After"))
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -214,11 +215,7 @@ def train_acceptability(
     seeds = tuple(training.seed + number for number in range(restarts))
     trainings = []
     for number, seed in enumerate(seeds, start=1):
-
-        def report(now: Progress, number: int = number) -> None:
-            if on_progress is not None:
-                on_progress(number, now)
-
+        report = None if on_progress is None else partial(on_progress, number)
         with silence():
             trainings.append(
                 train_network(
@@ -256,16 +253,15 @@ def classifier_task(
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
     # before they are cut to the window
-    lengths = [len(row) for row in _tokens(checkpoint, text)]
-    window = checkpoint.window or max(lengths)
+    lengths = np.array([len(row) for row in _tokens(checkpoint, text)])
     return TrainingTask(
         network=network,
         encode=lambda sentences: _rows(checkpoint, sentences),
         log_probs=log_probs,
         save=lambda folder: save_pretrained(network, tokenizer, folder),
         facts={
-            "tokens_a_sentence": float(np.mean(lengths)),
-            "sentences_cut": sum(length > window for length in lengths),
+            "tokens_a_sentence": float(lengths.mean()),
+            "sentences_cut": int((lengths > (checkpoint.window or lengths.max())).sum()),
             "acceptable_share": float(np.mean([s.acceptable for s in _labelled(text)])),
         },
     )
@@ -275,8 +271,7 @@ def _rows(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[IntArra
     """Rows of a label and the tokens that the network reads, cut to its window."""
     special = set(checkpoint.tokenizer.all_special_ids)
     rows = []
-    all_tokens = _tokens(checkpoint, sentences)
-    for sentence, tokens in zip(_labelled(sentences), all_tokens, strict=True):
+    for sentence, tokens in zip(_labelled(sentences), _tokens(checkpoint, sentences), strict=True):
         row = tokens[: checkpoint.window or len(tokens)]
         if len(row) < len(tokens) and tokens[-1] in special:
             row[-1] = tokens[-1]  # a row that is cut still ends as the network has learnt to read

@@ -247,9 +247,10 @@ class Trainer:
     def _check(self, loss: float, step: int) -> None:
         """Refuse a loss from which no training recovers."""
         if not loss < _LARGEST_LOSS:  # nor is nan
+            rate = self.settings.learning_rate
             raise ModelError(
-                f"The loss is {loss:g} after {step:,} steps and no longer a number that training "
-                f"can lower: lower `learning_rate` (now {self.settings.learning_rate:g}) or `clip`."
+                f"The loss is {loss:g} after {step:,} steps, which no training can lower: lower "
+                f"`learning_rate` (now {rate:g}) or `clip`."
             )
 
     def validate(self) -> float:

@@ -24,7 +24,7 @@ from contstim.sentence import Sentence
 from contstim.testing.contract import tolerance
 from tests.models.masked.conftest import of_kinds
 from tests.models.masked.literal import Literal
-from tests.models.masked.test_sampling import PATTERNS, answers
+from tests.models.masked.test_rules import PATTERNS, answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
