@@ -123,10 +123,13 @@ def estimate(
     else:
         all_sums = _sums(network, frames, [tokens for _, tokens in groups.values()])
         for (chosen, _), frame, sums in zip(groups.values(), frames, all_sums, strict=True):
-            terms, others = sums
+            terms, alone, others = sums
             share = frame.share[:, None]  # (k, 1)
-            estimates[chosen] = others + (terms / np.where(share > 0, share, 1)).sum(axis=0)
-            upper[chosen] = others + np.where(share > 0, terms, 0.0).sum(axis=0)
+            means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
+            estimates[chosen], upper[chosen] = (
+                others + means.sum(axis=0),
+                others + terms.sum(axis=0),
+            )
     for (chosen, _), frame in zip(groups.values(), frames, strict=True):
         if frame.complete:
             exact[chosen] = upper[chosen]
@@ -165,11 +168,11 @@ def _frame(
 
 def _sums(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
-) -> Iterator[tuple[FloatArray, float]]:
+) -> Iterator[tuple[FloatArray, FloatArray, float]]:
     """Weighted sums of log p over the passes of each frame, for its words' tokens, (n, k), nats.
 
-    Yields for each frame those of each word's token at each mask, (k, n), over the plan's questions
-    or, for a mask of which the plan asks none, in the one context; and the sum over the plan's
+    Yields for each frame those of each word's token at each mask over the plan's questions, (k, n);
+    log p of each word's token at each mask in the one context, (k, n); and the sum over the plan's
     questions about other words, whose tokens are known.
     """
     if not frames:
@@ -178,21 +181,20 @@ def _sums(
     # All frames go through the network together: rows of token ids, one frame after the other
     rows = [row for frame in frames for row in np.where(frame.hidden, mask, frame.ids)]
     first_row = np.cumsum([0, *(len(frame.hidden) for frame in frames)])
-    # Questions about the word form a group for each mask of a frame; those about other words have
-    # no group: their tokens are those of the sentence, whatever the candidate
+    # Groups of questions about the word, two for each mask of a frame: the plan's, then that in the
+    # one context. Questions about other words have no group: their tokens are those of the sentence
     columns = []
     for i, frame in enumerate(frames):
-        in_gap = np.isin(frame.place, frame.gap)
+        k, in_gap = len(frame.gap), np.isin(frame.place, frame.gap)
         group = np.where(in_gap, frame.place - frame.gap[0], _OTHER_WORD)
-        unasked = np.flatnonzero(frame.share == 0)
-        last, alone = np.full(len(unasked), first_row[i + 1] - 1), frame.gap[unasked]
+        one_context = np.full(k, first_row[i + 1] - 1)  # the frame's last row
         columns += [
             (first_row[i] + frame.row, frame.place, group, frame.weight, frame.ids[frame.place]),
-            (last, alone, unasked, np.ones(len(unasked)), frame.ids[alone]),
+            (one_context, frame.gap, k + np.arange(k), np.ones(k), frame.ids[frame.gap]),
         ]
     row, place, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
     frame_of = np.searchsorted(first_row, row, side="right") - 1
-    totals = [np.zeros(of_words.shape[::-1]) for of_words in tokens]
+    totals = [np.zeros((2 * len(f.gap), len(t))) for f, t in zip(frames, tokens, strict=True)]
     others = np.zeros(len(frames))
 
     def use(log_probs: Tensor, questions: IntArray, spots: IntArray) -> Write:
@@ -217,9 +219,9 @@ def _sums(
         is_slice = last - first + 1 == len(used)
         device = log_probs.device
         there = log_probs[first : last + 1] if is_slice else log_probs[to_device(used, device)]
-        sums = to_device(torch.from_numpy(weights), device).to(log_probs) @ there  # (k, n_outputs)
-        # Of the sums about each mask, those at the words' tokens there
-        return sums.gather(1, to_device(tokens[i].T.copy(), device))
+        sums = to_device(torch.from_numpy(weights), device).to(log_probs) @ there  # (2k, n_outputs)
+        # Group g is about mask g, modulo k: of its sums, those at the words' tokens there
+        return sums.gather(1, to_device(np.tile(tokens[i].T, (2, 1)), device))
 
     def add(parts: dict[int, Tensor], asked: IntArray, there: Tensor) -> None:
         # Only once a batch has succeeded: one that is tried again must not count twice
@@ -228,7 +230,9 @@ def _sums(
         np.add.at(others, frame_of[asked], weight[asked] * there.cpu().numpy())
 
     network.distributions(rows, row, place, use)
-    yield from zip(totals, others.tolist(), strict=True)
+    for total, of_others in zip(totals, others.tolist(), strict=True):
+        of_word, alone = np.split(total, 2)
+        yield of_word, alone, of_others
 
 
 def _of_mixture(
