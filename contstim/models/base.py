@@ -419,8 +419,8 @@ class LanguageModel(Scorer):
         """
         del continuations
         raise ModelError(
-            f"{self.name} with rule {self.convention.rule} does not say how likely words are given "
-            f"only the words before them; causal transformers, RNNs, LSTMs and n-gram models do."
+            f"{self.name} with rule {self.convention.rule} scores whole sentences, not words given "
+            f"only the words before them, as causal transformers, RNNs, LSTMs and n-grams do."
         )
 
 

@@ -49,20 +49,28 @@ def load_transformer(location: str, *, name: str, rule: str, loading: Loading) -
     from contstim.models.checkpoints.source import foreign_errors
 
     checkpoint = load_checkpoint(location, loading)
-    rules = CAUSAL_RULES if checkpoint.kind == "causal" else tuple(RULES)
-    if rule and rule not in rules:
-        raise ModelError(
-            f"{location} is a {checkpoint.kind} model, which has no rule {rule!r}; it has "
-            f"{', '.join(rules)}."
-        )
     with foreign_errors(location):
         if checkpoint.kind == "causal":
             from contstim.models.causal.adapter import CausalModel
 
-            return CausalModel(checkpoint, rule=rule or rules[0], name=name, prompt=loading.prompt)
+            rule = rule or CAUSAL_RULES[0]
+            return CausalModel(checkpoint, rule=rule, name=name, prompt=loading.prompt)
         from contstim.models.masked.adapter import MaskedModel
 
-        return MaskedModel(checkpoint, rule=rule or rules[0], name=name)
+        return MaskedModel(checkpoint, rule=rule or next(iter(RULES)), name=name)
+
+
+def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
+    """Refuse a rule that models of a checkpoint's kind do not have.
+
+    Raises:
+        ModelError: names those that they have.
+    """
+    if rule not in rules:
+        raise ModelError(
+            f"{checkpoint.location} is a {checkpoint.kind} model, which has no rule {rule!r}; it "
+            f"has {', '.join(rules)}."
+        )
 
 
 class SubwordModel(LanguageModel):

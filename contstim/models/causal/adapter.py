@@ -17,7 +17,7 @@ from contstim.models.boundaries import word_completing
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.precision import precision_of, tolerance_of
-from contstim.models.subwords import SubwordModel, context_tokens, wants_space
+from contstim.models.subwords import SubwordModel, check_rule, context_tokens, wants_space
 from contstim.models.words import PlaceKind, WordTokens, word_and_rest
 
 if TYPE_CHECKING:
@@ -70,9 +70,7 @@ class CausalModel(SubwordModel):
     ) -> None:
         if checkpoint.kind != "causal":
             raise ModelError(f"{checkpoint.location} is a masked language model, not a causal one.")
-        if rule not in CAUSAL_RULES:
-            known = ", ".join(CAUSAL_RULES)
-            raise ModelError(f"{checkpoint.location} has no rule {rule!r}; it has {known}.")
+        check_rule(checkpoint, rule, CAUSAL_RULES)
         self.name = name or checkpoint.location
         self.checkpoint, self.window = checkpoint, checkpoint.window
         self._rule, self._prompt = rule, prompt

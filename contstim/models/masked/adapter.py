@@ -18,7 +18,7 @@ from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.plan import Plan
 from contstim.models.masked.rules import RULES, draft_plan
 from contstim.models.precision import precision_of, tolerance_of
-from contstim.models.subwords import SubwordModel
+from contstim.models.subwords import SubwordModel, check_rule
 from contstim.models.words import END_MARK, SPECIAL, Encoding, PlaceKind, word_and_rest
 from contstim.sentence import Sentence
 
@@ -75,8 +75,7 @@ class MaskedModel(SubwordModel):
         seed: int = 0,
         pass_budget: int = 2048,
     ) -> None:
-        if rule not in RULES:
-            raise ModelError(f"Masked models have no rule {rule!r}; they have {', '.join(RULES)}.")
+        check_rule(checkpoint, rule, RULES)
         is_default = rule == next(iter(RULES))
         self.name = name or checkpoint.location + ("" if is_default else f"@{rule}")
         self.checkpoint, self.rule = checkpoint, RULES[rule]

@@ -35,7 +35,7 @@ class ServerAddress:
         url: of the server, without a slash at its end; it never holds a key.
         model: the name that the model has on the server.
         tokenizer: a folder or a name on the hub.
-        dialect: what is asked of the server, see `dialects`.
+        dialect: what is asked of the server, see `service`.
         concurrency: how many requests are under way at once.
         batch: how many sentences a request holds.
         timeout: seconds that one answer may take.
