@@ -30,7 +30,7 @@ there is one n-gram for all candidates. For each candidate that has the longer n
 replaces the shorter one's; to all others the weight of the context is added.
 
 Values are added in float32 per word in KenLM's order, so that each conditional probability equals
-KenLM's bit for bit, but for those above 1 of pruned models (see `TableQuery`). Their sums are float64,
+KenLM's bit for bit, but for those above 1 of pruned models (see `tables`). Their sums are float64,
 whose 53 bits hold sums of such numbers of 24 bits exactly, save where a probability is within a
 millionth of 1; there they are off by 1e-12 nats at most. So terms may be added in any order: the
 sum of the changed ones is cached, and those of the words before and after them.
