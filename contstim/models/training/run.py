@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress, TrainingTask
+    from contstim.models.training.record import Identity
     from contstim.models.training.settings import NetworkSettings, TrainingSettings
 
 _TOO_LARGE = ("memory", "allocate", "overflow", "too large", "larger than")
@@ -99,6 +100,7 @@ def train_network(
         read_checkpoint(out, trainer)
     else:
         write_checkpoint(out, identity, trainer)
+    ended = _run(trainer, out, identity, on_progress)
     facts = {
         "settings": identity,
         "text": {
@@ -110,16 +112,6 @@ def train_network(
         "device": place,
         "threads": torch.get_num_threads(),
     }
-    try:
-        with _fitting_memory():
-            report = on_progress or (lambda _now: None)
-            ended = trainer.run(report, lambda: write_checkpoint(out, identity, trainer))
-    except ModelError:
-        if not trainer.curve:  # nothing is lost with the checkpoint, and the folder is free again
-            forget_checkpoint(out)
-            with suppress(OSError):  # it holds something else
-                out.rmdir()
-        raise
     # The model is that of the best epoch, not of the last. The record follows the model, and the
     # checkpoint goes last: a run that is killed in between is finished by the next one.
     task.save(out)
@@ -128,6 +120,23 @@ def train_network(
     finished.write()
     forget_checkpoint(out)
     return finished
+
+
+def _run(
+    trainer: Trainer, out: Path, identity: Identity, report: Callable[[Progress], None] | None
+) -> str:
+    """Train to the end, with checkpoints; returns why it ended, as a clause."""
+    try:
+        with _fitting_memory():
+            return trainer.run(
+                report or (lambda _now: None), lambda: write_checkpoint(out, identity, trainer)
+            )
+    except ModelError:
+        if not trainer.curve:  # nothing is lost with the checkpoint, and the folder is free again
+            forget_checkpoint(out)
+            with suppress(OSError):  # it holds something else
+                out.rmdir()
+        raise
 
 
 @contextmanager
