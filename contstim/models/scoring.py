@@ -151,7 +151,9 @@ def _score(
         answer(asked, lambda call, values: keep(*targets[call], values))
     for row, column in np.argwhere(np.isnan(scores))[:1]:
         what = " | ".join(texts[row].split("\n"))
-        raise ScoreError(f"The score of {what!r} under {models[column].name} is nan.")
+        raise ScoreError(
+            f"The score of {what!r} under {models[column].name} is not a number (nan)."
+        )
     return scores[[row_of[item] for item in items]]
 
 
