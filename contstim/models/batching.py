@@ -50,29 +50,27 @@ class Budget:
     """
 
     tokens: int
+    device: torch.device | str = "cpu"
     warned: bool = False
 
     @classmethod
     def for_device(cls, device: torch.device | str) -> Budget:
         """A budget that suits the device."""
-        return cls(1024 if torch.device(device).type == "cpu" else 16_384)
+        return cls(1024 if torch.device(device).type == "cpu" else 16_384, device)
 
-    def lower(
-        self, n_rows: int, length: int, device: torch.device | str, *, width: int = 1
-    ) -> None:
+    def lower(self, n_rows: int, length: int, *, width: int = 1) -> None:
         """Halve what was tried, which may be less than the budget allowed: memory ran out.
 
         Args:
             n_rows: rows of the batch that was tried.
             length: tokens of its longest row.
-            device: where it was tried.
             width: see `forward_in_batches`.
         """
         self.tokens = n_rows * width * max(1, length) // 2
         if not self.warned:
             self.warned = True
             warnings.warn(
-                f"The memory of {device} does not hold {n_rows:,} inputs of {length} "
+                f"The memory of {self.device} does not hold {n_rows:,} inputs of {length} "
                 f"tokens at once: the batches are made smaller, and the scores stay the same.",
                 SmallerBatches,
                 stacklevel=3,
@@ -86,7 +84,6 @@ def forward_in_batches(
     pad: int,
     budget: Budget,
     width: int = 1,
-    device: torch.device | str = "cpu",
     progress: Callable[[int], None] | None = None,
 ) -> None:
     """Hand rows of token ids to `run` in batches of similar length, the longest first.
@@ -102,9 +99,8 @@ def forward_in_batches(
         rows: token ids, one sequence for each row, of any lengths.
         run: the function for a batch.
         pad: token id to pad with.
-        budget: tokens a batch, padding included; a longer row goes alone.
+        budget: tokens a batch, padding included; a longer row goes alone; and the device.
         width: how many tokens the network reads for each token of a row.
-        device: where the ids and the attention mask are put.
         progress: called with the number of rows of each finished batch.
 
     Raises:
@@ -116,6 +112,7 @@ def forward_in_batches(
     order = np.argsort(-lengths, kind="stable")
     start = 0
     writes: list[Write] = []
+    device = budget.device
     at_once = writes_at_once(device)
     while start < len(order):
         longest = int(lengths[order[start]])
@@ -141,7 +138,7 @@ def forward_in_batches(
         elif len(chosen) == 1:
             raise does_not_fit(longest, device)
         else:
-            budget.lower(len(chosen), longest, device, width=width)
+            budget.lower(len(chosen), longest, width=width)
 
 
 def writes_at_once(device: torch.device | str) -> int:

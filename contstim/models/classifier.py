@@ -122,8 +122,8 @@ class ClassifierModel(Scorer):
 
         pad = self.checkpoint.model.config.pad_token_id
         # GPT-2 as published does not know where a padded text ends
-        budget = Budget(1) if pad is None else self._budget
-        forward_in_batches(rows, run, pad=pad or 0, budget=budget, device=self.checkpoint.device)
+        budget = Budget(1, self.checkpoint.device) if pad is None else self._budget
+        forward_in_batches(rows, run, pad=pad or 0, budget=budget)
         return probabilities
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:

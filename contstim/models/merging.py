@@ -43,15 +43,13 @@ class NetworkCall(ABC):
 
     Attributes:
         network: the network.
-        device: where it reads its input.
-        budget: how many tokens pass through it at once, in merged batches too.
+        budget: how many tokens pass through it at once, in merged batches too, and where.
         ids: (b, l)
         attention: (b, l), or None where nothing is padded, which the library would else find out by
             a question to the device, for whose answer the host waits.
     """
 
     network: torch.nn.Module
-    device: torch.device
     budget: Budget
     ids: Tensor
     attention: Tensor | None
@@ -214,9 +212,8 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
     if not out_of_memory(failure):
         return [answered for call in calls for answered in _compute([call])]
     del failure  # whose trace holds the tensors of the failed pass
-    device = calls[0].device
-    if device.type == "cuda":
+    if torch.device(calls[0].budget.device).type == "cuda":
         torch.cuda.empty_cache()
-    calls[0].budget.lower(n_rows, max(call.shape[1] for call in calls), device)
+    calls[0].budget.lower(n_rows, max(call.shape[1] for call in calls))
     half = len(calls) // 2
     return [*_compute(calls[:half]), *_compute(calls[half:])]

@@ -151,7 +151,7 @@ class CausalNetwork:
         def write(places: tuple[IntArray, IntArray], terms: Tensor) -> None:
             log_probs[places] = terms.cpu().numpy()
 
-        forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
+        forward_in_batches(paths, run, pad=0, budget=self._budget)
         return log_probs
 
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
@@ -181,7 +181,7 @@ class CausalNetwork:
                     # Step t of the path has read token t, and speaks of what comes before t + 1
                     masses[number, 1 : len(rows[number])] = values[row, : len(rows[number]) - 1]
 
-        forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
+        forward_in_batches(paths, run, pad=0, budget=self._budget)
         return masses
 
     def _read(
@@ -199,9 +199,7 @@ class CausalNetwork:
     def _call(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool
     ) -> CausalCall:
-        return CausalCall(
-            self._model, self._device, self._budget, ids, attention, self, prefix, keeps
-        )
+        return CausalCall(self._model, self._budget, ids, attention, self, prefix, keeps)
 
     def _forward(
         self,
@@ -332,7 +330,7 @@ class CausalCall(NetworkCall):
         """See `NetworkCall.compute_together`: rows with their prefixes, padded to the longest."""
         rows, masks = [], []
         for call in calls:
-            before = to_device(np.array(call.prefix.ids, np.int64), call.device)
+            before = to_device(np.array(call.prefix.ids, np.int64), call.ids.device)
             before = before.expand(call.shape[0], -1)
             rows.append(torch.cat([before, call.ids], dim=1))
             masks.append(torch.cat([torch.ones_like(before), call.mask], dim=1))

@@ -196,12 +196,10 @@ class MaskedNetwork:
             questions, local_spots = spots.questions(of_batch)
             whole = all(len(distinct[row]) == ids.shape[1] for row in batch)  # nothing is padded
             mask, there = None if whole else attention, to_device(places, ids.device)
-            logits: Tensor = answer(
-                MaskedCall(self.model, self.device, self.budget, ids, mask, self, there)
-            )
+            logits: Tensor = answer(MaskedCall(self.model, self.budget, ids, mask, self, there))
             return use(logits, questions, local_spots)
 
-        forward_in_batches(distinct, run, pad=self.pad, budget=self.budget, device=self.device)
+        forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
 
 
 @dataclass(frozen=True, eq=False)

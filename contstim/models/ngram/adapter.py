@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -25,7 +25,7 @@ from contstim.models.vocabularies import WordList, counts_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.models.base import Continuation
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -144,31 +144,24 @@ class NgramModel(LanguageModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        ids = self._ids(sentence.words)
-        # <s> stands at index 0, so a word at `position` has the index position + 1
-        of_vocabulary = self._with_each_word(ids, position + 1)
-        # (n_words of the model,) -> (n_words asked about,)
-        scores: FloatArray = of_vocabulary.take(self._candidate_ids(as_tuple(words)))
+        scores = self._replaced(sentence.words, position, as_tuple(words))
         scores *= _NATS
         return scores
 
     @cached_property
-    def _ids(self) -> Callable[[tuple[str, ...]], tuple[int, ...]]:
-        """Ids of a sentence's words between those of <s> and </s>, cached."""
-        assert self.tables is not None
-        ids = partial(map, self.tables.word_ids.get)
-        return lru_cache(_SENTENCES)(lambda words: (BEGIN, *ids(words, repeat(UNKNOWN)), END))
+    def _replaced(self) -> Callable[[tuple[str, ...], int, tuple[str, ...]], FloatArray]:
+        """Log10 probabilities of a sentence's words with candidates, (n_candidates,), at one place.
 
-    @cached_property
-    def _with_each_word(self) -> ReplacementScores:
+        Ids are cached: a search asks about the same sentences and lists of words again and again.
+        """
         assert self.tables is not None
-        return ReplacementScores(self.tables)
-
-    @cached_property
-    def _candidate_ids(self) -> Callable[[tuple[str, ...]], IntArray]:
-        """Word ids, cached: a search asks about the same lists of words again and again."""
-        assert self.tables is not None
-        return SizedCache(self.tables.ids, len, WORDS)
+        id_of, with_each_word = self.tables.word_ids.get, ReplacementScores(self.tables)
+        ids = lru_cache(_SENTENCES)(lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END))
+        candidates = SizedCache(self.tables.ids, len, WORDS)
+        # <s> stands at index 0, so a word at `position` has the index position + 1
+        return lambda words, position, asked: with_each_word(ids(words), position + 1).take(
+            candidates(asked)
+        )
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: the words of the training text."""

@@ -139,8 +139,8 @@ class RecurrentModel(LanguageModel):
         # all unknown words have one number, and one score
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
         scores, rest = self._bounds(before, after)[numbers], np.zeros(len(numbers))
-        run, rows, width = self._rest(before, after, rest), list(numbers[:, None]), len(sentence)
-        forward_in_batches(rows, run, pad=0, budget=self._budget, width=width, device=self._device)
+        run, rows = self._rest(before, after, rest), list(numbers[:, None])
+        forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
         log_probs: FloatArray = (scores + rest)[twin]
         return log_probs
 
@@ -178,7 +178,7 @@ class RecurrentModel(LanguageModel):
             for row, part in zip(batch, np.split(flat, np.cumsum(counts)[:-1]), strict=True):
                 terms[row] = part
 
-        forward_in_batches(rows, run, pad=0, budget=self._budget, device=self._device)
+        forward_in_batches(rows, run, pad=0, budget=self._budget)
         return [terms[row] for row in twin]
 
 
