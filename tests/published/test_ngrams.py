@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from contstim.corpus import read_sentences
-from contstim.experiments.reproduce.published.reading import read_vocabulary
+from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import estimate, train_ngram
 from contstim.models.vocabularies import shared_vocabulary
