@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.options import Quiet, Seed
-from contstim.cli.output import changed_words, results_table, terminal
-from contstim.cli.progress import ProgressBars
+from contstim.cli.output import ProgressBars, Quiet, Seed, changed_words, results_table, terminal
 
 if TYPE_CHECKING:
     from rich.table import Table

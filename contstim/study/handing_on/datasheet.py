@@ -11,7 +11,7 @@ from contstim.corpus import read_sentences
 from contstim.models.specifications import parse_specification
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report, Table, code, strong
 from contstim.reviews import Decision, ItemKind
-from contstim.steps.text_settings import VocabularySettings
+from contstim.steps.vocabulary import VocabularySettings
 from contstim.stimuli import CONTROVERSIAL
 from contstim.study.handing_on.facts import between, deviation, mean
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS

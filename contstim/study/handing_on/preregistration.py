@@ -14,7 +14,7 @@ from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
-from contstim.steps.design import PowerSettings
+from contstim.steps.simulation import PowerSettings
 from contstim.stimuli import CONTROVERSIAL
 from contstim.study.handing_on.datasheet import to_fill_in
 from contstim.study.handing_on.methods import catch_sentence, planned_analysis
