@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.intervals import Estimate
     from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
     from contstim.experiments.analysis.run import Analysis
-    from contstim.experiments.reproduce.claims import PublishedClaim
     from contstim.models.scoring import ModelScores
     from contstim.optimization.jobs.results import TripletResults
     from contstim.optimization.search.symmetric import SymmetricPair
@@ -91,14 +90,13 @@ def show_result(step: Any, value: Any, *, quiet: bool) -> None:
         case "evaluate desiderata":
             from contstim.evaluation.desiderata_report import desiderata_summary
 
-            names = [each.model for each in value.models]
-            print_summary("Desiderata of scoring rules", desiderata_summary(value), names)
+            print_summary("Desiderata of scoring rules", desiderata_summary(value), value.models)
         case name if name.startswith("import "):
             print(value.report)
     if page := _PAGES.get(step.name.split()[0]):
         remark_folder(step.out / page, quiet=quiet)
     # After everything is written and printed: the status is for scripts
-    if step.name.startswith("reproduce") and not all(claim.holds for claim in value[1]):
+    if step.name.startswith("reproduce") and any(said != ours for _, said, ours in value[1]):
         raise typer.Exit(1)
 
 
@@ -369,33 +367,33 @@ def _mixed(analysis: MixedAnalysis) -> None:
 
 
 def _controls(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePreference]) -> None:
-    models = [*dict.fromkeys(row.model for row in (*tests, *preferences))]
-    rows: list[tuple[object, ...]] = []
+    models = [test.model for test in tests] + [row.model for row in preferences]
+    families = dict.fromkeys([test.family for test in tests] + [row.family for row in preferences])
+    counts = []
     for test in tests:
         trials = "where people prefer the other" if test.errors_only else "all"
         interval = f"{test.low:.1%} to {test.high:.1%}" if test.pairs else ""
-        rows.append((test.model, trials, test.fewer, test.pairs, interval, p_text(test.adjusted)))
-    if rows:
+        counts.append((test.model, trials, test.fewer, test.pairs, interval, p_text(test.adjusted)))
+    if counts:
         header = ("model", "trials", "fewer preferred", "of", "95 %", "p")
-        print_rows(header, rows, texts=2, title="Numbers of tokens", models=models)
-    rows = []
+        print_rows(header, counts, texts=2, title="Numbers of tokens", models=models)
+    features = []
     for row in preferences:
         shares = (f"{row.model_share:.1%}", f"{row.people_share:.1%}", row.trials)
         difference = (f"{row.difference.value:.3g}", _interval(row.difference))
-        rows.append((row.model, row.feature, *shares, *difference, p_text(row.adjusted)))
-    if rows:
-        header = ("model", "prefers more", "in", "people in", "of trials", "difference", "95 %")
+        features.append((row.model, row.feature, *shares, *difference, p_text(row.adjusted)))
+    if features:
+        headings = ("model", "prefers more", "in", "people in", "of trials", "difference", "95 %")
         title = "Features of sentences"
-        print_rows((*header, "p"), rows, texts=2, title=title, models=models)
-    families = dict.fromkeys(row.family for row in (*tests, *preferences))
+        print_rows((*headings, "p"), features, texts=2, title=title, models=models)
     if families:
         print(f"P-values are adjusted (Benjamini, Hochberg) over: {'; '.join(families)}.")
 
 
-def _claims(compared: Sequence[PublishedClaim]) -> None:
+def _claims(compared: Sequence[tuple[str, str, str]]) -> None:
     rows = [
-        (each.about, each.published, each.ours, "holds" if each.holds else "does not hold")
-        for each in compared
+        (about, published, ours, "holds" if published == ours else "does not hold")
+        for about, published, ours in compared
     ]
     print_rows(("", "published", "ours", ""), rows, texts=4, title="Published claims")
-    print(f"{sum(claim.holds for claim in compared)} of {len(compared)} claims hold.")
+    print(f"{sum(row[1] == row[2] for row in rows)} of {len(rows)} claims hold.")

@@ -14,8 +14,8 @@ from contstim.experiments.analysis.figures import require_rivals
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.experiments.responses import CatchRule, Response, admit, read_responses
-from contstim.experiments.responses.admission import DEFAULT_RULE, Admission
+from contstim.experiments.responses.admission import DEFAULT_RULE, Admission, CatchRule, admit
+from contstim.experiments.responses.table import Response, read_responses
 from contstim.models.training_text import (
     contamination_facts,
     contamination_warnings,

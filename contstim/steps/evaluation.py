@@ -40,7 +40,7 @@ from contstim.evaluation.minimal_pairs import (
     read_minimal_pairs,
     read_published_accuracies,
 )
-from contstim.evaluation.pair_scores import pair_scores_from_table, score_pairs
+from contstim.evaluation.scores import pair_scores_from_table, score_pairs
 from contstim.evaluation.settings import (
     ACCEPTABILITY,
     DESIDERATA,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.files import is_file
-from contstim.optimization.search.constraints import WordLimits
+from contstim.optimization.search.settings import SearchSettings
 from contstim.options import Aside, Help, Models, Reads, Stem
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 from contstim.word_rules import WordRules, read_words
@@ -17,7 +17,7 @@ from contstim.word_rules import WordRules, read_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_Limits = TypeVar("_Limits", bound=WordLimits)
+_Limits = TypeVar("_Limits", bound=SearchSettings)
 
 _MODEL = Models(
     "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME stands for it in files, "
@@ -64,7 +64,7 @@ def words_read(limits: _Limits) -> _Limits:
     return replace(limits, allow=_words(limits.allow), exclude=_words(limits.exclude))
 
 
-def files_of_words(limits: WordLimits) -> list[Path]:
+def files_of_words(limits: SearchSettings) -> list[Path]:
     """The files of words among what may, and what may not, be put in."""
     return [Path(text) for text in (*limits.allow, *limits.exclude) if is_file(text)]
 

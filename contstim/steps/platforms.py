@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.platforms.registry import platform_named
-from contstim.experiments.responses import origin_of, write_responses
+from contstim.experiments.platforms.platform import (
+    Exported,
+    Exporter,
+    Platform,
+    Reader,
+    platform_named,
+)
 from contstim.experiments.responses.alignment import Imported, keep_one
-from contstim.experiments.responses.table import scale_of
+from contstim.experiments.responses.table import origin_of, scale_of, write_responses
 from contstim.options import AnswerScale, Help, Reads, Writes
 from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.stimuli import on_scale, read_trials, write_trials

@@ -20,7 +20,7 @@ from contstim.experiments.design.power_report import (
     power_table,
     size_table,
 )
-from contstim.experiments.responses import write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.files import write_text
 from contstim.models.scoring import require_log_probabilities
 from contstim.options import Aside, Help, Reads, Seed, Stem, Writes
@@ -36,7 +36,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.experiments.responses import Response
+    from contstim.experiments.responses.table import Response
     from contstim.reporter import Reporter
     from contstim.stimuli import Trial
 

@@ -12,7 +12,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.platform import Exported
-from contstim.experiments.responses import read_responses
+from contstim.experiments.responses.table import read_responses
 from contstim.scores import ScoreTable
 from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage
