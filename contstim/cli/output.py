@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
 
+_WITH_LINES = 6  # columns
 INCOMPLETE = 3
 """Exit status where a search found nothing, or some of what was wanted could not be found."""
 
@@ -50,9 +51,12 @@ def terminal(*, stderr: bool = False) -> Console:
 
 def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
     """An empty table: texts first, then numbers; what is too wide is folded and never cut."""
+    from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left")
+    # Of many columns, lines between them would take the width
+    box = HEAVY_HEAD if len(header) <= _WITH_LINES else SIMPLE_HEAD
+    table = Table(title=title, title_justify="left", box=box)
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place < texts else "right", overflow="fold")
     return table
@@ -99,7 +103,7 @@ def print_rows(
         title: above the table; empty for none.
         models: names that stand shortened in the table, and in full below it.
     """
-    names = names_for_tables(models)
+    names = names_for_tables([*dict.fromkeys(models)])
     shown = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)
     for row in rows:
         cells = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row)

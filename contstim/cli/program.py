@@ -63,7 +63,7 @@ app = group(
         ),
         "reproduce": group("Analyse published data again, claim by claim.", _steps("reproduce")),
         "generate": group("Make test sentences from the embedded English.", _steps("generate")),
-        "demo": "contstim.cli.demo:demo",
+        "demo": "contstim.cli.looking:demo",
     },
 )
 

@@ -242,15 +242,16 @@ def _triplets(results: TripletResults, *, quiet: bool) -> None:
     from contstim.optimization.jobs.tasks import SEEDS
 
     if not quiet:
-        rows = []
+        models, rows = [*results.conventions], []
+        names = names_for_tables(models)
         for pair in results.pairs:
             means = (pair.controversiality, pair.drop_1, pair.drop_2)
             shown = ("–" if mean is None else f"{mean:.2f}" for mean in means)
             numbers = (pair.rows, pair.unchanged, pair.failed)
-            rows.append((pair.model_1, pair.model_2, pair.triplets, *shown, *numbers))
-        header = ("model 1", "model 2", "triplets", "Eq. 4", "drop 1", "drop 2", "passes")
-        models = [*results.conventions]
-        print_rows((*header, "unchanged", "failed"), rows, texts=2, models=models)
+            both = f"{names[pair.model_1]}\n× {names[pair.model_2]}"
+            rows.append((both, pair.triplets, *shown, *numbers))
+        header = ("models", "triplets", "Eq. 4", "drop 1", "drop 2", "passes", "unchanged")
+        print_rows((*header, "failed"), rows, models=models)
         terminal().print(
             "Means in nats: controversiality (Eq. 4), and how far each model's score falls; "
             "passes of both networks, in all."

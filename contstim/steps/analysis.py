@@ -117,10 +117,9 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
         """Compare the models, and write tables, figures and pages."""
         settings = self.settings
+        if settings.pair:  # before the comparison, which takes minutes
+            require_rivals(read_trials(self.trials), settings.pair)
         design, responses, table = self.read()
-        # Before the comparison, which takes minutes
-        if settings.pair:
-            require_rivals(design, settings.pair)
         contrasts = settings.contrasts
         analysis = analyze(
             design,

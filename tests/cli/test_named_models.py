@@ -83,7 +83,7 @@ def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.M
     record = json.loads((folder / "t.csv.meta.json").read_text())
     assert record["models"]["two"]["specification"] == "kenlm:2.arpa"
     assert record["pairs"][0]["model_2"] == "three"
-    assert "three" in done.stdout
+    assert "× three" in done.stdout
 
 
 def test_vocabulary_synthesis_comparison_and_fluency_take_names(folder: Path) -> None:
