@@ -36,12 +36,9 @@ def models(quiet: Quiet = False) -> None:
 
     rows = [(f"{each.name}:", each.summary, ", ".join(each.rules)) for each in families()]
     print_rows(("family", "what it is", "scoring rules"), rows, texts=3, title="Families")
-    entries = [
-        (each.name, each.specification, each.summary, "yes" if each.loadable else "not yet")
-        for each in CATALOGUE.values()
-    ]
-    header = ("name", "stands for", "what it is", "loads")
-    print_rows(header, entries, texts=4, title="Models of Golan et al. (2023)")
+    entries = [(name, *entry) for name, entry in CATALOGUE.items()]
+    header = ("name", "stands for", "what it is")
+    print_rows(header, entries, texts=3, title="Models of Golan et al. (2023)")
 
 
 def show(

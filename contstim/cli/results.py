@@ -38,10 +38,7 @@ if TYPE_CHECKING:
 
 
 # What to look at first of the folder of a step, by the first word of its command
-_PAGES = {
-    "mixed": "fits.csv",
-    **dict.fromkeys(("analyze", "evaluate", "reproduce"), "report.html"),
-}
+_PAGES = {"mixed": "fits.csv", **dict.fromkeys(("analyze", "evaluate", "reproduce"), "report.html")}
 
 
 def show_result(step: Any, value: Any, *, quiet: bool) -> None:

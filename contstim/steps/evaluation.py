@@ -51,11 +51,10 @@ from contstim.evaluation.settings import (
     MinimalPairSettings,
 )
 from contstim.frequencies import frequency_file, read_frequencies
-from contstim.models.catalog import load_scorers
-from contstim.models.letter_case import unknown_words
+from contstim.models.catalog import load_scorers, model_files
 from contstim.models.loading import DEFAULT_LOADING, Loading
-from contstim.models.origins import model_origins
 from contstim.models.specifications import parse_models
+from contstim.models.transforms import unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
@@ -173,7 +172,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             data=[*files, *(p for p in (answers, summary, self.scores, self.text) if p)],
             pairs=len(pairs),
         )
-        written += model_origins(model.specification for model, _ in trained).files
+        written += model_files(model.specification for model, _ in trained)
         for (_, method), reason in scoring.refusals.items():
             reporter.warn(f"{method}: {reason}")
         if scoring.left_out:

@@ -65,8 +65,8 @@ class SentenceSettings:
         Raises:
             InputError: it is not a number or two.
         """
-        length = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", self.words)
-        if length is None:
+        length = re.fullmatch(r"([1-9][0-9]{0,3})(?:-([0-9]{1,4}))?", self.words)
+        if length is None or (length[2] and int(length[2]) < int(length[1])):
             raise InputError(
                 f"`words` is {self.words!r}; expected a number or two, such as 8 or 7-9."
             )

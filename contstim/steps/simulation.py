@@ -47,7 +47,7 @@ class PowerSettings:
 
     PANEL: ClassVar[str] = "Simulation of the experiment (with --power)"
 
-    participants: Annotated[int, Help("Participants in a group.")] = 10
+    participants: Annotated[int, Help("Participants in a group.", at_least=1)] = 10
     power_groups: Annotated[int | None, Help("Groups, if other than --groups.", at_least=1)] = None
     ceiling: Annotated[
         float | None,
@@ -61,10 +61,10 @@ class PowerSettings:
         Aside("What `analyze` wrote of a pilot: people and models agree as often as there."),
     ] = None
     smallest_effect: Annotated[
-        float, Help("The smallest difference of accuracies that matters.")
+        float, Help("The smallest difference of accuracies that matters.", at_least=0, at_most=1)
     ] = SMALLEST_EFFECT
     simulations: Annotated[
-        int, Help("Experiments for each planted model, with close and distant rivals.")
+        int, Help("Experiments for each planted model, with close and distant rivals.", at_least=1)
     ] = 1000
 
     def measured(self) -> MeasuredPeople:
@@ -174,7 +174,8 @@ class SimulationSettings:
         float | None,
         Help(
             "Standard deviation of what is added to log-probability ratios, nats; by default what "
-            "gives --ceiling on the random natural pairs."
+            "gives --ceiling on the random natural pairs.",
+            at_least=0,
         ),
     ] = None
     ceiling: Annotated[

@@ -11,8 +11,8 @@ from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.models.base import conventions
 from contstim.models.catalog import load_models
-from contstim.models.letter_case import unknown_words
 from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.transforms import unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings

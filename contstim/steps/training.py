@@ -12,9 +12,7 @@ from contstim.corpus import read_sentences
 from contstim.evaluation.folder import write_findings
 from contstim.evaluation.restarts import judge, restart_findings
 from contstim.models.loading import Loading
-from contstim.models.ngram.estimate import DiscountWarning
-from contstim.models.ngram.training import train_ngram
-from contstim.models.training.cola import LabelledSet, read_annotations, read_cola
+from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.models.training.settings import (
     FINE_TUNING,
     RECURRENT_TRAINING,
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.evaluation.folder import Findings
-    from contstim.models.ngram.estimate import Estimate
+    from contstim.models.ngram.training import Estimate
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.reporter import Reporter
@@ -165,7 +163,12 @@ class TrainAcceptability(
     def work(self, reporter: Reporter) -> Outcome[Findings]:
         """Train the classifiers, let them judge, and write the findings."""
         from contstim.models.classifier import load_classifier
-        from contstim.models.training.acceptability import train_acceptability
+        from contstim.models.training.acceptability import (
+            LabelledSet,
+            read_annotations,
+            read_cola,
+            train_acceptability,
+        )
 
         sentences = read_cola(self.data)
         to_judge = [LabelledSet(path.name, tuple(read_cola(path))) for path in self.evaluate]

@@ -48,7 +48,7 @@ class VocabularySettings:
         Help("Keep words of these frequencies (Zipf scale), such as 3.5-7.", metavar="LOW-HIGH"),
     ] = None
     every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False
-    min_count: Annotated[int, Help("How often a word must occur.")] = 5
+    min_count: Annotated[int, Help("How often a word must occur.", at_least=1)] = 5
     same_token_count: Annotated[bool, Help("Only words of equally many tokens to all models.")] = (
         False
     )
