@@ -17,7 +17,7 @@ from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from contstim.optimization.selection.certificate import (
+    from contstim.optimization.selection.question import (
         NaturalCertificate,
         NaturalSelection,
         SelectionCertificate,

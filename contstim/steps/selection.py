@@ -19,7 +19,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.selection.certificate import TripletSelection
+    from contstim.optimization.selection.question import TripletSelection
     from contstim.reporter import Reporter
     from contstim.reviews import ReviewedItem
 
@@ -138,7 +138,7 @@ def _edges(
 ) -> tuple[tuple[str, str, str, tuple[float, ...]], ...]:
     """The edges of quantile groups as they were, in certificates beside earlier tables."""
     from contstim.documents import read_json_object
-    from contstim.optimization.selection.certificate import TripletCertificate
+    from contstim.optimization.selection.question import TripletCertificate
 
     edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
     for path in earlier:
