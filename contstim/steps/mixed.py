@@ -114,6 +114,7 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
         """Fit the models, and write the tables."""
         from contstim.experiments.analysis.mixed.comparisons import compare_mixed
         from contstim.experiments.analysis.ratings import gather
+        from contstim.experiments.analysis.tables import with_origin
         from contstim.experiments.responses import CatchRule, admit, read_responses
         from contstim.experiments.responses.admission import DEFAULT_RULE
         from contstim.scores import ScoreTable
@@ -142,11 +143,7 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
         )
         for name, table in analysis.tables().items():
             if table:
-                # Answers of artificial participants are said to be so in every row
-                if admission.origin.simulated:
-                    rows = len(next(iter(table.values())))
-                    table["simulated_participants"] = [admission.origin.share] * rows
-                write_table(self.out / f"{name}.csv", table)
+                write_table(self.out / f"{name}.csv", with_origin(table, admission.origin))
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
         rated = analysis.empty.rated

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
 from contstim.experiments.design.population import (

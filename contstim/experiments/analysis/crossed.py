@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.experiments.analysis.evaluation import evaluate_group
+from contstim.experiments.analysis.measures import evaluate_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.experiments.analysis.evaluation import Measure
+    from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import Ratings
 
 BOTH = "people and items like these"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
 from contstim.experiments.design.population import preferences_by_scope, votes_agreement
 from contstim.experiments.design.presentation import presentation

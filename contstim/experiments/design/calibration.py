@@ -25,7 +25,7 @@ import numpy as np
 from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
-from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design.golan2023 import (
     PUBLISHED_FOLLOWING,
     PUBLISHED_KINDS,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.effects import Units
     from contstim.experiments.analysis.families import Detectability
-    from contstim.experiments.analysis.scopes import Scope
+    from contstim.experiments.analysis.ratings import Scope
     from contstim.experiments.design.calibration import CalibratedPeople
     from contstim.experiments.design.population import Population, TrialPreferences
     from contstim.experiments.design.simulated_tests import Precision

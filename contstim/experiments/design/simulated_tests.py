@@ -23,9 +23,9 @@ from contstim.experiments.analysis.crossed import (
     jackknife_of_means,
     variance_components,
 )
-from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.families import detectability, false_discovery
 from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 
 if TYPE_CHECKING:

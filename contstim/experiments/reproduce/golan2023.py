@@ -12,15 +12,16 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.measures import (
+    ACCURACY,
+    COSINE,
     rank_squares,
     signed_rank_cosine,
     signed_ranks,
 )
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import analyze
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.claims import PublishedClaim
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.reading import read_stimulus_scores
@@ -210,18 +211,18 @@ def _overall(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
             "significantly",
             "significantly" if beaten else "not significantly",
         )
-    cells = [r for r in analysis.roles if (r.accept, r.reject) == ("gpt2", "bigram")]
+    cells = [r for r in analysis.roles if (r["accept"], r["reject"]) == ("gpt2", "bigram")]
     yield (
         "gpt2 accepts, bigram rejects: people prefer the synthetic sentence",
         "22 of 100",
-        ", ".join(f"{cell.prefer_synthetic} of {cell.ratings}" for cell in cells),
+        ", ".join(f"{cell['prefer_synthetic']} of {cell['ratings']}" for cell in cells),
     )
-    unanimous = {row.condition: row for row in analysis.unanimity}
+    unanimous = {row["condition"]: row for row in analysis.unanimity}
     yield (
         "at least nine of ten people agree on",
         f"{_UNANIMOUS}216 of 360 synthetic",
         ", ".join(
-            f"{unanimous[c].near_unanimous} of {unanimous[c].trials} {name}"
+            f"{unanimous[c]['near_unanimous']} of {unanimous[c]['trials']} {name}"
             for c, name in _CONDITIONS.items()
             if c is not Condition.CATCH
         ),

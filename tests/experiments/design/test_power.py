@@ -13,11 +13,9 @@ import pytest
 from contstim import plot
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, compare
-from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.families import every_contrast, false_discovery
-from contstim.experiments.analysis.measures import accuracy, accuracy_lower
-from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-from contstim.experiments.analysis.scopes import Scope, evaluates
+from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_lower
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.population import (

@@ -17,8 +17,7 @@ from contstim.experiments.analysis.mixed.fitting import (
     fit_blocks,
     threshold_scheme,
 )
-from contstim.experiments.analysis.mixed.laplace import RatedBlock
-from contstim.experiments.analysis.mixed.links import Link
+from contstim.experiments.analysis.mixed.laplace import Link, RatedBlock
 from contstim.experiments.analysis.ratings import Ratings, subset
 from contstim.stimuli import Condition
 from contstim.wording import counted

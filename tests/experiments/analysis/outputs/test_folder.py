@@ -14,13 +14,13 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, Units
-from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.families import CEILING, ModelContrast
 from contstim.experiments.analysis.figures import drawings
+from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.page import write_analysis
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.responses import Problem
 from contstim.scores import ScoreTable
@@ -261,7 +261,7 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
     for result in found.results:
         for one in result.models:
             assert np.isfinite((one.value, one.lower, one.upper)).all()
-    assert all(np.isfinite(one.estimate.value) for one in found.regressions)
+    assert all(np.isfinite(one["estimate"].value) for one in found.regressions)
     assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
     assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
         found.ratings.participants
