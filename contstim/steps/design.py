@@ -256,7 +256,7 @@ class MakeDesign(Step["Design"], name="design"):
             )
         if stood.stimuli:
             reporter.say(f"  {counted(len(changes), 'row')} changed: {_rows_text(changes)}.")
-        for note in (*summary.shared, *summary.catch):
+        for note in filter(None, (summary.told["shared"], summary.told["catch"])):
             reporter.say(note)
         return Outcome(design, facts, writes=further)
 

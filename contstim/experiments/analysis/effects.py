@@ -20,8 +20,8 @@ from contstim.experiments.analysis.families import (
     decision_alpha,
     detectability,
     false_discovery,
-    family_limits,
     family_wise,
+    limits_over_groups,
 )
 from contstim.experiments.analysis.intervals import bootstrap, uncertainty_of
 from contstim.experiments.analysis.measures import evaluate, known_mean
@@ -356,7 +356,7 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         has = np.array([mask.any(axis=1) for mask in masks])
         rate, correction = sampling.false_discovery_rate, sampling.correction
-        if family_limits(has, several, ratings.models, contrasts, rate, correction).hopeless:
+        if limits_over_groups(has, several, ratings.models, contrasts, rate, correction).hopeless:
             return "crossed"
     return "groups"
 

@@ -256,7 +256,7 @@ def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") 
     return Detectability(len(sizes), fewest, most, float(smallest[0]), needed, correction)
 
 
-def family_limits(
+def limits_over_groups(
     has: BoolArray,
     several: BoolArray,
     models: Sequence[str],

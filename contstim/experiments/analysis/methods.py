@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.families import CEILING
-from contstim.reporting.html import page_template
+from contstim.reporting.report import passages
 from contstim.scale import Scale
 from contstim.wording import counted
 
@@ -31,7 +31,8 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     intervals = [interval for result in analysis.results for interval in result.intervals]
     freedom = [x.degrees_of_freedom for x in intervals if math.isfinite(x.degrees_of_freedom)]
     notes = Counter(interval.note for interval in intervals if interval.note)
-    text = page_template(__package__, "methods.md.jinja", escaped=False).render(
+    told = passages(
+        *(__package__, "methods.md.jinja"),
         sampling=sampling,
         choices=ratings.scale is Scale.CHOICE,
         people=counted(len(ratings.participants), "participant"),
@@ -47,8 +48,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
         narrower=any(interval.population != BOTH for interval in intervals),
     )
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("¶")]
-    return (*paragraphs, f"References: {' '.join(_cited(' '.join(paragraphs)))}")
+    return (*told.values(), f"References: {' '.join(_cited(' '.join(told.values())))}")
 
 
 def _families(analysis: Analysis) -> str:

@@ -288,7 +288,7 @@ def test_narrow_ratios_are_noted() -> None:
     by_hand = np.concatenate(
         [g.ratios[0][[t.condition is Condition.RANDOM_NATURAL for t in g.trials]] for g in groups]
     )
-    (own,) = (x for x in found if (x.scope, x.model) == ("random-natural", "a"))
+    (own,) = (x for x in found if (x["scope"], x["model"]) == ("random-natural", "a"))
     assert own["typical_ratio"] == pytest.approx(np.sqrt(np.mean(by_hand**2)))
 
 

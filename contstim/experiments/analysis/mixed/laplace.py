@@ -70,17 +70,9 @@ class MixedParameters:
     trials: float
 
 
-@dataclass(frozen=True, eq=False)
-class BlockModes:
-    """The likeliest effects of a group, in units of their standard deviation (see the module).
-
-    Attributes:
-        participants: (n_participants, n_effects).
-        trials: (n_trials,).
-    """
-
-    participants: FloatArray
-    trials: FloatArray
+BlockModes: TypeAlias = "tuple[FloatArray, FloatArray]"
+"""The likeliest effects of a group, in units of their standard deviation (see the module): of
+participants, (n_participants, n_effects), and of trials, (n_trials,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +120,7 @@ def block_likelihood(
         InputError: no mode was found.
     """
     modes, cells, curvature = _find_modes(link, block, parameters, start)
-    people, trials = modes.participants, modes.trials
+    people, trials = modes
     value = (
         cells.log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials - 0.5 * curvature.log
     )
@@ -179,8 +171,7 @@ def _find_modes(
     n_people, n_trials = block.levels.shape
     fixed = block.predictors @ parameters.slopes
     loadings = block.effects * parameters.participants
-    people = np.zeros((n_people, loadings.shape[2])) if start is None else start.participants
-    trials = np.zeros(n_trials) if start is None else start.trials
+    people, trials = start or (np.zeros((n_people, loadings.shape[2])), np.zeros(n_trials))
 
     def at(people: FloatArray, trials: FloatArray) -> tuple[float, CellDerivatives]:
         eta = fixed + _in_cells(loadings, people) + parameters.trials * trials
@@ -203,7 +194,7 @@ def _find_modes(
         density, cells = ahead
         if gain < _NEAR:
             curvature = _Curvature(-cells.eta_2, loadings, parameters.trials)
-            return BlockModes(people, trials), cells, curvature
+            return (people, trials), cells, curvature
     raise InputError("The effects of participants and trials have no likeliest values.")
 
 

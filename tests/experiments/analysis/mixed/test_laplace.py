@@ -61,7 +61,7 @@ def test_it_is_the_normal_density_at_the_mode(people: int, trials: int, effects:
     expected = -joint(mode) - 0.5 * np.linalg.slogdet((hessian + hessian.T) / 2)[1]
     result = block_likelihood("probit", rated, parameters)
     assert result.log_likelihood == pytest.approx(expected, abs=2e-3)
-    modes = np.concatenate([result.modes.participants.ravel(), result.modes.trials])
+    modes = np.concatenate([effects.ravel() for effects in result.modes])
     assert modes == pytest.approx(mode, abs=1e-3)
     assert result.trial_variances == pytest.approx(
         np.diag(np.linalg.inv(hessian))[people * effects :], rel=1e-2
