@@ -192,7 +192,7 @@ def _stored(path: Path) -> object:
         kept = store.log_probs("f", ["A b.", "C d."]).tolist()
         results = triplets.results(0).values()
         slots = triplets.slots(0)
-        return kept, triplets.triplets(), slots, triplets.evaluations(results, {})
+        return kept, triplets.triplets(), slots, triplets.entries(results, {}, "evaluations")
 
 
 def _new_store() -> bytes:

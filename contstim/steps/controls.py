@@ -43,7 +43,8 @@ class CompareControls(
         Path | None,
         Reads(
             "Adds the feature zipf, the mean frequency of a sentence's words, from a text, a "
-            "table with the columns word and count, or a trained model of words."
+            "table with the columns word and count, or a trained model of words.",
+            folder=True,
         ),
     ] = None
     tokens: Annotated[

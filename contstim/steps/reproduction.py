@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.options import Reads, Seed, Writes
 from contstim.steps.analysis import Samples, analysis_facts
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import Outcome, Step, found_files
 from contstim.tables import write_table
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class ReproduceGolan2023(
         Path,
         Reads(
             "A folder with contstimlang and contstimlang-fork/data, or a checkout of "
-            "dpmlab/contstimlang."
+            "dpmlab/contstimlang.",
+            folder=True,
         ),
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
@@ -51,7 +52,7 @@ class ReproduceGolan2023(
         """The file of ratings; the folder holds much else."""
         from contstim.experiments.reproduce.golan2023 import locate
 
-        return (locate(self.data, self.ratings)[1],)
+        return found_files(self.data, lambda data: locate(data, self.ratings)[1:])
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Sequence[PublishedClaim]]]:
         """Analyse the ratings, and compare claims."""
@@ -86,7 +87,9 @@ class ReproduceAdc(
     Example: `contstim reproduce adc --data li-adger --out adc`
     """
 
-    data: Annotated[Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).")]
+    data: Annotated[
+        Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).", folder=True)
+    ]
     out: Annotated[Path, Writes("The folder to write.", record="report.md")]
 
     def work(

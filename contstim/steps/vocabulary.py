@@ -49,7 +49,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
     out: Annotated[Path, Writes("The vocabulary file to write.")]
     text: Annotated[Path | None, Reads("UTF-8 text, one sentence a line; - for stdin.")] = None
     published: Annotated[
-        Path | None, Reads("Take the 2023 study's lists from its resources folder.")
+        Path | None, Reads("Take the 2023 study's lists from its resources folder.", folder=True)
     ] = None
     models: Annotated[
         tuple[str, ...],

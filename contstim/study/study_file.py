@@ -22,12 +22,15 @@ from contstim.models.training.settings import (
 )
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
+from contstim.study.single_steps import read_steps, step_sections
 from contstim.study.study import RESULTS, ModelTraining, NgramSettings, Study, StudyModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from contstim.experiments.platforms.platform import Exporter
     from contstim.models.training.settings import TransformerKind
+    from contstim.study.toml_lines import Key
 
 STUDY_FILE = "study.toml"
 _RECURRENT = ("rnn", "lstm", "bilstm")
@@ -85,14 +88,14 @@ def _where_it_stands(text: str, message: str) -> str:
 
 
 def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:
-    names = ("title", "seed", "models", "loading", "export", *SECTIONS)
+    names = ("title", "seed", "models", "loading", "export", *SECTIONS, *step_sections())
     problems.refuse_unknown((), tables, names)
     title, seed = tables.get("title", ""), tables.get("seed", 0)
     if not isinstance(title, str):
         problems.add(("title",), f"{title!r} is not a text in quotes.")
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         problems.add(("seed",), f"{seed!r} is not a whole number, 0 or more.")
-    for name in ("models", "loading", "export", *SECTIONS):
+    for name in names[2:]:
         if not isinstance(tables.get(name, {}), dict):
             problems.add(
                 (name,), f"{tables[name]!r} is not a section: write [{name}] and keys below it."
@@ -100,16 +103,17 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     if any(not isinstance(tables.get(name, {}), dict) for name in names[2:]):
         return None
     sections = {
-        name: validated(kind, tables[name], (name,), problems)
+        name: section
         for name, kind in SECTIONS.items()
         if name in tables
+        and (section := validated(kind, tables[name], (name,), problems)) is not None
     }
     loading = validated(Loading, tables.get("loading", {}), ("loading",), problems)
     exports = _exports(tables.get("export", {}), problems)
     models = _models(tables.get("models", {}), seed if isinstance(seed, int) else 0, problems)
     texts = sections.pop("texts", None) or TextsSection()
-    name = str(title) or Path.cwd().name
-    return Study(path, name, seed, texts, models, loading, sections, exports)
+    name, steps = str(title) or Path.cwd().name, read_steps(tables, problems)
+    return Study(path, name, seed, texts, models, loading, sections, exports, steps)
 
 
 def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
@@ -127,10 +131,18 @@ def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
                 f"{values!r} is not a section: write [export.{name}] and keys below it.",
             )
         else:
-            exports[name] = validated(
-                platform.exporter.settings, values, ("export", name), problems
-            )
-    return exports
+            exports[name] = _export(platform.exporter, values, ("export", name), problems)
+    return {name: settings for name, settings in exports.items() if settings is not None}
+
+
+def _export(
+    exporter: Exporter[Any], values: Mapping[str, Any], key: Key, problems: Problems
+) -> Any:
+    """Settings of an export, those that its platform does not leave open among them."""
+    for name, fixed in exporter.fixed.items():
+        if values.get(name, fixed) != fixed:
+            problems.add((*key, name), f"must be {str(fixed)!r} for {key[-1]}: leave it out.")
+    return validated(exporter.settings, {**values, **exporter.fixed}, key, problems)
 
 
 def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[StudyModel, ...]:
@@ -218,7 +230,7 @@ def _place(name: str, kind: str) -> str:
 
 
 def _training(
-    kind: str, values: Mapping[str, Any], seed: int, key: tuple[str, ...], problems: Problems
+    kind: str, values: Mapping[str, Any], seed: int, key: Key, problems: Problems
 ) -> ModelTraining:
     parts: list[type[Any]]
     if kind == "ngram":
