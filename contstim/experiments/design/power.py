@@ -112,16 +112,13 @@ class Power:
     @property
     def mean_better(self) -> float:
         """Share of comparisons of the favourite with others that become significant for it."""
-        shares = np.array(
-            [population.better[population.favourite] for population in self.populations]
-        )
+        shares = np.array([people.better[people.favourite] for people in self.populations])
         return float(shares.sum() / len(shares)) / (len(self.models) - 1)
 
     @property
     def mean_first_by_trials(self) -> FloatArray:
         """(n_trials,) how often the favourite comes first, on average."""
-        curves = [population.first_by_trials for population in self.populations]
-        mean: FloatArray = np.mean(curves, axis=0)
+        mean: FloatArray = np.mean([people.first_by_trials for people in self.populations], axis=0)
         return mean
 
     @property
@@ -181,7 +178,7 @@ def simulate_power(
     counts = {"participants": participants, "simulations": simulations, "groups": groups}
     for name, number in counts.items():
         if number is not None and number < 1:
-            raise InputError(f"{name} must be 1 or more, not {number}.")
+            raise InputError(f"`{name}` must be 1 or more, not {number}.")
     places = trials.places(groups)
     if units is None:
         units = units_for([family_limits(trials, len(places), participants, alpha)])
@@ -260,13 +257,9 @@ class ScopePower:
     def single_test(self, size: Power, effect: float) -> tuple[float, ...]:
         """Standard error, detectable difference, effect, and how often it, or none, is shown."""
         precision, counts = self.precision, (size.groups, size.participants)
-        return (
-            precision.standard_error(*counts),
-            precision.detectable(*counts),
-            effect,
-            precision.power(effect, *counts),
-            precision.equivalence(effect, *counts),
-        )
+        least = precision.standard_error(*counts), precision.detectable(*counts)
+        found = precision.power(effect, *counts), precision.equivalence(effect, *counts)
+        return (*least, effect, *found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +352,7 @@ def design_power(
             f"{', '.join(table.models)}. Score the trials under all models to be compared."
         )
     if not 0 < smallest_effect < 1:
-        raise InputError(f"smallest_effect must be between 0 and 1, not {smallest_effect:g}.")
+        raise InputError(f"`smallest_effect` must be between 0 and 1, not {smallest_effect:g}.")
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
     calibration = calibrate(preferences, measured)
