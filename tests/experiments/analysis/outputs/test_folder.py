@@ -72,7 +72,7 @@ class _Tags(HTMLParser):
 @pytest.fixture
 def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are drawn, and neither laid out nor written: for tests of pages and tables."""
-    monkeypatch.setattr(writing, "save", lambda figure, path, warning: bytes(24))
+    monkeypatch.setattr(writing, "save", lambda *_, **__: bytes(24))
 
 
 @pytest.fixture(scope="module")
