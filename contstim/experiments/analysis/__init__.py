@@ -15,10 +15,9 @@ regression   choices on log-probability ratios, errors clustered by people and i
 mixed/       ordinal mixed models of ratings, with random effects of people and items
 controls     what else preferences could follow: tokens, word frequency, any feature
 run          all results at once
-methods      the statistics of an analysis in words
 tables       the results as tables
 figures      the results as figures
-page         the folder of an analysis: tables, figures, and a page
+page         the folder of an analysis: tables, figures, a page, and the statistics in words
 """
 
 SMALLEST_EFFECT = 0.03  # differences of accuracies or cosines below it do not matter

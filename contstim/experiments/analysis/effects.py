@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -386,18 +386,14 @@ def _adjusted(
     limits: Detectability,
 ) -> tuple[ContrastResult, ...]:
     """Results of a whole family of tests."""
-    units, kind, rate = (
-        sampling.units or "groups",
-        sampling.correction,
-        sampling.false_discovery_rate,
-    )
+    kind, rate = sampling.correction, sampling.false_discovery_rate
     p_values = np.array([test.p_value for *_, test in tests])
     # The same family with all units of each test on one side: the least that its adjusted p-values
     # can be. Crossed tests have no such bound.
-    least = [0.0 if units == "crossed" else smallest_p_value(test.n) for *_, test in tests]
-    margin = sampling.smallest_effect
+    crossed, margin = sampling.units == "crossed", sampling.smallest_effect
+    least = [0.0 if crossed else smallest_p_value(test.n) for *_, test in tests]
     equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, *_ in tests])
-    columns = (
+    decisions = (
         false_discovery(p_values),
         family_wise(p_values),
         adjusted(p_values, kind) < rate,
@@ -412,47 +408,37 @@ def _adjusted(
         f"{counted(len(family) - ceilings, 'pair')} of models, "
         f"{counted(ceilings, 'model')} against the ceiling"
     )
-    results = []
-    for contrast, test, *cells in zip(family, tests, *(x.tolist() for x in columns), strict=True):
-        q_value, holm, different, testable, alpha, p_alike, q_alike = cells
-        first, second, known, _, ranks = test
-        interval, difference = _decided(test, alpha, sampling), known_mean(first - second)
-        residual = known.components.residual
-        unit = np.sqrt(residual) if residual > 0 else np.nan
-        ends = rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level)
-        results.append(
-            ContrastResult(
-                *contrast,
-                value_first=known_mean(first),
-                value_second=known_mean(second),
-                difference=difference,
-                interval=interval,
-                n_units=ranks.n,
-                statistic=ranks.statistic,
-                rank_biserial=ranks.rank_biserial,
-                p_value=ranks.p_value,
-                q_value=q_value,
-                significant=different,
-                testable=testable,
-                holds_for=_HOLDS_FOR.get(units, known.components.population),
-                p_holm=holm,
-                standardised=float(difference / unit),
-                low_standardised=float(interval.low / unit),
-                high_standardised=float(interval.high / unit),
-                test=TESTS[units],
-                family=stated,
-                correction=CORRECTIONS[kind],
-                low_rank_biserial=ends[0],
-                high_rank_biserial=ends[1],
-                smallest_effect=margin,
-                equivalence_p=p_alike,
-                equivalence_adjusted=q_alike,
-                alpha=alpha,
-                verdict=_VERDICTS[different, q_alike < rate]
-                or ("undecided" if testable else "untestable"),
-            )
-        )
-    return tuple(results)
+    columns = zip(*(column.tolist() for column in decisions), strict=True)
+    return tuple(
+        _result(contrast, test, decided, stated, sampling)
+        for contrast, test, decided in zip(family, tests, columns, strict=True)
+    )
+
+
+def _result(
+    contrast: ModelContrast, test: _Test, decided: Sequence[Any], stated: str, sampling: Sampling
+) -> ContrastResult:
+    """One of a family, with what its correction decides; see `_adjusted`."""
+    q_value, holm, different, testable, alpha, p_alike, q_alike = decided
+    first, second, known, _, ranks = test
+    interval, difference = _decided(test, alpha, sampling), known_mean(first - second)
+    residual, units = known.components.residual, sampling.units or "groups"
+    unit = np.sqrt(residual) if residual > 0 else np.nan
+    standardised = (float(x / unit) for x in (difference, interval.low, interval.high))
+    untold = "undecided" if testable else "untestable"
+    return ContrastResult(
+        *contrast,
+        *(known_mean(first), known_mean(second), difference, interval),
+        *ranks,
+        *(q_value, different, testable),
+        _HOLDS_FOR.get(units, known.components.population),
+        holm,
+        *standardised,
+        *(TESTS[units], stated, CORRECTIONS[sampling.correction]),
+        *rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level),
+        *(sampling.smallest_effect, p_alike, q_alike, alpha),
+        _VERDICTS[different, q_alike < sampling.false_discovery_rate] or untold,
+    )
 
 
 def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
+from importlib import resources
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -9,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.figures import (
     ABOUT,
@@ -17,7 +22,6 @@ from contstim.experiments.analysis.figures import (
     require_rivals,
     shown,
 )
-from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.ratings import DESCRIPTIONS
 from contstim.experiments.analysis.reliability import (
     SURE,
@@ -30,7 +34,7 @@ from contstim.experiments.responses import Problem
 from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled
-from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
+from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table, passages
 from contstim.scale import Scale
 from contstim.tables import write_table
 from contstim.wording import counted, p_text
@@ -208,9 +212,8 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
     yield Heading("Choices by log-probability ratio")
     yield Paragraph(
         "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
-        "log odds per nat, standard errors clustered by participants and by trials. Which sentence "
-        "of a trial comes first makes no difference. P-values are those of single tests, not "
-        "adjusted.",
+        "log odds per nat, standard errors clustered by participants and by trials. P-values are "
+        "those of single tests, not adjusted.",
         note=True,
     )
     level = f"{analysis.sampling.level:.0%}"
@@ -289,6 +292,64 @@ def _number(value: float, digits: int = 3) -> str:
 
 def _range(interval: Interval) -> str:
     return f"{_number(interval.low)} … {_number(interval.high)}"
+
+
+def methods_text(analysis: Analysis) -> tuple[str, ...]:
+    """Paragraphs for a methods section; the last lists the references.
+
+    What was measured, which tests of which family with which correction, and what intervals speak
+    of, for this analysis: its numbers of people, groups and contrasts, and what was asked for.
+
+    Args:
+        analysis: what `analyze` returned.
+    """
+    sampling, ratings = analysis.sampling, analysis.ratings
+    intervals = [interval for result in analysis.results for interval in result.intervals]
+    freedom = [x.degrees_of_freedom for x in intervals if math.isfinite(x.degrees_of_freedom)]
+    notes = Counter(interval.note for interval in intervals if interval.note)
+    told = passages(
+        *(__package__, "methods.md.jinja"),
+        sampling=sampling,
+        choices=ratings.scale is Scale.CHOICE,
+        people=counted(len(ratings.participants), "participant"),
+        groups=counted(len(ratings.groups), "group"),
+        families=_families(analysis),
+        holm=sampling.correction == "holm",
+        rate=f"{sampling.false_discovery_rate:g}",
+        smallest=f"{sampling.smallest_effect:g}",
+        corrected=sampling.intervals == "corrected",
+        level=f"{sampling.level:.0%}",
+        samples=f"{sampling.samples:,}",
+        freedom=f"{min(freedom):.1f} to {max(freedom):.1f}" if freedom else "",
+        notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
+        narrower=any(interval.population != BOTH for interval in intervals),
+    )
+    return (*told.values(), f"References: {' '.join(_cited(' '.join(told.values())))}")
+
+
+def _families(analysis: Analysis) -> str:
+    """Numbers of contrasts, such as 45 contrasts (36 pairs …) in each of 6 families."""
+    sizes = Counter(
+        (len(result.comparisons), sum(row.second != CEILING for row in result.comparisons))
+        for result in analysis.results
+    )
+    return "; ".join(
+        f"{counted(size, 'contrast')} ({counted(pairs, 'pair')} of models, "
+        f"{counted(size - pairs, 'model')} against the lower noise ceiling) in "
+        f"{'one family' if number == 1 else f'each of {number} families'}"
+        for (size, pairs), number in sizes.items()
+    )
+
+
+def _cited(text: str) -> list[str]:
+    """The works of the bibliography that a text names by their first author and year."""
+    works = (resources.files(__package__) / "references.txt").read_text(encoding="utf-8")
+    return [
+        work
+        for work in works.splitlines()
+        for author, year in re.findall(r"^([^,]+),.*?\((\d{4})\)", work)
+        if re.search(rf"{author}('s| and \w+| & \w+| et al\.)?,? \(?{year}", text)
+    ]
 
 
 def write_analysis(

@@ -386,21 +386,18 @@ def design_power(
         sized = {"groups": size[0], "participants": size[1], "simulations": n}
         return simulate_power(kind, people, **sized, alpha=alpha, units=units[size], seed=seed)
 
-    scopes = {}
-    for scope, kind in kinds.items():
+    def of_scope(scope: Scope, kind: TrialPreferences) -> ScopePower:
         people, smaller = populations[scope], {}
-        planned, *others = (
-            simulated(kind, people, size, fewer if place else simulations)
-            for place, size in enumerate(sizes)
-        )
+        numbers = (simulations, *[fewer] * (len(sizes) - 1))
+        planned, *others = (simulated(kind, people, *x) for x in zip(sizes, numbers, strict=True))
         for per_group in _fewer_trials(kind):
             rows = kind.thinned(per_group, seed=seed)
             some = [each.of_trials(rows) for each in people]
-            thinner = simulated(kind.of_trials(rows), some, sizes[0], fewer)
-            smaller[per_group] = thinner.range_better
+            smaller[per_group] = simulated(kind.of_trials(rows), some, sizes[0], fewer).range_better
         precision = measure_precision(kind, people, participants=participants, seed=seed)
-        of_planned = limits[sizes[0]][scope]
-        scopes[scope] = ScopePower(planned, tuple(others), smaller, of_planned, precision)
+        return ScopePower(planned, tuple(others), smaller, limits[sizes[0]][scope], precision)
+
+    scopes = {scope: of_scope(scope, kind) for scope, kind in kinds.items()}
     of_design = (groups, participants, alpha, units[sizes[0]], smallest_effect, scopes)
     return DesignPower(table.models, measured, calibration, *of_design)
 

@@ -14,8 +14,7 @@ from contstim.experiments.analysis.controls import feature_shares
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
-from contstim.experiments.analysis.methods import methods_text
-from contstim.experiments.analysis.page import report
+from contstim.experiments.analysis.page import methods_text, report
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.scale import Scale

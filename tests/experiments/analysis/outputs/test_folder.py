@@ -18,8 +18,7 @@ from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.families import CEILING, ModelContrast
 from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.measures import ACCURACY
-from contstim.experiments.analysis.methods import methods_text
-from contstim.experiments.analysis.page import write_analysis
+from contstim.experiments.analysis.page import methods_text, write_analysis
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
