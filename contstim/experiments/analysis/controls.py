@@ -287,8 +287,8 @@ def _feature_preference(
     estimate = replace(UNKNOWN, value=known_mean(apart))
     if n > 1:
         estimate = Estimate.by_t(estimate.value, error, n - 1, _LEVEL)
-    shares = (known_mean(by[by != 0] > 0) for by in (by_model, by_people))
     means = known_mean(by_model), known_mean(by_people)
+    shares = known_mean(by_model[by_model != 0] > 0), known_mean(by_people[by_people != 0] > 0)
     return FeaturePreference(feature, model, n, *means, *shares, estimate)
 
 

@@ -310,10 +310,10 @@ def variance_components(blocks: Sequence[Block], lacking: str = "") -> VarianceC
     each = different / max(block.means for block in blocks)
     of_items = (items, items_freedom) if sum(spare) else (nan, nan)
     of_people = (weight * person, np.array(float(freedom))) if freedom else (nan, nan)
-    known = (variance, np.maximum(1.0, all_freedom), of_items, of_people, residual, person, answers)
+    scatter = (variance, np.maximum(1.0, all_freedom), of_items, of_people)
     independent = float(sum(sizes)) if population == PEOPLE else each
     numbers = (sum(sizes), different, each, independent)
-    return VarianceComponents(*known, *numbers, population, note)
+    return VarianceComponents(*scatter, residual, person, answers, *numbers, population, note)
 
 
 def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -424,16 +424,17 @@ def _result(
     interval, difference = _decided(test, alpha, sampling), known_mean(first - second)
     residual, units = known.components.residual, sampling.units or "groups"
     unit = np.sqrt(residual) if residual > 0 else np.nan
-    standardised = (float(x / unit) for x in (difference, interval.low, interval.high))
+    low, high = float(interval.low / unit), float(interval.high / unit)
     untold = "undecided" if testable else "untestable"
     return ContrastResult(
         *contrast,
-        *(known_mean(first), known_mean(second), difference, interval),
-        *ranks,
+        *(known_mean(first), known_mean(second), difference),
+        interval,
+        *(ranks.n, ranks.statistic, ranks.rank_biserial, ranks.p_value),
         *(q_value, different, testable),
         _HOLDS_FOR.get(units, known.components.population),
         holm,
-        *standardised,
+        *(float(difference / unit), low, high),
         *(TESTS[units], stated, CORRECTIONS[sampling.correction]),
         *rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level),
         *(sampling.smallest_effect, p_alike, q_alike, alpha),

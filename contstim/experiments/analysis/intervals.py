@@ -285,13 +285,14 @@ class Bootstrap:
         total = (defined * shares).sum(axis=1)
         summed = (np.where(defined, means, 0) * shares).sum(axis=1)
         samples = np.divide(summed, total, out=np.full(total.shape, np.nan), where=total > 0)
-        ends: list[float] = []
-        for drawn in samples:
-            known = drawn[~np.isnan(drawn)]
-            tails = (1 - level) / 2, (1 + level) / 2
-            ends += np.quantile(known, tails).tolist() if len(known) else (np.nan, np.nan)
+        limits = np.full((3, 2), np.nan)
+        for row, drawn in zip(limits, samples, strict=True):
+            if len(known := drawn[~np.isnan(drawn)]):
+                row[:] = np.quantile(known, ((1 - level) / 2, (1 + level) / 2))
+        (low, high), (low_items, high_items), (low_people, high_people) = limits.tolist()
+        alone = (low_items, high_items, low_people, high_people)
         note = "percentiles of resamples, which have no standard error"
-        return Interval(*ends, np.nan, np.nan, BOTH, note)
+        return Interval(low, high, *alone, np.nan, np.nan, BOTH, note)
 
 
 def bootstrap(

@@ -113,8 +113,8 @@ def _groups(result: Result) -> Iterator[Row]:
     scores = result.evaluation
     # Everybody in a group saw the same trials, so that the first stands for all
     numbers, first, sizes = np.unique(scores.groups, return_index=True, return_counts=True)
-    means = [scores.of_groups(kind) for kind in (scores.values, scores.lower, scores.upper)]
-    for where, cells in _values(result, *means, scores.n_trials[first]):
+    values, lower, upper = map(scores.of_groups, (scores.values, scores.lower, scores.upper))
+    for where, cells in _values(result, values, lower, upper, scores.n_trials[first]):
         n_trials = cells.pop("n_trials")
         people = int(sizes[where])
         yield {

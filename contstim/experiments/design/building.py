@@ -333,7 +333,8 @@ def _standing(
     stay = []
     for item in reviewed:
         kind = Kind.SHUFFLED if item.condition == Condition.CATCH else Kind.NATURAL
-        trial = _filler(Condition(item.condition), *item.sentences, kind, item.group)
+        first, second = item.sentences
+        trial = _filler(Condition(item.condition), first, second, kind, item.group)
         shown = shown_texts(trial)
         drawn = shown[:1] if kind is Kind.SHUFFLED else shown
         if vacant[_slot(trial)] > 0 and texts.issuperset(drawn) and used.isdisjoint(shown):

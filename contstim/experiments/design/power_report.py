@@ -70,10 +70,9 @@ def _assumptions(power: DesignPower, told: Mapping[str, str]) -> Iterator[Part]:
             items = np.concatenate([population.item_sd for population in people])
             spread = " to ".join(sorted({f"{items.min():.2f}", f"{items.max():.2f}"}))
             ceiling = ("–", "–") if known.items is not None else (known.ceiling, f"{known.raters}")
-            aims = (known.accuracy, _ends(known.rivals))
-            if power.as_measured:
-                aims = (_ends(known.of_models.values()),)
-            rows.append((scope, *ceiling, *aims, spread))
+            measured = known.of_models.values() if power.as_measured else known.rivals
+            best = () if power.as_measured else (known.accuracy,)
+            rows.append((scope, *ceiling, *best, _ends(measured), spread))
     rivals = () if power.as_measured else ("of close rivals",)
     header = ("scope", "noise ceiling", "raters", "accuracy", *rivals, "spread of items")
     yield from map(Paragraph, filter(None, (told["people"], told["rivals"])))
@@ -232,8 +231,10 @@ def size_table(power: DesignPower) -> Columns:
     `significantly_better` is an average over comparisons of the favourite with another model. What
     follows `first` is of one crossed test at .05 of two models that differ by as much, or do not.
     """
-    single = ("standard_error", "detectable_difference", "smallest_effect")
-    single = (*single, "detects_smallest_effect", "shows_equivalence")
+    single = (
+        *("standard_error", "detectable_difference", "smallest_effect"),
+        *("detects_smallest_effect", "shows_equivalence"),
+    )
     rows = []
     for scope, of_scope in power.scopes.items():
         for size in (of_scope.planned, *of_scope.sizes):

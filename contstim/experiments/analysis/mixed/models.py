@@ -179,7 +179,7 @@ class MixedFit:
         for effect, deviation in zip(names, parameters.participants.tolist(), strict=False):
             effects.append(("participants", effect, people, deviation))
         columns = ("factor", "effect", "levels", "standard_deviation")
-        rows = [dict(zip(columns, row, strict=True)) for row in effects]
+        rows: list[Row] = [dict(zip(columns, row, strict=True)) for row in effects]
         return [
             {"models": self.name, **row, "variance": row["standard_deviation"] ** 2} for row in rows
         ]
@@ -191,7 +191,8 @@ class MixedFit:
         It is what people think of a trial beyond a model's ratio: the likeliest value, drawn
         towards zero the more, the fewer people rated the trial; above zero towards sentence_2.
         """
-        scale, effects = self.estimates.parameters.trials, {}
+        scale = self.estimates.parameters.trials
+        effects: dict[str, tuple[float, float]] = {}
         for group, block in zip(self.rated.groups, self.estimates.blocks, strict=True):
             errors = scale * np.sqrt(block.trial_variances)
             rows = zip((scale * block.modes[1]).tolist(), errors.tolist(), strict=True)
