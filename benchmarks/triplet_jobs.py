@@ -63,7 +63,7 @@ def materials() -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
         text = generate(20_000 if not QUICK else 4_000, seed=0)
         words = Vocabulary.from_sentences(text, min_count=2)
         return text, words, generate(2_000, seed=1, words=8)
-    from contstim.experiments.reproduce.published.reading import read_vocabulary
+    from contstim.experiments.reproduce.published import read_vocabulary
 
     (corpus,) = (PUBLISHED / "resources" / "sentence_corpora").glob("*.txt")
     natural = list(islice(read_sentences(corpus), 3_000))

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from contstim.experiments.design.presentation import presentation
     from contstim.experiments.design.verification import verify_design
     from contstim.experiments.platforms.jspsych import export_jspsych
-    from contstim.experiments.reproduce.published.fetch import fetch_published
-    from contstim.experiments.responses import Response, read_responses
+    from contstim.experiments.reproduce.published import fetch_published
+    from contstim.experiments.responses.table import Response, read_responses
     from contstim.filters import filter_sentences
     from contstim.models.base import Convention, LanguageModel, Replacements, Scorer
     from contstim.models.catalog import load_model, load_models, load_scorer, load_scorers
@@ -133,7 +133,7 @@ _HOMES = {
     "NaturalQuestion": "contstim.optimization.selection.question",
     "TripletQuestion": "contstim.optimization.selection.question",
     "verify_triplets": "contstim.optimization.selection.verification",
-    "fetch_published": "contstim.experiments.reproduce.published.fetch",
+    "fetch_published": "contstim.experiments.reproduce.published",
     "Pair": "contstim.stimuli",
     "Triplet": "contstim.stimuli",
     # what reviewers say of them
@@ -151,8 +151,8 @@ _HOMES = {
     "artificial_participants": "contstim.experiments.design.artificial",
     "simulate_responses": "contstim.experiments.design.artificial",
     # what people said
-    "Response": "contstim.experiments.responses",
-    "read_responses": "contstim.experiments.responses",
+    "Response": "contstim.experiments.responses.table",
+    "read_responses": "contstim.experiments.responses.table",
     "Analysis": "contstim.experiments.analysis.run",
     "analyze": "contstim.experiments.analysis.run",
     "MixedSettings": "contstim.experiments.analysis.mixed.models",

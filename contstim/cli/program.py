@@ -14,7 +14,7 @@ from contstim.version import __version__
 
 def _of_platforms(word: str) -> dict[str, Any]:
     """A command for each platform, which is imported when it is named or all are listed."""
-    from contstim.experiments.platforms.registry import platform_names
+    from contstim.experiments.platforms.platform import platform_names
 
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
 

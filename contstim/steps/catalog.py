@@ -54,7 +54,7 @@ def found(target: str) -> Any:
 
 def step_names() -> list[str]:
     """The words of all commands that are steps."""
-    from contstim.experiments.platforms.registry import platform_names
+    from contstim.experiments.platforms.platform import platform_names
 
     names = platform_names()
     return [*STEPS, *(f"{word} {name}" for word in ("export", "import") for name in names)]

@@ -102,7 +102,7 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
             read_minimal_pairs,
             read_published_accuracies,
         )
-        from contstim.evaluation.pair_scores import pair_scores_from_table, score_pairs
+        from contstim.evaluation.scores import pair_scores_from_table, score_pairs
         from contstim.models.origins import model_origins
         from contstim.scores import ScoreTable
         from contstim.store import Store

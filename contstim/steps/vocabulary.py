@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
-from contstim.experiments.reproduce.published.reading import read_vocabulary
+from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading

@@ -165,7 +165,7 @@ def _check_sections(study: Study, problems: Problems) -> None:
 
 
 def _check_responses(study: Study, responses: ResponsesSection, problems: Problems) -> None:
-    from contstim.experiments.platforms.registry import platform_named, platforms
+    from contstim.experiments.platforms.platform import platform_named, platforms
 
     key = ("responses",)
     ways = {"file": responses.file, "platform": responses.platform, "simulate": responses.simulate}

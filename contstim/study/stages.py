@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from contstim.experiments.responses import Response
+    from contstim.experiments.responses.table import Response
     from contstim.steps.step import Step
     from contstim.study.study import Study
 
@@ -395,7 +395,7 @@ def responses_of(files: StudyFiles) -> tuple[Response, ...]:
     Raises:
         InputError: the table cannot be read.
     """
-    from contstim.experiments.responses import read_responses
+    from contstim.experiments.responses.table import read_responses
     from contstim.stimuli import read_trials
 
     path, section = files.responses, files.section("responses", ResponsesSection)

@@ -117,7 +117,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
 
 
 def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    from contstim.experiments.platforms.registry import platform_named, platforms
+    from contstim.experiments.platforms.platform import platform_named, platforms
 
     exports = {}
     for name, values in tables.items():

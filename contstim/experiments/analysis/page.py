@@ -30,7 +30,7 @@ from contstim.experiments.analysis.reliability import (
     mean_reliability,
 )
 from contstim.experiments.analysis.tables import result_tables, training_texts_table, with_origin
-from contstim.experiments.responses import Problem
+from contstim.experiments.responses.checks import Problem
 from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
-    from contstim.experiments.responses import ResponseOrigin
+    from contstim.experiments.responses.table import ResponseOrigin
     from contstim.models.training_text import Contamination
 
 Columns: TypeAlias = dict[str, list[Any]]

@@ -12,7 +12,7 @@ from contstim.experiments.analysis import agreement
 from contstim.experiments.analysis.agreement import failures, pair_results
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
 from contstim.experiments.analysis.ratings import Scope, gather, pair_mask, scope_mask
-from contstim.experiments.responses import Response
+from contstim.experiments.responses.table import Response
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
