@@ -81,7 +81,7 @@ def test_figures_draw_on_no_global_state(tmp_path: Path) -> None:
 
 
 def test_trials_that_take_no_time_are_refused() -> None:
-    with pytest.raises(InputError, match="more than 0 seconds"):
+    with pytest.raises(InputError, match="must be more than 0"):
         summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)
 
 
