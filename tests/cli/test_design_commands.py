@@ -258,7 +258,7 @@ BAD = {
             f"{DESIGN} --random-per-group -1 --out x.csv",
             "random_per_group and catch_per_group must be 0 or more",
         ),
-        (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "more than 0 seconds"),
+        (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "must be more than 0"),
         (f"{DESIGN} {SMALL} --power --out x.csv", "give both"),
         (f"{DESIGN} {SMALL} --scores all.csv --out x.csv", "give both"),
         (f"{DESIGN} {SMALL} --pilot . --out x.csv", "give both"),

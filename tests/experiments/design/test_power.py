@@ -405,7 +405,7 @@ def test_unusable_questions_are_refused() -> None:
         preferences_by_scope([t for t in DESIGN.trials if t.condition == Condition.CATCH], table)
     with pytest.raises(InputError, match="`groups` must be 1 or more"):
         simulate_power(random_comparisons(8), planted(random_comparisons(8)), groups=0)
-    with pytest.raises(InputError, match="smallest_effect must be"):
+    with pytest.raises(InputError, match="`smallest_effect` must be"):
         design_power(DESIGN.trials, table, smallest_effect=0.0)
     with pytest.raises(InputError, match="`groups` must be 1 or more, not 0"):
         design_power(DESIGN.trials, table, groups=0)
