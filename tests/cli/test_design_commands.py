@@ -253,10 +253,10 @@ BAD = {
         ("select natural --scores scores.csv --exclude gone.txt --out x.csv", "Cannot read gone"),
         (f"{DESIGN} --out x.csv", "only 40 are used nowhere else"),
         (f"{DESIGN} {SMALL} --groups 3 --out x.csv", "dealt out evenly to 3 groups"),
-        (f"{DESIGN} {SMALL} --groups 0 --out x.csv", "at least one group, not 0"),
+        (f"{DESIGN} {SMALL} --groups 0 --out x.csv", "groups must be 1 or more, not 0"),
         (
             f"{DESIGN} --random-per-group -1 --out x.csv",
-            "random_per_group and catch_per_group must be 0 or more",
+            "random-per-group must be 0 or more, not -1",
         ),
         (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "must be more than 0"),
         (f"{DESIGN} {SMALL} --power --out x.csv", "give both"),
