@@ -13,7 +13,7 @@ from contstim.version import __version__
 TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
     from contstim import plot
-    from contstim.cli.progress import ProgressBars
+    from contstim.cli.output import ProgressBars
     from contstim.corpus import read_sentences
     from contstim.english import generate
     from contstim.english.minimal_pairs import generate_pairs
@@ -72,14 +72,13 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.steps.analysis import AnalyzeResponses
-    from contstim.steps.design import MakeDesign, SimulatePower
-    from contstim.steps.export import export_step
-    from contstim.steps.pairs import SelectPairs
-    from contstim.steps.responses import SimulateResponses, import_step
+    from contstim.steps.design import MakeDesign
+    from contstim.steps.platforms import export_step, import_step
     from contstim.steps.review import WriteReviewPage
     from contstim.steps.scoring import ScoreSentences
-    from contstim.steps.selection import SelectTriplets
+    from contstim.steps.selection import SelectPairs, SelectTriplets
     from contstim.steps.sentences import FindSentences
+    from contstim.steps.simulation import SimulatePower, SimulateResponses
     from contstim.steps.training import TRAININGS, TrainNgram
     from contstim.steps.triplets import SearchTriplets
     from contstim.steps.vocabulary import MakeVocabulary
@@ -176,17 +175,17 @@ _HOMES = {
     "TrainNgram": "contstim.steps.training",
     "TRAININGS": "contstim.steps.training",
     "ScoreSentences": "contstim.steps.scoring",
-    "SelectPairs": "contstim.steps.pairs",
+    "SelectPairs": "contstim.steps.selection",
     "SearchTriplets": "contstim.steps.triplets",
     "SelectTriplets": "contstim.steps.selection",
     "WriteReviewPage": "contstim.steps.review",
     "MakeDesign": "contstim.steps.design",
-    "SimulatePower": "contstim.steps.design",
-    "export_step": "contstim.steps.export",
-    "import_step": "contstim.steps.responses",
-    "SimulateResponses": "contstim.steps.responses",
+    "SimulatePower": "contstim.steps.simulation",
+    "export_step": "contstim.steps.platforms",
+    "import_step": "contstim.steps.platforms",
+    "SimulateResponses": "contstim.steps.simulation",
     "AnalyzeResponses": "contstim.steps.analysis",
-    "ProgressBars": "contstim.cli.progress",
+    "ProgressBars": "contstim.cli.output",
     # figures
     "plot": "contstim.plot",
     # what goes wrong
