@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from contstim.evaluation.accuracies import evaluate_minimal_pairs
     from contstim.evaluation.criteria import evaluate_acceptability
     from contstim.evaluation.desiderata import evaluate_desiderata
-    from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
+    from contstim.experiments.analysis.mixed.comparisons import compare_mixed
+    from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
     from contstim.experiments.analysis.page import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
     from contstim.experiments.design.artificial import artificial_participants, simulate_responses
@@ -153,9 +154,9 @@ _HOMES = {
     "read_responses": "contstim.experiments.responses.table",
     "Analysis": "contstim.experiments.analysis.run",
     "analyze": "contstim.experiments.analysis.run",
-    "MixedSettings": "contstim.experiments.analysis.mixed",
-    "fit_mixed": "contstim.experiments.analysis.mixed",
-    "compare_mixed": "contstim.experiments.analysis.mixed",
+    "MixedSettings": "contstim.experiments.analysis.mixed.models",
+    "fit_mixed": "contstim.experiments.analysis.mixed.models",
+    "compare_mixed": "contstim.experiments.analysis.mixed.comparisons",
     "write_analysis": "contstim.experiments.analysis.page",
     # models on benchmarks
     "evaluate_minimal_pairs": "contstim.evaluation.accuracies",
