@@ -56,7 +56,11 @@ def test_words_that_tokenizers_cut_alike_and_a_table_of_all(folder: Path) -> Non
     [
         (["--same-token-count"], InputError, "name some in --model"),
         (["--table", "tokens.csv"], InputError, "name some in --model"),
-        (["--same-token-count", "--model", "kenlm:{}/bigram.arpa"], VocabularyError, "two models"),
+        (
+            ["--same-token-count", "--model", "kenlm:{}/bigram.arpa"],
+            VocabularyError,
+            "two tokenizers",
+        ),
         (
             ["--table", "t.xlsx", "--model", "kenlm:{}/bigram.arpa"],
             InputError,
