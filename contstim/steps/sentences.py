@@ -11,26 +11,21 @@ from contstim.corpus import read_lines, read_sentences
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.filters import (
-    DistinctWords,
-    InVocabulary,
-    NotIn,
-    Without,
-    WordCount,
+    distinct_words,
     filter_sentences,
-    gains_of_loosening,
+    finite_verb,
+    in_vocabulary,
+    nltk_tagger,
+    not_in,
+    whole_sentence_rules,
+    without,
+    word_count,
 )
 from contstim.options import Help, Reads, Writes
 from contstim.steps.fields import Text
 from contstim.steps.step import Outcome, Step
 from contstim.steps.text_settings import SentenceSettings, language_rules
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
-from contstim.whole_sentences import (
-    CleanWords,
-    FewNames,
-    HasFiniteVerb,
-    nltk_tagger,
-    whole_sentence_rules,
-)
 from contstim.word_rules import sort_words
 from contstim.wording import counted
 
@@ -132,21 +127,21 @@ class FindSentences(Step[NaturalSentences], name="sentences"):
     def work(self, reporter: Reporter) -> Outcome[NaturalSentences]:
         """Find the sentences, and write them."""
         needs = self.study.needs()
-        rules: list[SentenceRule] = [WordCount(*self.settings.lengths())]
+        rules: list[SentenceRule] = [word_count(*self.settings.lengths())]
         allowed = None if self.vocabulary is None else Vocabulary.load(self.vocabulary)
         # A vocabulary says itself which words may stand twice; else English function words may.
         if not self.settings.repeats:
             rules.append(
-                DistinctWords(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable)
+                distinct_words(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable)
             )
         if allowed is not None:
-            rules.append(InVocabulary(allowed))
+            rules.append(in_vocabulary(allowed))
         if self.settings.without is not None:
-            rules.append(Without(tuple(read_lines(self.settings.without))))
-        rules += [NotIn(read_sentences(path, prose=self.settings.prose)) for path in self.exclude]
+            rules.append(without(read_lines(self.settings.without)))
+        rules += [not_in(read_sentences(path, prose=self.settings.prose)) for path in self.exclude]
         if self.settings.finite_verb:
             # Behind the cheap rules: tagging takes longest
-            rules.append(HasFiniteVerb(nltk_tagger()))
+            rules.append(finite_verb(nltk_tagger()))
 
         read: Iterable[Sentence] = reporter.reading(
             "sentences", read_sentences(self.text, prose=self.settings.prose)
@@ -211,52 +206,3 @@ def _tell_left_out(
             f"  {remaining:>9,}{lacking(remaining)} without those left out because {why} "
             f"({count:,})"
         )
-
-
-@dataclass(frozen=True)
-class RuleCost:
-    """Sentences that a single rule leaves out.
-
-    Attributes:
-        gain: how many more sentences there were without it, or with a looser one.
-        reason: why they are left out.
-        loosened_by: the option that loosens the rule.
-    """
-
-    gain: int
-    reason: str
-    loosened_by: str
-
-
-def costs_of_rules(text: Iterable[Sentence], rules: Sequence[SentenceRule]) -> list[RuleCost]:
-    """Number of sentences of a text gained by loosening each single rule, most first."""
-    options: dict[type[SentenceRule], str] = {
-        DistinctWords: "`repeats`",
-        InVocabulary: "a larger `vocabulary`",
-        Without: "a shorter `without`",
-        NotIn: "another `exclude`",
-        HasFiniteVerb: "leave out `finite_verb`",
-        CleanWords: "a shorter list `blocked`, as far as that goes",
-    }
-    # The place of a rule and what it is replaced by; None where it is left out
-    loosenings: list[tuple[int, SentenceRule | None]] = []
-    names = []
-    for place, rule in enumerate(rules):
-        if isinstance(rule, WordCount):
-            most = rule.most or rule.words
-            ranges = [(rule.words - 1, most)] if rule.words > 1 else []
-            for low, high in (*ranges, (rule.words, most + 1)):
-                loosenings.append((place, WordCount(low, high)))
-                names.append(f"`words` {low}-{high}")
-        elif isinstance(rule, FewNames):
-            loosenings.append((place, FewNames(rule.names, rule.most + 1)))
-            names.append(f"`names` {rule.most + 1}")
-        else:
-            loosenings.append((place, None))
-            names.append(options.get(type(rule), "`every_line`, with the other rules of this kind"))
-    gains = gains_of_loosening(text, rules, loosenings)
-    costs = [
-        RuleCost(gain, rules[place].reason, name)
-        for gain, (place, _), name in zip(gains, loosenings, names, strict=True)
-    ]
-    return sorted(costs, key=lambda cost: -cost.gain)
