@@ -146,12 +146,11 @@ class Review:
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
         """Decisions about the items that a reviewer keeps and another rejects."""
-        disagreements = {}
-        for item_id, decisions in self.by_item.items():
-            keep_or_reject = [item for item in decisions if item.decision]
-            if len({item.decision for item in keep_or_reject}) > 1:
-                disagreements[item_id] = keep_or_reject
-        return disagreements
+        decided = {
+            item_id: [item for item in decisions if item.decision]
+            for item_id, decisions in self.by_item.items()
+        }
+        return {i: items for i, items in decided.items() if len({d.decision for d in items}) > 1}
 
     def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
         """The items of a kind, each once, with the first decision about it, by identifier."""
@@ -174,7 +173,7 @@ class Review:
             table: what messages call them.
 
         Raises:
-            InputError: items are not among them, or have changed; says how many and which is first.
+            InputError: items are not among them, or have changed; names the first.
         """
         now = undecided(stimuli)
         if not now:
@@ -187,19 +186,13 @@ class Review:
                 f"The review is of another set: {len(absent):,} of {len(reviewed):,} reviewed "
                 f"{now[0].kind}s are not in {table}, such as {shortened(absent[0])}."
             )
-        changed = [i for i, item in reviewed.items() if item.sentences != by_id[i].sentences]
-        if changed:
-            before, after = reviewed[changed[0]], by_id[changed[0]]
-            old, new = next(
-                (old, new)
-                for old, new in zip(before.sentences, after.sentences, strict=True)
-                if old != new
-            )
-            raise InputError(
-                f"{len(changed):,} of {len(reviewed):,} reviewed {now[0].kind}s have changed since "
-                f"the review: {changed[0]} had {old.text!r}, and {table} has {new.text!r}. Review "
-                f"them again."
-            )
+        for item_id, item in reviewed.items():
+            for old, new in zip(item.sentences, by_id[item_id].sentences, strict=True):
+                if old != new:
+                    raise InputError(
+                        f"{item_id} has changed since the review: it had {old.text!r}, and {table} "
+                        f"has {new.text!r}. Review it again."
+                    )
 
 
 def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[ReviewedItem, ...]:
@@ -208,46 +201,31 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
     Raises:
         InputError: a pair has no texts.
     """
-    items = []
-    for stimulus in stimuli:
-        third, source_id, condition, group = None, "", "", 0
-        if isinstance(stimulus, Triplet):
-            item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
-            first, second, third = stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2
-        elif isinstance(stimulus, Trial):
-            item_id, kind = stimulus.trial_id, ItemKind.TRIAL
-            first, second = stimulus.sentence_1, stimulus.sentence_2
-            source_id, condition, group = (
-                stimulus.source_id,
-                str(stimulus.condition),
-                stimulus.group,
-            )
-        elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
-            raise InputError(
-                f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs "
-                f"from scores that have a column 'sentence'."
-            )
-        else:
-            item_id, kind = stimulus.trial_id, ItemKind.PAIR
-            first, second = stimulus.sentence_1, stimulus.sentence_2
-        items.append(
-            ReviewedItem(
-                reviewer,
-                item_id,
-                kind,
-                source_id,
-                condition,
-                group,
-                stimulus.model_1,
-                stimulus.model_2,
-                first,
-                second,
-                third,
-                Decision.NONE,
-                "",
-            )
+    return tuple(_undecided(stimulus, reviewer) for stimulus in stimuli)
+
+
+def _undecided(stimulus: Stimulus, reviewer: str) -> ReviewedItem:
+    source: tuple[str, str, int] = ("", "", 0)
+    if isinstance(stimulus, Triplet):
+        item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
+        sentences: tuple[Sentence, Sentence, Sentence | None] = (
+            stimulus.natural,
+            stimulus.synthetic_1,
+            stimulus.synthetic_2,
         )
-    return tuple(items)
+    elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
+        raise InputError(
+            f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs from "
+            f"scores that have a column 'sentence'."
+        )
+    else:
+        item_id, kind = stimulus.trial_id, ItemKind.PAIR
+        sentences = (stimulus.sentence_1, stimulus.sentence_2, None)
+        if isinstance(stimulus, Trial):
+            kind = ItemKind.TRIAL
+            source = (stimulus.source_id, str(stimulus.condition), stimulus.group)
+    models = (stimulus.model_1, stimulus.model_2)
+    return ReviewedItem(reviewer, item_id, kind, *source, *models, *sentences, Decision.NONE, "")
 
 
 def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:

@@ -6,6 +6,7 @@ from warnings import catch_warnings, simplefilter
 
 import pytest
 
+from contstim.demo import run
 from contstim.demo.run import NAMES, Demo, Scale, run_demo
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
@@ -25,8 +26,10 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(out: Path) -> Demo:
-    with catch_warnings():
+    """Of short sentences: the passes of BERT double with every word."""
+    with catch_warnings(), pytest.MonkeyPatch.context() as patch:
         simplefilter("ignore", DiscountWarning)
+        patch.setattr(run, "_WORDS", 5)
         return run_demo(out, scale=SCALE)
 
 

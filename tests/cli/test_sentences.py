@@ -91,7 +91,7 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
         ("vocabulary --published x --names keep --out v.txt", "stay as they were"),
         ("vocabulary --text text.txt --without text.txt --out v.txt", "is not one word"),
         ("sentences --text text.txt --words eight --out s.txt", "--words is 'eight'"),
-        ("sentences --text text.txt --words 9-8 --out s.txt", "at most 8"),
+        ("sentences --text text.txt --words 9-8 --out s.txt", "not from 9 to 8"),
     ],
 )
 def test_bad_choices_are_named(folder: Path, command: str, message: str) -> None:
