@@ -15,10 +15,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.checksums import checksum, files_of
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError
-from contstim.files import is_device, write_text
+from contstim.files import checksum, files_of, is_device, write_text
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -286,3 +285,28 @@ def _installed(library: str) -> str | None:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
         return None  # of an extra, such as kenlm
+
+
+def total_memory() -> int | None:
+    """Bytes of memory of this machine; None where the system does not tell."""
+    if sys.platform == "win32":
+        import ctypes
+
+        class MemoryStatus(ctypes.Structure):
+            """`MEMORYSTATUSEX` of Windows; its length is to be stated in the structure itself."""
+
+            _fields_ = [
+                ("length", ctypes.c_uint32),
+                ("load", ctypes.c_uint32),
+                ("total", ctypes.c_uint64),
+                ("others", ctypes.c_uint64 * 6),
+            ]
+
+        status = MemoryStatus(length=ctypes.sizeof(MemoryStatus))
+        if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+            return None
+        return int(status.total)
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return None

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from contstim import records
-from contstim.checksums import checksum, files_of
 from contstim.errors import InputError
+from contstim.files import checksum, files_of
 from contstim.records import now, path_from, recorded_as, write_record
 
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.special_words import SPACE_SIGN, special_sign
+from contstim.sentence import SPACE_SIGN, special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

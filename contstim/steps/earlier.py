@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from contstim.checksums import checksum
+from contstim.files import checksum
 from contstim.reviews import Review, read_reviews, undecided
 from contstim.stimuli import Pair, Trial, Triplet, read_stimulus_table
 

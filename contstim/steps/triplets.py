@@ -127,7 +127,7 @@ class SearchTriplets(
 
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
-        from contstim.checksums import checksum
+        from contstim.files import checksum
         from contstim.models.base import record_entry
         from contstim.models.specifications import parse_models
         from contstim.models.training_text import (

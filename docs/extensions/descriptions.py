@@ -13,6 +13,8 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import contstim
+
 ROOMS = (
     "contstim.english",
     "contstim.english.minimal_pairs",

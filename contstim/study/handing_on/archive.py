@@ -12,10 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from contstim.checksums import checksum
 from contstim.documents import read_text
 from contstim.errors import InputError
-from contstim.files import path_inside, writing
+from contstim.files import checksum, path_inside, writing
 from contstim.records import now, recorded_as
 from contstim.reporter import SILENT
 from contstim.study.handing_on.datasheet import TO_FILL_IN, datasheet

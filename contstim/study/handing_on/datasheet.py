@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contstim.checksums import checksum
 from contstim.corpus import read_sentences
+from contstim.files import checksum
 from contstim.models.specifications import parse_specification
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report, Table, code, strong
 from contstim.reviews import Decision, ItemKind

@@ -8,8 +8,7 @@ import re
 from importlib import metadata
 from typing import Any
 
-from contstim.machine import total_memory
-from contstim.records import provenance
+from contstim.records import provenance, total_memory
 from contstim.version import __version__
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

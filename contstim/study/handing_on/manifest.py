@@ -6,10 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from contstim.checksums import checksum
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
-from contstim.files import path_inside
+from contstim.files import checksum, path_inside
 from contstim.study.places import ARCHIVED_ASSIGNMENT
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.array_files import read_npy
+from contstim.arrays import read_npy
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.scores import ScoreTable
