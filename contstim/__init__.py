@@ -143,6 +143,8 @@ if TYPE_CHECKING:
     from contstim.study.verification import verify_folder as verify_folder
     from contstim.vocabulary import Vocabulary as Vocabulary
 
+    __all__: list[str]
+
 
 @cache
 def _homes() -> dict[str, str]:
@@ -150,7 +152,7 @@ def _homes() -> dict[str, str]:
     import ast
     from pkgutil import get_data
 
-    homes = {}
+    homes: dict[str, str] = {}
     for node in ast.walk(ast.parse(get_data(__name__, "__init__.py") or b"")):
         if isinstance(node, ast.ImportFrom) and node.module:
             homes |= {alias.name: node.module for alias in node.names if alias.asname}

@@ -205,14 +205,11 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
 
 
 def _undecided(stimulus: Stimulus, reviewer: str) -> ReviewedItem:
+    third: Sentence | None = None
     source: tuple[str, str, int] = ("", "", 0)
     if isinstance(stimulus, Triplet):
         item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
-        sentences: tuple[Sentence, Sentence, Sentence | None] = (
-            stimulus.natural,
-            stimulus.synthetic_1,
-            stimulus.synthetic_2,
-        )
+        first, second, third = stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2
     elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
         raise InputError(
             f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs from "
@@ -220,12 +217,14 @@ def _undecided(stimulus: Stimulus, reviewer: str) -> ReviewedItem:
         )
     else:
         item_id, kind = stimulus.trial_id, ItemKind.PAIR
-        sentences = (stimulus.sentence_1, stimulus.sentence_2, None)
+        first, second = stimulus.sentence_1, stimulus.sentence_2
         if isinstance(stimulus, Trial):
             kind = ItemKind.TRIAL
             source = (stimulus.source_id, str(stimulus.condition), stimulus.group)
-    models = (stimulus.model_1, stimulus.model_2)
-    return ReviewedItem(reviewer, item_id, kind, *source, *models, *sentences, Decision.NONE, "")
+    models, sentences = (stimulus.model_1, stimulus.model_2), (first, second)
+    return ReviewedItem(
+        reviewer, item_id, kind, *source, *models, *sentences, third, Decision.NONE, ""
+    )
 
 
 def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:

@@ -444,10 +444,12 @@ def read_stimulus_table(
     """
     columns = read_table(path, may_be_empty=True)
     # Each by a column that only its kind has
-    readers = {"triplet_id": read_triplets, "kind_1": read_trials, "row_1": read_pairs}
-    for column, read in readers.items():
-        if column in columns:
-            return read(path)
+    if "triplet_id" in columns:
+        return read_triplets(path)
+    if "kind_1" in columns:
+        return read_trials(path)
+    if "row_1" in columns:
+        return read_pairs(path)
     raise InputError(
         f"{path} holds neither triplets (column triplet_id) nor trials (kind_1) nor pairs (row_1); "
         f"its columns are {listed(columns)}."

@@ -116,7 +116,10 @@ def test_gains_are_what_filtering_anew_gains(texts: list[list[str]], *, unlike: 
     asked = rules_now(unlike=unlike)
     list(filter_sentences(sentences, asked))  # whatever was asked before does not count
     found = {(c.loosened_by, c.reason): c.gain for c in costs_of_rules(iter(sentences), asked)}
-    ways = [("`words` 1-2", 0, word_count(1, 2)), ("`words` 2-3", 0, word_count(2, 3))]
+    ways: list[tuple[str, int, SentenceRule | None]] = [
+        ("`words` 1-2", 0, word_count(1, 2)),
+        ("`words` 2-3", 0, word_count(2, 3)),
+    ]
     ways += [(rule.loosened_by, place, None) for place, rule in enumerate(asked) if place]
     expected = {}
     for name, place, instead in ways:
