@@ -19,7 +19,10 @@ from contstim.errors import InputError
 from contstim.files import refuse_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+
+FORMAT = 1
+"""Number of the format of all records, and of the tables and certificates that they are of."""
 
 DEEPEST = 64
 """How deep lists and objects may be nested."""
@@ -140,6 +143,19 @@ def read_text(path: Path | str) -> str:
     """
     text = _decoded(_content(path), path)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
+    """Refuse a file that another version of contstim wrote in another format.
+
+    Raises:
+        InputError: what the file, or its record, holds names another format.
+    """
+    if content.get("format", FORMAT) != FORMAT:
+        raise InputError(
+            f"{path} has the format {shortened(content['format'])}, and this version of contstim "
+            f"reads {FORMAT}: make the file again, or use the version that wrote it."
+        )
 
 
 def shortened(value: object) -> str:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Self
 
-from contstim.documents import read_json_object
+from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.optimization.selection.question import NaturalQuestion, TripletQuestion
@@ -40,6 +40,7 @@ class SelectionCertificate:
             where they do.
         shared: whether new stimuli may show sentences of trials that stay, since there is no set
             without any.
+        format: of the file.
     """
 
     objective: float
@@ -56,6 +57,7 @@ class SelectionCertificate:
     kept_bound: int = 0
     against: tuple[tuple[str, int], ...] = ()
     shared: bool = False
+    format: int = FORMAT
 
     def save(self, path: Path | str) -> None:
         """Write the certificate as JSON.
@@ -77,7 +79,9 @@ class SelectionCertificate:
         from pydantic import TypeAdapter, ValidationError
 
         try:
-            text = json.dumps(read_json_object(path))
+            content = read_json_object(path)
+            refuse_other_format(path, content)
+            text = json.dumps(content)
             return TypeAdapter(cls).validate_json(text, strict=True, extra="forbid")
         except ValidationError as error:
             first = error.errors()[0]
