@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal
 
 from contstim.errors import ContstimError
 from contstim.models.training.settings import TrainingPrecision
-from contstim.options import Help
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings, PowerSettings
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
     from contstim.study.problems import Problems
     from contstim.study.toml_lines import Key
-
-_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,27 +153,22 @@ class TrainingPlace:
     precision: TrainingPrecision = "auto"
 
 
-def validated(kind: type[_Kind], values: Mapping[str, Any], key: Key, problems: Problems) -> _Kind:
+def validated(kind: type[Any], values: Mapping[str, Any], key: Key, problems: Problems) -> Any:
     """The dataclass that the keys of a table fill.
 
     Where keys are wrong, problems are told, and the value has their defaults, so that what depends
-    on other keys can still be checked.
+    on other keys can still be checked; None where a key is wrong or lacking that has no default.
     """
     from pydantic import TypeAdapter, ValidationError
 
-    names = [field.name for field in fields(kind) if kind is TextsSection or field.name != "prose"]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind) if kind is TextsSection or field.name != "prose"]
     problems.refuse_unknown(key, values, names)
-    good = {
-        name: value
-        for name, value in values.items()
-        if name in names and _in_range(kind, name, value, (*key, name), problems)
-    }
+    good = {name: value for name, value in values.items() if name in names}
     while True:
         try:
             # JSON, whose strict rules are those of TOML: "10" is not a number, a list is a tuple
             text = json.dumps(good, default=str)
-            result: _Kind = TypeAdapter(kind).validate_json(text, strict=True)
-            return result
+            return TypeAdapter(kind).validate_json(text, strict=True)
         except ValidationError as error:
             bad = set()
             for detail in error.errors():
@@ -186,19 +178,8 @@ def validated(kind: type[_Kind], values: Mapping[str, Any], key: Key, problems: 
         except ContstimError as error:
             problems.add(key, str(error))
             bad = set()
+        before = good
         # Without the keys that are wrong; if none is named, without all but what says the kind
         good = {n: v for n, v in good.items() if n not in bad and (bad or n == "kind")}
-
-
-def _in_range(kind: type[Any], name: str, value: object, key: Key, problems: Problems) -> bool:
-    """True if a number is between the least and the greatest that the `Help` of a field allows."""
-    annotation = get_type_hints(kind, include_extras=True)[name]
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return True
-    before = len(problems.problems)
-    for note in get_args(annotation)[1:]:
-        if isinstance(note, Help) and note.at_least is not None and value < note.at_least:
-            problems.add(key, f"must be {note.at_least} or more, not {value}.")
-        if isinstance(note, Help) and note.at_most is not None and value > note.at_most:
-            problems.add(key, f"must be {note.at_most} at most, not {value}.")
-    return len(problems.problems) == before
+        if good == before:
+            return None

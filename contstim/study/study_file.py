@@ -27,7 +27,9 @@ from contstim.study.study import RESULTS, ModelTraining, NgramSettings, Study, S
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from contstim.experiments.platforms.platform import Exporter
     from contstim.models.training.settings import TransformerKind
+    from contstim.study.toml_lines import Key
 
 STUDY_FILE = "study.toml"
 _RECURRENT = ("rnn", "lstm", "bilstm")
@@ -100,9 +102,10 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     if any(not isinstance(tables.get(name, {}), dict) for name in names[2:]):
         return None
     sections = {
-        name: validated(kind, tables[name], (name,), problems)
+        name: section
         for name, kind in SECTIONS.items()
         if name in tables
+        and (section := validated(kind, tables[name], (name,), problems)) is not None
     }
     loading = validated(Loading, tables.get("loading", {}), ("loading",), problems)
     exports = _exports(tables.get("export", {}), problems)
@@ -127,10 +130,18 @@ def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
                 f"{values!r} is not a section: write [export.{name}] and keys below it.",
             )
         else:
-            exports[name] = validated(
-                platform.exporter.settings, values, ("export", name), problems
-            )
-    return exports
+            exports[name] = _export(platform.exporter, values, ("export", name), problems)
+    return {name: settings for name, settings in exports.items() if settings is not None}
+
+
+def _export(
+    exporter: Exporter[Any], values: Mapping[str, Any], key: Key, problems: Problems
+) -> Any:
+    """Settings of an export, those that its platform does not leave open among them."""
+    for name, fixed in exporter.fixed.items():
+        if values.get(name, fixed) != fixed:
+            problems.add((*key, name), f"must be {str(fixed)!r} for {key[-1]}: leave it out.")
+    return validated(exporter.settings, {**values, **exporter.fixed}, key, problems)
 
 
 def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[StudyModel, ...]:
@@ -218,7 +229,7 @@ def _place(name: str, kind: str) -> str:
 
 
 def _training(
-    kind: str, values: Mapping[str, Any], seed: int, key: tuple[str, ...], problems: Problems
+    kind: str, values: Mapping[str, Any], seed: int, key: Key, problems: Problems
 ) -> ModelTraining:
     parts: list[type[Any]]
     if kind == "ngram":

@@ -145,6 +145,12 @@ BAD = {
     "an artificial human that there is not": ('"lstm"\n[an', '"gru"\n[an', "not a model of the"),
     "two kinds of answers": ("simulate =", 'file = "more.txt"\nsimulate =', "name one of file"),
     "a platform that there is not": ("[export.jspsych]", "[export.jpsych]", "mean jspsych?"),
+    "a key that has no default": ("[export.jspsych]", "[export.r]", "responses: is missing"),
+    "a way to save that is not the platform's": (
+        '[export.jspsych]\ntitle = "Which is better?"',
+        '[export.jatos]\nsave = "file"',
+        "[export] jatos.save: must be 'jatos' for jatos: leave it out.",
+    ),
     "a key of a platform": ('title = "Which', 'tittle = "Which', "did you mean title?"),
     "a platform that cannot be read": ('simulate = "lstm"', 'platform = "nowhere"', "can be read"),
     "no sentences": ('natural = "more.txt"\n', "", "needs natural sentences"),
@@ -181,6 +187,13 @@ def test_a_good_file_has_no_problem(folder: Path) -> None:
     assert study.models[1].training is not None
     assert study.models[1].training.settings is not None
     assert study.models[1].training.settings.seed == 3  # that of the study
+
+
+def test_a_platform_has_settings_of_its_own(folder: Path) -> None:
+    """A study for JATOS saves to JATOS, and nobody has to say so."""
+    text = GOOD.replace("[export.jspsych]", "[export.jatos]")
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    assert read_study(folder).exports["jatos"].save == "jatos"
 
 
 @pytest.mark.parametrize("name", BAD)
