@@ -48,7 +48,7 @@ def run_in_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str
 def type_here(commands: str, folder: Path) -> str:
     """What commands print that are typed in a folder, each run in this process.
 
-    A shell runs that of the first study.
+    A shell runs those of the first study.
     """
     printed = ""
     for line in commands.splitlines():
@@ -80,7 +80,8 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert again.returncode == 0, again.stderr
     assert "3 stages done" in again.stderr  # scores of the trials, responses, analysis
     assert (results / "analysis" / "report.html").is_file()
-    type_here(evaluate, folder)
+    done = run_in_shell(evaluate, folder)
+    assert done.returncode == 0, done.stderr
     (study,) = blocks("python")
     assert "(-" in run_python(study, folder)
 
