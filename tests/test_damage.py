@@ -613,12 +613,14 @@ def test_a_good_file_is_read_and_a_damaged_one_refused_or_harmless(
     reader = READERS[name]
     good = _folder(reader, tmp_path / "good")
     content = good.read_bytes()
-    before = _plain(reader.read(_folder(reader, tmp_path / "read")))
+    folder = tmp_path / "folder"  # one for all, since results may name it
+    path = folder / reader.name
+    shutil.copytree(good.parent, folder)
+    before = _plain(reader.read(path))
     assert before != repr(None)
     for damage in ("missing", "a folder", *DAMAGES[reader.kind]):
-        folder = tmp_path / damage.replace("/", " ")
+        shutil.rmtree(folder)
         shutil.copytree(good.parent, folder)
-        path = folder / reader.name
         if damage == "missing":
             path.unlink()
         elif damage == "a folder":
