@@ -28,9 +28,10 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_models
 from contstim.models.training.transformers import train_tokenizer
-from contstim.optimization.jobs.context import SearchContext
 from contstim.optimization.jobs.question import SearchQuestion
+from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
+from contstim.reporter import Reporter
 from contstim.sentence import Sentence
 from contstim.store import Store
 from contstim.vocabulary import Vocabulary
@@ -126,15 +127,16 @@ def run(
         checkpoint.model.register_forward_hook(wait, with_kwargs=True) for checkpoint in checkpoints
     ]
 
-    def first(_settled: int, _wanted: int) -> None:
-        if not began:
-            began.append(perf_counter())
+    class First(Reporter):
+        def progress(self, *_told: object) -> None:
+            if not began:
+                began.append(perf_counter())
 
     context = SearchContext(Loading(device="cpu"), vocabulary=plan.words)
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
         models = parse_models(plan.models)
         found = find_triplets(
-            plan.question, models, plan.natural, store, executor, context, progress=first
+            plan.question, models, plan.natural, store, executor, context, reporter=First()
         )
         seconds = perf_counter() - began[0]
     for hook in hooks:

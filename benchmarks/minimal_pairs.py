@@ -27,7 +27,7 @@ from contstim.evaluation.minimal_pairs import (
     read_minimal_pairs,
     sample_pairs,
 )
-from contstim.evaluation.pair_scores import score_pairs
+from contstim.evaluation.scores import score_pairs
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence

@@ -24,7 +24,7 @@ from contstim.experiments.analysis.mixed.comparisons import compare_fits
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, gather
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.reading import read_stimulus_scores
+from contstim.experiments.reproduce.published import read_stimulus_scores
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 

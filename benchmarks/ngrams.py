@@ -190,7 +190,7 @@ def main() -> None:
             score(model, 10_000 if quick else 200_000)
         published = DATA / "contstimlang"
         if published.is_dir():
-            from contstim.experiments.reproduce.published.reading import read_vocabulary
+            from contstim.experiments.reproduce.published import read_vocabulary
 
             words = read_vocabulary(published).inner
             sentence = Sentence.parse("Luke has a ton of experience with winning")

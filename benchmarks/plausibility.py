@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -26,13 +27,11 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.reading import (
-    MODELS,
-    read_natural_scores,
-    read_stimulus_scores,
-    read_triplets,
-)
+from contstim.experiments.reproduce.published import MODELS, read_stimulus_scores, read_triplets
 from contstim.stimuli import Condition
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.published.readers import read_natural_scores
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))

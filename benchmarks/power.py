@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -35,11 +36,10 @@ from contstim.experiments.design.population import (
 from contstim.experiments.design.power import Power, simulate_power
 from contstim.experiments.design.simulated_tests import significantly_better
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.reading import (
-    MODELS,
-    read_natural_scores,
-    read_stimulus_scores,
-)
+from contstim.experiments.reproduce.published import MODELS, read_stimulus_scores
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.published.readers import read_natural_scores
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"

@@ -31,7 +31,7 @@ import numpy as np
 from contstim.corpus import read_sentences
 from contstim.demo import train
 from contstim.english import generate
-from contstim.experiments.reproduce.published.reading import read_vocabulary
+from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary

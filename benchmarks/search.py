@@ -29,7 +29,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from contstim.corpus import read_sentences
-from contstim.experiments.reproduce.published.reading import read_vocabulary
+from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.catalog import load_model
 from contstim.models.costs import Cost, Tally, counting
 from contstim.models.ngram.training import train_ngram

@@ -33,10 +33,11 @@ from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import train_ngram
 from contstim.models.specifications import Specification, parse_models
-from contstim.optimization.jobs.context import SearchContext
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.results import TripletResults
+from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
+from contstim.reporter import Reporter
 from contstim.sentence import Sentence
 from contstim.store import Store
 from contstim.vocabulary import Vocabulary
@@ -62,7 +63,7 @@ def materials() -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
         text = generate(20_000 if not QUICK else 4_000, seed=0)
         words = Vocabulary.from_sentences(text, min_count=2)
         return text, words, generate(2_000, seed=1, words=8)
-    from contstim.experiments.reproduce.published.reading import read_vocabulary
+    from contstim.experiments.reproduce.published import read_vocabulary
 
     (corpus,) = (PUBLISHED / "resources" / "sentence_corpora").glob("*.txt")
     natural = list(islice(read_sentences(corpus), 3_000))
@@ -93,14 +94,15 @@ def whole_job(
     """A job from nothing: what it found, its seconds, and those of them after models are known."""
     began: list[float] = []
 
-    def first(_settled: int, _wanted: int) -> None:
-        if not began:
-            began.append(perf_counter())
+    class First(Reporter):
+        def progress(self, *_told: object) -> None:
+            if not began:
+                began.append(perf_counter())
 
     context = SearchContext(Loading(device="cpu"), vocabulary=words, folder=folder)
     start = perf_counter()
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
-        found = find_triplets(*study, store, executor, context, progress=first)
+        found = find_triplets(*study, store, executor, context, reporter=First())
         end = perf_counter()
     return found, end - start, end - began[0]
 

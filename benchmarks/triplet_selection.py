@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
@@ -19,16 +20,15 @@ from time import perf_counter, process_time
 import numpy as np
 
 from contstim.experiments.design.building import build_design
-from contstim.experiments.reproduce.published.reading import (
-    read_natural_pairs,
-    read_natural_sentences,
-    read_triplets,
-)
+from contstim.experiments.reproduce.published import read_natural_pairs, read_triplets
 from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplet_rules import by_model_pair
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.published.readers import read_natural_sentences
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.english import generate
-from contstim.experiments.reproduce.published.reading import read_vocabulary
+from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models import subwords
 from contstim.models.catalog import load_model
 from contstim.models.costs import Tally, counting

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from contstim.experiments.design.presentation import presentation as presentation
     from contstim.experiments.design.verification import verify_design as verify_design
     from contstim.experiments.platforms.jspsych import export_jspsych as export_jspsych
-    from contstim.experiments.reproduce.published.fetch import fetch_published as fetch_published
-    from contstim.experiments.responses import (
+    from contstim.experiments.reproduce.published import fetch_published as fetch_published
+    from contstim.experiments.responses.table import (
         Response as Response,
         read_responses as read_responses,
     )

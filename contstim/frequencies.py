@@ -107,12 +107,17 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
         InputError: the file cannot be read, lacks a column, names a word twice, or a count is not a
             whole number from 0.
     """
-    if Path(path).suffix.lower() in TABLE_KINDS:
-        return _read_counts(Path(path), Path(path).name)
-    for counts in (Path(f"{path}.counts.csv"), Path(path) / "vocabulary.csv"):  # of a model
-        if is_file(counts):
-            return _read_counts(counts, Path(path).name)
-    return WordFrequencies.of(read_sentences(path), Path(path).name)
+    file, name = frequency_file(path), Path(path).name
+    if file.suffix.lower() in TABLE_KINDS:
+        return _read_counts(file, name)
+    return WordFrequencies.of(read_sentences(file), name)
+
+
+def frequency_file(path: Path | str) -> Path:
+    """File that `read_frequencies` reads: the path itself, or the counts of a model of words."""
+    of_model = (Path(f"{path}.counts.csv"), Path(path) / "vocabulary.csv")
+    is_table = Path(path).suffix.lower() in TABLE_KINDS
+    return Path(path) if is_table else next(filter(is_file, of_model), Path(path))
 
 
 def _read_counts(path: Path, source: str) -> WordFrequencies:

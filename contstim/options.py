@@ -82,13 +82,15 @@ class Aside(Help):
 
 @dataclass(frozen=True)
 class Reads(Help):
-    """Files or folders that are read, a path or several.
+    """Files that are read, a path or several.
 
     Attributes:
         argument: whether a command takes them without a flag.
+        folder: whether each may be a folder.
     """
 
     argument: bool = False
+    folder: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,11 @@ class Writes(Help):
     def endings(self) -> tuple[str, ...]:
         """Endings of all that is written, the output itself first."""
         return ("", *self.beside)
+
+    @property
+    def is_folder(self) -> bool:
+        """True of a folder whose name may be anything."""
+        return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
 
 
 @dataclass(frozen=True)

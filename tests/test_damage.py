@@ -38,13 +38,13 @@ from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
+from contstim.experiments.platforms.jspsych.folder import keep_texts
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
-from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
 from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
-from contstim.experiments.reproduce.published.reading import load_plain
-from contstim.experiments.responses import read_responses
+from contstim.experiments.reproduce.published import load_plain
+from contstim.experiments.responses.table import read_responses
 from contstim.frequencies import read_frequencies
 from contstim.models.training.cola import read_annotations
 from contstim.optimization.selection.certificate import NaturalCertificate
@@ -193,7 +193,7 @@ def _stored(path: Path) -> object:
         kept = store.log_probs("f", ["A b.", "C d."]).tolist()
         results = triplets.results(0).values()
         slots = triplets.slots(0)
-        return kept, triplets.triplets(), slots, triplets.evaluations(results, {})
+        return kept, triplets.triplets(), slots, triplets.entries(results, {}, "evaluations")
 
 
 def _new_store() -> bytes:

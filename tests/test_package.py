@@ -167,7 +167,7 @@ def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
     assert {
         "contstim/py.typed",
         "contstim/english/lexicon.tsv",
-        "contstim/experiments/reproduce/published/registry.txt",
+        "contstim/experiments/reproduce/registry.txt",
         "contstim/experiments/platforms/templates/pcibex.js",
         "contstim/reporting/review/form/review.html.jinja",
         "contstim/reporting/review/form/page.js",

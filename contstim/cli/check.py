@@ -21,7 +21,7 @@ def check(
 
     Example: `contstim check psych-ds dataset`
     """
-    from contstim.experiments.platforms.registry import platform_named
+    from contstim.experiments.platforms.platform import platform_named
 
     place = platform_named(platform)
     exporter = None if place is None else place.exporter

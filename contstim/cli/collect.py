@@ -58,7 +58,7 @@ def collect(
     """
     try:
         from contstim.experiments.collection.participants import StudyOptions
-        from contstim.experiments.collection.server import RunningServer, database_of, serve
+        from contstim.experiments.collection.server import database_of, serve
     except ModuleNotFoundError as error:
         raise WorkerError(
             f"Collecting needs {error.name}, which is not installed: pip install "
@@ -70,18 +70,18 @@ def collect(
     path = database or database_of(folder)
     warn(unfilled_warning(folder))
 
-    def opened(server: RunningServer) -> None:
+    def opened(url: str, token_file: Path | None) -> None:
         # Readable by its owner alone, because the command may hold the completion code and link
         facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
         # Answers are still to come: the database has no checksum
         record = Record.of(record_path(path), inputs={}, outputs=(), facts=facts)
         record.write(private=True)
         # Alone on standard output, for scripts that wait for the address
-        print(server.url, flush=True)
-        where = server.token_file or "CONTSTIM_ADMIN_TOKEN"
+        print(url, flush=True)
+        where = token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(
             f"Answers are kept in {path}. Download them with the token in {where}:\n"
-            f'  curl -H "Authorization: Bearer TOKEN" {server.url}admin/responses.csv '
+            f'  curl -H "Authorization: Bearer TOKEN" {url}admin/responses.csv '
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
         )

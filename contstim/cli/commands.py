@@ -12,7 +12,6 @@ import shlex
 import sys
 from dataclasses import MISSING, dataclass
 from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
@@ -24,6 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 from contstim.cli.options import Quiet
 from contstim.errors import InputError
 from contstim.options import Reads
+from contstim.steps.catalog import found
 from contstim.steps.step import Field, Step, fields_of, perform
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class CommandGroup(TyperGroup):
         del ctx
         target = self.targets().get(cmd_name)
         if isinstance(target, str):
-            return Deferred(cmd_name, _page(target), lambda: _command(_found(target), cmd_name))
+            return Deferred(cmd_name, _page(target), lambda: _command(found(target), cmd_name))
         if isinstance(target, typer.Typer):
             command = typer.main.get_command(target)
             command.name = cmd_name
@@ -121,13 +121,6 @@ def group(
     return app
 
 
-def _found(target: str) -> Any:
-    module, _, name = target.partition(":")
-    name, _, key = name.partition(".")
-    found = getattr(import_module(module), name)
-    return found[key] if key else found
-
-
 def _page(target: str) -> str:
     """Docstring of a step or a function, read without importing what it needs."""
     module, _, name = target.partition(":")
@@ -137,16 +130,14 @@ def _page(target: str) -> str:
         for node in tree.body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
                 return ast.get_docstring(node) or ""
-    found = _found(target)
-    return (found.step if isinstance(found, StepCommand) else found).__doc__ or ""
+    command = found(target)
+    return (command.step if isinstance(command, StepCommand) else command).__doc__ or ""
 
 
-def _command(found: Any, name: str) -> Any:
-    if isinstance(found, StepCommand):
-        return command_of_step(found.step, name, found.further, found.run)
-    if isinstance(found, type):
-        return command_of_step(found, name)
-    return command_of(found, name)
+def _command(target: Any, name: str) -> Any:
+    if isinstance(target, StepCommand):
+        return command_of_step(target.step, name, target.further, target.run)
+    return (command_of_step if isinstance(target, type) else command_of)(target, name)
 
 
 def command_of(function: Callable[..., None], name: str) -> Any:

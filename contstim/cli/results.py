@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.design.sentence_needs import SentenceNeeds
-    from contstim.experiments.reproduce.claims import PublishedClaim
     from contstim.models.scoring import ModelScores
     from contstim.optimization.jobs.results import TripletResults
     from contstim.optimization.search.symmetric import SymmetricPair
@@ -134,7 +133,7 @@ def _sentences(step: FindSentences, found: NaturalSentences) -> None:
 
 
 def _reproduction(
-    step: Any, found: Any, compared: Sequence[PublishedClaim], *, quiet: bool
+    step: Any, found: Any, compared: Sequence[tuple[str, str, str]], *, quiet: bool
 ) -> None:
     if step.name.endswith("adc"):
         _criteria(found, quiet=quiet)
@@ -156,8 +155,8 @@ def _evaluation(step: Any, found: Any, *, quiet: bool) -> None:
         case "desiderata":
             from contstim.evaluation.desiderata_report import desiderata_summary
 
-            names = [each.model for each in found.models]
-            print_summary("Desiderata of scoring rules", desiderata_summary(found), names)
+            table = desiderata_summary(found)
+            print_summary("Desiderata of scoring rules", table, found.models)
     remark_folder(step.out / "report.html", quiet=quiet)
 
 
@@ -385,15 +384,14 @@ def _controls(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePref
         print(f"P-values are adjusted by Benjamini and Hochberg over: {'; '.join(families)}.")
 
 
-def _claims(compared: Sequence[PublishedClaim], page: Path, *, quiet: bool) -> None:
+def _claims(compared: Sequence[tuple[str, str, str]], page: Path, *, quiet: bool) -> None:
     """Print the claims; status 1 if one does not hold."""
     table = results_table("", "published", "ours", "", texts=4, title="Published claims")
     table.show_lines = True  # claims are sentences of several lines
-    for claim in compared:
-        verdict = "holds" if claim.holds else "does not hold"
-        table.add_row(claim.about, claim.published, claim.ours, verdict)
+    for about, published, ours in compared:
+        table.add_row(about, published, ours, "holds" if published == ours else "does not hold")
     print_table(table)
-    failed = sum(not claim.holds for claim in compared)
+    failed = sum(published != ours for _, published, ours in compared)
     print(f"{len(compared) - failed} of {len(compared)} claims hold.")
     remark_folder(page, quiet=quiet)
     # After everything is written and printed: the status is for scripts

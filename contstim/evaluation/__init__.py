@@ -4,10 +4,10 @@ Every evaluation has one shape: items are read, scored, and measured; the measur
 which a folder with figures and a page is written.
 
     settings        what may be chosen in each
-    scores          what every model can read
+    scores          of sentences that every model can read, and of pairs
     folder          tables, figures and a page in a folder
 
-    minimal pairs   minimal_pairs -> pair_scores -> accuracies (learning_curves)
+    minimal pairs   minimal_pairs -> scores -> accuracies (learning_curves)
                     -> minimal_pair_report
                     does a model prefer what people accept (Warstadt et al. 2020)?
     acceptability   acceptability -> judged_scores -> criteria -> acceptability_report

@@ -90,8 +90,7 @@ class Judgements:
         _refuse("Pairs name sentences that there are not", sorted(unknown))
         if not self.pairs:
             raise InputError(
-                "There are no minimal pairs. Give a table of pairs, or items that have acceptable "
-                "and unacceptable sentences."
+                "There are no minimal pairs: give a table of them, or items with both kinds."
             )
 
     @property
@@ -101,10 +100,8 @@ class Judgements:
 
 
 def _refuse(what: str, names: Iterable[str]) -> None:
-    every = list(names)
-    if every:
-        more = f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
-        raise InputError(f"{what}: {', '.join(every[:_SHOWN])}{more}.")
+    if every := list(names):
+        raise InputError(f"{what}: {listed(every, _SHOWN)}.")
 
 
 def read_judgements(
@@ -128,9 +125,9 @@ def read_judgements(
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)
+    sentences = _sentences(data, table, settings)
     # Pairs come from a table of their own, or from items: labels then say which sentences are
     # acceptable, and each of these makes a pair with each of the others.
-    sentences = _sentences(data, table, settings)
     if pairs is not None:
         files: tuple[Path, ...] = (data, pairs)
         _columns(data, table, settings, item=(), label=())
@@ -140,10 +137,7 @@ def read_judgements(
         for what in ("acceptable", "unacceptable", "discard"):
             name = getattr(settings, f"{what}_column")
             if name != _usual_name(what):
-                raise InputError(
-                    f"{name!r} is to be a column in a table of pairs, and there is none: give one, "
-                    f"or leave the column's name out."
-                )
+                raise InputError(f"{name!r} is a column of a table of pairs: give one (`pairs`).")
         files, formed = (data,), _pairs_of_items(data, table, sentences, settings)
     try:
         return Judgements(sentences, formed, files, named=settings.id_column in table)
@@ -160,18 +154,11 @@ def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[
     data, named = Path(data), None if pairs is None else Path(pairs)
     if not data.is_dir():
         return data, named
-    sentences, published = _published(data)
-    return sentences, named or published
-
-
-def _published(folder: Path) -> tuple[Path, Path]:
-    for place in (folder, folder / "data", folder / "li-adger" / "data"):
-        if (place / LI_ADGER_SENTENCES).is_file() and (place / LI_ADGER_PAIRS).is_file():
-            return place / LI_ADGER_SENTENCES, place / LI_ADGER_PAIRS
-    raise InputError(
-        f"{folder} does not hold {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}, in itself or in its "
-        f"folder data. Give the repository of LI-Adger, or a table of judged sentences."
-    )
+    for place in (data, data / "data", data / "li-adger" / "data"):
+        sentences, published = place / LI_ADGER_SENTENCES, place / LI_ADGER_PAIRS
+        if sentences.is_file() and published.is_file():
+            return sentences, named or published
+    raise InputError(f"{data} does not hold {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}.")
 
 
 def _columns(
@@ -193,18 +180,15 @@ def _columns(
     Raises:
         InputError: one is missing; names it and those that there are.
     """
-    names = {what: getattr(settings, f"{what}_column") for what in (*needed, *absent)}
-    missing = [
-        name
-        for what, name in names.items()
-        if name not in table and (what in needed or name != _usual_name(what))
-    ]
-    if missing:
-        raise InputError(
-            f"{path} lacks {', '.join(map(repr, missing))}; its columns are {listed(table)}. "
-            f"Options say what columns are called."
-        )
-    return [table[name] if name in table else absent[what] for what, name in names.items()]
+    columns = []
+    for what in (*needed, *absent):
+        name = getattr(settings, f"{what}_column")
+        if name not in table and (what in needed or name != _usual_name(what)):
+            raise InputError(
+                f"{path} lacks {name!r}; its columns are {listed(table)}. Options name them."
+            )
+        columns.append(table[name] if name in table else absent[what])
+    return columns
 
 
 def _usual_name(what: str) -> str:
@@ -296,11 +280,7 @@ def _pairs_of_items(
         elif text in _UNACCEPTABLE or (text and set(text) <= _MARKS):
             unacceptable.append(row)
         else:
-            raise InputError(
-                f"{path}, row {row}: the label {shortened(label)} is neither acceptable "
-                f"({', '.join(sorted(_ACCEPTABLE))}) nor unacceptable "
-                f"({', '.join(sorted(_UNACCEPTABLE))})."
-            )
+            raise InputError(f"{path}, row {row}: the label {shortened(label)} is neither 1 nor 0.")
     # every acceptable sentence of an item with every other one: 2 and 3 sentences give 6 pairs
     return tuple(
         JudgedPair(sentences[good].id, sentences[bad].id, str(phenomena[good] or ""))

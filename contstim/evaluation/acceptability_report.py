@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.evaluation.criteria import (
-    CriterionShare,
-    Fit,
     criteria_apart,
     criterion_shares,
     delta_correlations,
@@ -55,29 +53,8 @@ def acceptability_findings(
     left_out        sentences without a score, and why
     """
     settings, tables = evaluation.settings, acceptability_tables(evaluation)
-    counts = sentence_and_pair_counts(evaluation)
-    scores = "as given" if settings.scores_as_given else "z-scores over all scored sentences"
-    facts = {
-        "data_files": [path.name for path in evaluation.files],
-        "score_columns": list(evaluation.models),
-        **counts,
-        "scores_are": scores,
-        "judgements_are": "z-scores" if settings.human_z_scores else "as given",
-    }
-    return Findings(
-        title,
-        criteria_table(evaluation),
-        tuple(_parts(evaluation, counts, tables)),
-        tables,
-        partial(acceptability_figures, evaluation),
-        facts,
-    )
-
-
-def sentence_and_pair_counts(evaluation: AcceptabilityEvaluation) -> dict[str, int]:
-    """Numbers of sentences and pairs that were evaluated, and of those that were not."""
     left_out = {omission.sentence for omission in evaluation.scores.left_out}
-    return {
+    counts = {
         "sentences": len(evaluation.judgements.sentences),
         "sentences_without_judgement": int(np.isnan(evaluation.sentence_judgements).sum()),
         "sentences_without_score": len(left_out),
@@ -86,29 +63,42 @@ def sentence_and_pair_counts(evaluation: AcceptabilityEvaluation) -> dict[str, i
         "pairs_disputed": int(evaluation.disputed.sum()),
         **{f"pairs_excluded ({why})": n for why, n in evaluation.excluded_for().items()},
     }
+    scores = "as given" if settings.scores_as_given else "z-scores over all scored sentences"
+    return Findings(
+        title,
+        criteria_table(evaluation),
+        tuple(_parts(evaluation, counts, tables)),
+        tables,
+        partial(acceptability_figures, evaluation),
+        {
+            "data_files": [path.name for path in evaluation.files],
+            "score_columns": list(evaluation.models),
+            **counts,
+            "scores_are": scores,
+            "judgements_are": "z-scores" if settings.human_z_scores else "as given",
+        },
+    )
 
 
 def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Columns]:
     """Every table by its name."""
     names, matrix = delta_correlations(evaluation)
     rows = zip(names, matrix.tolist(), strict=True)
-    between_models = _apart(evaluation, models_apart(evaluation), "criterion", "passes", "fails")
-    between_criteria = _apart(evaluation, criteria_apart(evaluation), "model", "model")
+    excluded = [(p.acceptable, p.unacceptable, why) for p, why in evaluation.excluded]
+    columns_of_excluded = ("acceptable_id", "unacceptable_id", "reason")
     return {
-        "criteria": columns_of(CriterionShare, criterion_shares(evaluation)),
-        "phenomena": columns_of(CriterionShare, criterion_shares(evaluation, "phenomenon")),
+        "criteria": table_of(criterion_shares(evaluation)),
+        "phenomena": table_of(criterion_shares(evaluation, "phenomenon")),
         "pairs": evaluation.table(),
-        "models_apart": between_models,
-        "criteria_apart": between_criteria,
-        "correlations": table_of({"": n} | dict(zip(names, r, strict=True)) for n, r in rows),
-        "fits": columns_of(Fit, fits(evaluation)),
-        "excluded": table_of(
-            (
-                {"acceptable_id": p.acceptable, "unacceptable_id": p.unacceptable, "reason": why}
-                for p, why in evaluation.excluded
-            ),
-            ("acceptable_id", "unacceptable_id", "reason"),
+        "models_apart": _apart(
+            evaluation, models_apart(evaluation), "criterion", "passes", "fails"
         ),
+        "criteria_apart": _apart(evaluation, criteria_apart(evaluation), "model", "model"),
+        "correlations": table_of({"": n} | dict(zip(names, r, strict=True)) for n, r in rows),
+        "fits": table_of(fits(evaluation)),
+        "excluded": {
+            name: [row[at] for row in excluded] for at, name in enumerate(columns_of_excluded)
+        },
         "left_out": columns_of(LeftOut, evaluation.scores.left_out),
     }
 
@@ -139,13 +129,13 @@ def _parts(
     evaluation: AcceptabilityEvaluation, counts: Mapping[str, int], tables: Mapping[str, Columns]
 ) -> Iterator[Part]:
     yield Paragraph(
-        f"{counts['pairs_evaluated']:,} of {counted(counts['pairs'], 'minimal pair')} over "
-        f"{counted(counts['sentences'], 'sentence')}. Not evaluated: "
+        f"{counts['pairs_evaluated']:,} of {counted(counts['pairs'], 'minimal pair')}; "
+        f"{counted(counts['sentences'], 'sentence')}, "
+        f"{counts['sentences_without_judgement']:,} of them without a judgement and "
+        f"{counts['sentences_without_score']:,} without a score. Not evaluated: "
         + ", ".join(f"{n:,} ({why})" for why, n in evaluation.excluded_for().items())
-        + f". Sentences without a judgement: {counts['sentences_without_judgement']:,}; without a "
-        f"score: {counts['sentences_without_score']:,}. In "
-        f"{counted(counts['pairs_disputed'], 'evaluated pair')} people do not prefer the sentence "
-        "that experts accept."
+        + f". In {counted(counts['pairs_disputed'], 'evaluated pair')} people do not prefer the "
+        "sentence that experts accept."
     )
     yield criteria_table(evaluation)
     if {pair.source for pair in evaluation.pairs} != {""}:
@@ -178,11 +168,11 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
     about.append("model")
     rows: dict[tuple[str, ...], list[str]] = {}
     for share in criterion_shares(evaluation, by):
-        cell = f"{share.met:,} of {share.pairs:,} ({share.share:.1%})"
+        cell = f"{share['met']:,} of {share['pairs']:,} ({share['share']:.1%})"
         # shares come criterion by criterion within a row, in the order of the table's columns
-        rows.setdefault(tuple(getattr(share, name) for name in about), []).append(cell)
-    names = [criterion.name for criterion in evaluation.criteria]
-    return Table([*about, *names], [[*row, *cells] for row, cells in rows.items()], len(about))
+        rows.setdefault(tuple(share[name] for name in about), []).append(cell)
+    header = [*about, *evaluation.met_by_name]
+    return Table(header, [[*row, *cells] for row, cells in rows.items()], len(about))
 
 
 def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
@@ -211,11 +201,11 @@ def scatter_figure(evaluation: AcceptabilityEvaluation) -> Figure:
     for column, (axes, line) in enumerate(zip(grid[0], fits(evaluation), strict=True)):
         scores = evaluation.sentence_scores[:, column]
         axes.plot(scores, judgements, ".", ms=dot, color=BLUE, alpha=0.35, mew=0, rasterized=True)
-        if np.isfinite(line.slope):
+        if np.isfinite(line["slope"]):
             # the line spans the scores; sentences without a score are nan
             ends = np.array([np.nanmin(scores), np.nanmax(scores)])
-            axes.plot(ends, line.intercept + line.slope * ends, color=ORANGE, lw=1.2)
-        axes.set_title(f"{names[column]}\nr = {line.pearson:.2f}", loc="left", fontsize="small")
+            axes.plot(ends, line["intercept"] + line["slope"] * ends, color=ORANGE, lw=1.2)
+        axes.set_title(f"{names[column]}\nr = {line['pearson']:.2f}", loc="left", fontsize="small")
         axes.set_xlabel("z-score")
     for axes in grid[0, ::_ACROSS]:
         axes.set_ylabel("judgement")

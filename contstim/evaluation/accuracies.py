@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.correlation import pearson_matrix
 from contstim.errors import InputError
+from contstim.evaluation.folder import table_of
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings, TieRule
 from contstim.tables import frame_of
 
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.evaluation.minimal_pairs import HumanAgreement
-    from contstim.evaluation.pair_scores import PairScores, PairScoring
+    from contstim.evaluation.scores import PairScores, PairScoring
     from contstim.models.base import Scorer
     from contstim.sentence import Sentence
-    from contstim.tables import Column
+
+    Row = dict[str, Any]
 
 OVERALL, PEOPLE = "overall", "people"
 _AGAIN = " (published)"
@@ -140,14 +142,25 @@ class Accuracies:
         # each cell over its own paradigms: results from elsewhere may cover some only
         return pearson_matrix(self.values, fewest=3)
 
-    def to_frame(self) -> DataFrame:
-        """A row for each paradigm: phenomenon, paradigm, pairs, and a column for each of `columns`.
+    def cells(self, values: FloatArray, limits: FloatArray) -> Row:
+        """A cell for each column, then `MODEL: low` and `MODEL: high` of what was judged.
 
-        The same names are the columns of paradigms.csv.
+        Args:
+            values: (n_columns,).
+            limits: (2, n_columns).
         """
-        columns: dict[str, Column] = {"phenomenon": self.phenomena, "paradigm": self.paradigms}
-        accuracies = dict(zip(self.columns, self.values.T, strict=True))
-        return frame_of(columns | {"pairs": self.n_pairs} | accuracies)
+        cells = dict(zip(self.columns, values.tolist(), strict=True))
+        for name, low, high in zip(self.judged, *limits.tolist(), strict=False):
+            cells |= {f"{name}: low": low, f"{name}: high": high}
+        return cells
+
+    def group_cells(self, paradigms: Sequence[str] | None = None) -> Row:
+        """Cells about some paradigms, all by default."""
+        return {
+            "paradigms": len(self._rows(paradigms)),
+            "pairs": self.pairs_of(paradigms),
+            **self.cells(self.mean(paradigms), self.interval(paradigms)),
+        }
 
     def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
         """Rows of paradigms; all of them for None."""
@@ -199,37 +212,20 @@ def contrasts(accuracy: Accuracies) -> dict[tuple[str, str], tuple[str, ...]]:
     return {name: members for name, members in CONTRASTS.items() if present.issuperset(members)}
 
 
-@dataclass(frozen=True)
-class Bin:
-    """Pairs that have about the same value of a feature.
-
-    Attributes:
-        model: whose accuracy.
-        feature: one of `FEATURES`.
-        low: the smallest value.
-        high: the largest one.
-        mean: of the values.
-        pairs: how many.
-        accuracy: the share in which the model prefers the good sentence.
-        accuracy_low: lower end of its 95 % interval (Wilson's).
-        accuracy_high: its upper end.
-    """
-
-    model: str
-    feature: str
-    low: float
-    high: float
-    mean: float
-    pairs: int
-    accuracy: float
-    accuracy_low: float
-    accuracy_high: float
+BIN = (
+    *("model", "feature", "low", "high", "mean", "pairs"),
+    *("accuracy", "accuracy_low", "accuracy_high"),
+)
+"""Columns of `profile`."""
 
 
 def profile(
     scores: PairScores, ties: TieRule = "wrong", *, relative: Collection[str] = ()
-) -> list[Bin]:
-    """Accuracy in up to ten bins of equally many pairs, by model and feature.
+) -> list[Row]:
+    """Accuracy in up to ten bins of equally many pairs, by model and feature, a row each.
+
+    `low`, `high` and `mean` are of the values in the bin, the other two ends of Wilson's 95 %
+    interval of the accuracy.
 
     Pairs with the same value stay in one bin. Perplexity is exp(-log p / number of words), not
     tokens, so that models with different tokenizers share an axis. Pairs of whose good sentence a
@@ -243,7 +239,7 @@ def profile(
     """
     correct, margins = scores.correct(ties), np.abs(scores.margins)  # (n_pairs, n_models)
     lengths = np.array([len(pair.good) for pair in scores.pairs], np.float64)
-    bins: list[Bin] = []
+    bins: list[Row] = []
     for column, model in enumerate(scores.models):
         good = scores.log_probs[:, 0, column]  # (n_pairs,), of the good side
         features = {"length": lengths, "confidence": margins[:, column]}
@@ -251,13 +247,15 @@ def profile(
             with np.errstate(over="ignore"):  # infinite ones are left out of the bins
                 features["perplexity"] = np.exp(-good / lengths)
             features["log_prob"] = good
-        for name in FEATURES:
-            if name in features:
-                bins += _bins(model, name, features[name], correct[:, column])
+        for name in filter(features.__contains__, FEATURES):
+            bins += (
+                dict(zip(BIN, (model, name, *values), strict=True))
+                for values in _bins(features[name], correct[:, column])
+            )
     return bins
 
 
-def _bins(model: str, feature: str, values: FloatArray, correct: FloatArray) -> Iterator[Bin]:
+def _bins(values: FloatArray, correct: FloatArray) -> Iterator[tuple[float, ...]]:
     from statsmodels.stats.proportion import proportion_confint
 
     finite = np.isfinite(values)
@@ -273,7 +271,7 @@ def _bins(model: str, feature: str, values: FloatArray, correct: FloatArray) -> 
         share = float(correct[bin_of_pair == number].mean())
         limits = proportion_confint(share * len(inside), len(inside), method="wilson")
         extent = float(inside.min()), float(inside.max()), float(inside.mean())
-        yield Bin(model, feature, *extent, len(inside), share, *map(float, limits))
+        yield (*extent, len(inside), share, *map(float, limits))
 
 
 @dataclass(frozen=True)
@@ -320,20 +318,13 @@ def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> lis
     fitted = []
     for phenomenon, paradigms in accuracy.groups.items():
         means = accuracy.mean(paradigms)[columns]
+        limits = accuracy.interval(paradigms)[:, columns]  # (2, n_sizes)
         line = linregress(np.log2(sizes), means)  # so that one unit is a doubling
-        low, high = accuracy.interval(paradigms)[:, columns]  # (2, n_sizes)
-        fitted.append(
-            LearningCurve(
-                phenomenon,
-                sizes,
-                words,
-                tuple(means.tolist()),
-                lows=tuple(low.tolist()),
-                highs=tuple(high.tolist()),
-                slope=float(line.slope),
-                standard_error=float(line.stderr) if len(sizes) > 2 else math.nan,
-            )
-        )
+        error = float(line.stderr) if len(sizes) > 2 else math.nan
+        values, lows, highs = (tuple(each.tolist()) for each in (means, *limits))
+        slope = float(line.slope)
+        curve = LearningCurve(phenomenon, sizes, words, values, lows, highs, slope, error)
+        fitted.append(curve)
     return fitted
 
 
@@ -353,7 +344,7 @@ class MinimalPairEvaluation:
     scoring: PairScoring
     settings: MinimalPairSettings
     accuracies: Mapping[Method, Accuracies]
-    profile: tuple[Bin, ...]
+    profile: tuple[Row, ...]
     curves: Mapping[Method, tuple[LearningCurve, ...]]
     people: Mapping[str, HumanAgreement] = field(default_factory=dict)
 
@@ -362,12 +353,28 @@ class MinimalPairEvaluation:
         """Accuracies on full sentences, where these were compared."""
         return self.accuracies.get(Method.FULL_SENTENCE)
 
-    def to_frame(self) -> DataFrame:
-        """A row for each method and paradigm; see `Accuracies.to_frame`."""
-        from pandas import concat
+    def paradigms(self) -> list[Row]:
+        """Accuracies of every method and paradigm, a row each."""
+        rows: list[Row] = []
+        for scores in self.scoring.by_method:
+            table = self.accuracies[scores.method]
+            limits = table.limits()
+            rows += (
+                {
+                    "method": scores.method.value,
+                    "phenomenon": table.phenomena[row],
+                    "paradigm": paradigm,
+                    "pairs": int(table.n_pairs[row]),
+                    "unread": scores.unread[paradigm],
+                    **table.cells(table.values[row], limits[:, row]),
+                }
+                for row, paradigm in enumerate(table.paradigms)
+            )
+        return rows
 
-        frames = {method.value: table.to_frame() for method, table in self.accuracies.items()}
-        return concat(frames, names=["method"]).reset_index("method").reset_index(drop=True)
+    def to_frame(self) -> DataFrame:
+        """A row for each method and paradigm, as in paradigms.csv."""
+        return frame_of(table_of(self.paradigms()))
 
 
 def evaluate_minimal_pairs(
@@ -395,13 +402,10 @@ def evaluate_minimal_pairs(
     people = people or {}
     taken = {model for scores in scoring.by_method for model in scores.models} & _RESERVED
     if taken:
-        raise InputError(
-            f"A model cannot be called {min(taken)!r}, which is a column of the tables. Give it "
-            "another name."
-        )
+        raise InputError(f"A model cannot be called {min(taken)!r}, a column of the tables.")
     relative = {model.name for model in models if not model.convention.is_log_probability}
     by_method, curves_by_method = {}, {}
-    bins: list[Bin] = []
+    bins: list[Row] = []
     for scores in scoring.by_method:
         table = accuracies(scores, settings.ties)
         if lines := curves(table, texts or {}):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING
+from itertools import combinations, groupby, islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.correlation import pearson
 from contstim.errors import InputError, ScoreError, VocabularyError
-from contstim.evaluation.folder import Findings, page_table, panels
+from contstim.evaluation.folder import Findings, page_table, panels, score_columns, table_of
 from contstim.evaluation.scores import score_readable
 from contstim.models.base import require_language_model
 from contstim.models.specifications import with_name
@@ -26,7 +25,6 @@ from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence, repeats
-from contstim.tables import columns_of
 from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
 
@@ -42,9 +40,12 @@ if TYPE_CHECKING:
     from contstim.stimuli import Triplet
     from contstim.store import Store
 
+    Row = dict[str, Any]
+
 _MODELS = "models"
 _PANELS, _IN_A_ROW = 12, 4
 _SHOWN = 3
+_DISAGREEMENT = ("model_1", "model_2", "sentence", "rank_1", "rank_2", "log_prob_1", "log_prob_2")
 _SEARCH = "A search for controversial sentences"
 
 
@@ -81,8 +82,7 @@ def gather(
     named += [model.name for model in models]
     if len(named) < 2:
         raise InputError(
-            f"A comparison needs two models or more; here is {', '.join(named) or 'none'}. Give "
-            f"models, or tables of scores with two columns of scores."
+            f"A comparison needs two models or more; here is {', '.join(named) or 'none'}."
         )
     reasons: dict[str, str] = {}
     given = dict(tables)
@@ -90,7 +90,7 @@ def gather(
         scored = (sentence for table in tables.values() for sentence in table.sentences or ())
         chosen = sentences if sentences is not None else list(scored)
         if not chosen:
-            raise InputError("Models need sentences to score: give some (`sentences`).")
+            raise InputError("Models need sentences to score (`sentences`).")
         given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, lacks = join_tables(given)
@@ -118,9 +118,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
     """
     for name, table in tables.items():
         if table.sentences is None:
-            raise ScoreError(
-                f"{name} has scores without sentences; they must have a column 'sentence'."
-            )
+            raise ScoreError(f"{name} has scores without sentences (a column 'sentence').")
     # in the order of the first table, then what further tables add
     every = dict.fromkeys(sentence for table in tables.values() for sentence in table.rows)
     lacks = {
@@ -131,8 +129,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
     common = [s for s in every if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
-            f"The tables have {len(common)} of {len(every):,} sentences in common; a comparison "
-            f"needs two or more. Score the same sentences with 'contstim score'."
+            f"The tables have {len(common)} of {len(every):,} sentences in common, not two or more."
         )
     # columns of the same name would be one in the joined table: the file's name tells them apart
     times = Counter(model for table in tables.values() for model in table.models)
@@ -145,93 +142,55 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
     return ScoreTable(tuple(common), tuple(columns), scores), lacks
 
 
-@dataclass(frozen=True)
-class ModelAgreement:
-    """Agreement of two models on the order of the same sentences.
+def model_agreements(table: ScoreTable) -> list[Row]:
+    """Agreement of every two models on the order of the sentences, a row each.
 
-    Attributes:
-        model_1: a model.
-        model_2: another.
-        spearman: Pearson's r of average ranks; nan where a model gives all the same score.
-        kendall: Kendall's tau-a.
-        pearson: of the scores themselves, over rows where both are finite.
-        agreement: the share of all pairs of sentences that both order alike; a pair that one of
-            them ties counts one half.
-    """
-
-    model_1: str
-    model_2: str
-    spearman: float
-    kendall: float
-    pearson: float
-    agreement: float
-
-
-def model_agreements(table: ScoreTable) -> tuple[ModelAgreement, ...]:
-    """Every pair of models of a table, in the order of its columns.
+    `spearman` is Pearson's r of average ranks, nan where a model gives all the same score;
+    `kendall` is tau-a; `pearson` is of the scores themselves, over rows where both are finite;
+    `agreement` is the share of all pairs of sentences that both order alike, ties counted one half.
 
     Raises:
         ScoreError: there are fewer than two sentences.
     """
-    agreement, ranks = table.agreement(), table.ranks()
-    return tuple(
-        ModelAgreement(
-            table.models[i],
-            table.models[j],
-            spearman=pearson(ranks[:, i], ranks[:, j]),
+    agreement, ranks, scores = table.agreement(), table.ranks(), table.log_probs
+    return [
+        {
+            "model_1": table.models[i],
+            "model_2": table.models[j],
+            "spearman": pearson(ranks[:, i], ranks[:, j]),
             # a pair ordered alike adds 1 to tau-a's sum and 1 to agreement's; otherwise -1 and 0
-            kendall=float(2 * agreement[i, j] - 1),
-            pearson=pearson(table.log_probs[:, i], table.log_probs[:, j]),
-            agreement=float(agreement[i, j]),
-        )
+            "kendall": float(2 * agreement[i, j] - 1),
+            "pearson": pearson(scores[:, i], scores[:, j]),
+            "agreement": float(agreement[i, j]),
+        }
         for i, j in combinations(range(len(table.models)), 2)
-    )
+    ]
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """A sentence that one model ranks much higher than another.
-
-    Attributes:
-        model_1: ranks it lower.
-        model_2: ranks it higher.
-        sentence: the sentence.
-        rank_1: its fractional rank under model_1, in (0, 1].
-        rank_2: the same under model_2.
-        log_prob_1: its score under model_1, nats.
-        log_prob_2: the same under model_2.
-    """
-
-    model_1: str
-    model_2: str
-    sentence: str
-    rank_1: float
-    rank_2: float
-    log_prob_1: float
-    log_prob_2: float
-
-
-def disagreements(table: ScoreTable, top: int) -> tuple[Disagreement, ...]:
+def disagreements(table: ScoreTable, top: int) -> list[Row]:
     """For every ordered pair of models the sentences with the greatest gain in rank, best first.
 
-    Only sentences that model_2 ranks higher than model_1; ties in the order of the table.
+    Only sentences that model_2 ranks higher than model_1; ties in the order of the table. Ranks are
+    fractional, in (0, 1], scores in nats.
     """
     # Ranks, not scores: models whose scores have other units or scales are compared alike.
     ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
-    return tuple(
-        Disagreement(
-            table.models[i],
-            table.models[j],
-            texts[row],
-            *(float(ranks[row, model]) for model in (i, j)),
-            *(float(table.log_probs[row, model]) for model in (i, j)),
-        )
+    return [
+        {
+            "model_1": table.models[i],
+            "model_2": table.models[j],
+            "sentence": texts[row],
+            "rank_1": float(ranks[row, i]),
+            "rank_2": float(ranks[row, j]),
+            "log_prob_1": float(table.log_probs[row, i]),
+            "log_prob_2": float(table.log_probs[row, j]),
+        }
         for pair in combinations(range(len(table.models)), 2)
         for i, j in (pair, pair[::-1])
         for gain in [ranks[:, j] - ranks[:, i]]  # (n_sentences,)
         for row in np.argsort(-gain, kind="stable")[:top]
         if gain[row] > 0
-    )
+    ]
 
 
 def select_command(folder: Path, table: ScoreTable) -> str:
@@ -248,9 +207,9 @@ def select_command(folder: Path, table: ScoreTable) -> str:
     # A sentence that some models reject and the others accept is shared by as many (reject, accept)
     # as these numbers multiplied, M²/4 at most
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
-    files = ["--scores", str(folder / "scores.csv"), "--out", str(folder / "pairs.csv")]
-    files[2:2] = ["--per-pair", str(per_pair)]
-    return shlex.join(["contstim", "select", "natural", *files])
+    scores, out = folder / "scores.csv", folder / "pairs.csv"
+    command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"
+    return command.format(shlex.quote(str(scores)), shlex.quote(str(out)))
 
 
 def contest_start(
@@ -280,8 +239,7 @@ def contest_start(
     start = start_sentence(table, words)
     if start is None:
         raise VocabularyError(
-            "No sentence is made of words of the vocabulary alone, none of them twice: the "
-            "search has no start. Give a larger `vocabulary`, or other sentences."
+            "No sentence is made of words of the vocabulary alone, none of them twice."
         )
     return start, words
 
@@ -351,17 +309,15 @@ def comparison_findings(
     Raises:
         ScoreError: there are fewer than two sentences.
     """
-    most = disagreements(table, top)
-    agreements = columns_of(ModelAgreement, model_agreements(table))
-    scores = dict(zip(table.models, table.log_probs.T.tolist(), strict=True))
+    most, agreements = disagreements(table, top), table_of(model_agreements(table))
     return Findings(
         "How alike the models order sentences",
         page_table(agreements),
         tuple(_parts(table, agreements, most, left_out, commands)),
         {
             "comparison": agreements,
-            "disagreements": columns_of(Disagreement, most),
-            "scores": {"sentence": list(map(str, table.sentences or ())), **scores},
+            "disagreements": table_of(most, _DISAGREEMENT),
+            "scores": score_columns(table),
             "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
         },
         lambda: {"agreement": agreement_map(table), "ranks": ranks_figure(table)},
@@ -371,7 +327,7 @@ def comparison_findings(
 def _parts(
     table: ScoreTable,
     agreements: Columns,
-    most: Sequence[Disagreement],
+    most: Sequence[Row],
     left_out: Mapping[str, str],
     commands: Sequence[str],
 ) -> Iterator[Part]:
@@ -380,14 +336,11 @@ def _parts(
     yield Paragraph((sentences, emphasis("agreement"), meaning))
     yield page_table(agreements)
     yield Heading("Where they part")
-    for pair in combinations(table.models, 2):
-        for lower, higher in (pair, pair[::-1]):
-            between = [d for d in most if (d.model_1, d.model_2) == (lower, higher)][:_SHOWN]
-            if between:
-                yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
-                yield Bullets(
-                    [f"{d.sentence} ({d.rank_1:.2f} against {d.rank_2:.2f})" for d in between]
-                )
+    parting = groupby(most, lambda row: (row["model_1"], row["model_2"]))
+    for (lower, higher), rows in parting:
+        yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
+        line = "{sentence} ({rank_1:.2f} against {rank_2:.2f})"
+        yield Bullets([line.format(**row) for row in islice(rows, _SHOWN)])
     if left_out:
         yield Paragraph(f"Left out: {counted(len(left_out), 'sentence')} (left_out.csv).")
     if commands:

@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from contstim.evaluation.acceptability import JudgedPair, Judgements
     from contstim.evaluation.judged_scores import JudgedScores
 
+    Row = dict[str, Any]
     Apart = Mapping[tuple[str, str, str], IntArray]
 
 PEOPLE = "people"  # their row among the models'
-_DISCARDED = "discarded by the collection's makers"
-_UNJUDGED = "a judgement is missing"
-_UNSCORED = "a score is missing"
+_EXCLUDED = (
+    "discarded by the collection's makers",
+    "a judgement is missing",
+    "a score is missing",
+)
 
 
 def z_scores(values: FloatArray) -> FloatArray:
@@ -137,17 +140,21 @@ class AcceptabilityEvaluation:
     @cached_property
     def disputed(self) -> BoolArray:
         """Pairs (n_pairs,) in which people do not prefer the sentence that experts accept."""
-        disputed: BoolArray = self.people <= 0
-        return disputed
+        return np.less_equal(self.people, 0)
 
     def met(self, criterion: Criterion) -> BoolArray:
         """Mask of the pairs that meet a criterion, (n_pairs, n_models)."""
         return criterion.met(self.people[:, None], self.deltas)
 
+    @cached_property
+    def met_by_name(self) -> dict[str, BoolArray]:
+        """The masks of `met` by the names of the criteria."""
+        return {criterion.name: self.met(criterion) for criterion in self.criteria}
+
     def excluded_for(self) -> dict[str, int]:
         """Number of pairs excluded for each reason, in the order in which reasons are asked."""
         reasons = Counter(reason for _, reason in self.excluded)
-        return {why: reasons[why] for why in (_DISCARDED, _UNJUDGED, _UNSCORED)}
+        return {why: reasons[why] for why in _EXCLUDED}
 
     def pair_columns(self, rows: Sequence[int] | None = None) -> dict[str, list[Any]]:
         """Columns about pairs, and the judgements of people and experts; all pairs by default."""
@@ -168,9 +175,8 @@ class AcceptabilityEvaluation:
     def table(self) -> dict[str, list[Any]]:
         """A row for each pair: `pair_columns`, every model's delta, and the criteria it meets."""
         columns = self.pair_columns()
-        by_name = [("delta", self.deltas)]
-        by_name += [(c.name, self.met(c).astype(int)) for c in self.criteria]
-        for name, values in by_name:  # (n_pairs, n_models) each
+        by_name = {"delta": self.deltas, **{n: m.astype(int) for n, m in self.met_by_name.items()}}
+        for name, values in by_name.items():  # (n_pairs, n_models) each
             for model, column in zip(self.models, values.T.tolist(), strict=True):
                 columns[f"{name} {model}"] = column
         return columns
@@ -220,26 +226,27 @@ def evaluate_acceptability(
     ids = np.array([judged.id for judged in judgements.sentences])
     unjudged = set(ids[np.isnan(people)].tolist())
     unscored = set(ids[np.isnan(values).any(axis=1)].tolist())
-
-    def reason(pair: JudgedPair) -> str:
+    included, excluded = [], []
+    for pair in judgements.pairs:
         both = {pair.acceptable, pair.unacceptable}
         # each pair has one reason, in this order, so that the counts of `excluded_for` add up
-        if pair.discarded:
-            return _DISCARDED
-        return _UNJUDGED if both & unjudged else _UNSCORED if both & unscored else ""
-
-    reasons = [(pair, reason(pair)) for pair in judgements.pairs]
+        asked = zip(_EXCLUDED, (pair.discarded, both & unjudged, both & unscored), strict=True)
+        reason = next((why for why, holds in asked if holds), "")
+        if reason:
+            excluded.append((pair, reason))
+        else:
+            included.append(pair)
     evaluation = AcceptabilityEvaluation(
         judgements=judgements,
         scores=scores,
         settings=settings,
         sentence_scores=values,
         sentence_judgements=z_scores(people) if settings.human_z_scores else people,
-        pairs=tuple(pair for pair, why in reasons if not why),
-        excluded=tuple((pair, why) for pair, why in reasons if why),
+        pairs=tuple(included),
+        excluded=tuple(excluded),
         criteria=tuple(criteria or (Criterion(), *map(Criterion, settings.delta))),
     )
-    if not evaluation.pairs:
+    if not included:
         why = ", ".join(f"{n:,}: {reason}" for reason, n in evaluation.excluded_for().items() if n)
         raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({why}).")
     return evaluation
@@ -247,46 +254,18 @@ def evaluate_acceptability(
 
 def _check_models(scores: JudgedScores) -> None:
     """Refuse names that are columns of the results, and scores that do not vary."""
-    for name in {"", PEOPLE} & set(scores.models):
-        raise InputError(
-            f"A model cannot be called {name!r}: tables of results have a column of that name. "
-            f"Rename its column of scores, or choose others (`column`)."
-        )
     for model, column in zip(scores.models, scores.values.T, strict=True):
+        if model in ("", PEOPLE):
+            raise InputError(f"A model cannot be called {model!r}. Rename its column of scores.")
         if len(np.unique(column[~np.isnan(column)])) < 2:
-            raise InputError(
-                f"{model} gives every sentence the same score, or none at all: there is nothing to "
-                f"compare."
-            )
+            raise InputError(f"{model} gives every sentence the same score, or none at all.")
 
 
-@dataclass(frozen=True)
-class CriterionShare:
-    """Number of pairs of a group that meet a criterion under a model.
+def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[Row]:
+    """Shares of pairs that meet each criterion, a row for each group, model and criterion.
 
-    Attributes:
-        source: the collection; empty where there is one only.
-        phenomenon: what the pairs are about; empty for all.
-        model: whose deltas.
-        criterion: what is asked.
-        pairs: how many there are.
-        met: how many meet the criterion.
-        share: met / pairs.
-        disputed: how many of them people judge the other way round than experts.
-    """
-
-    source: str
-    phenomenon: str
-    model: str
-    criterion: str
-    pairs: int
-    met: int
-    share: float
-    disputed: int
-
-
-def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[CriterionShare]:
-    """Shares of pairs that meet each criterion.
+    `source` is empty where there is one only, `phenomenon` for all; `share` is `met / pairs`, and
+    `disputed` the number of pairs that people judge the other way round than experts.
 
     Args:
         evaluation: of pairs.
@@ -296,15 +275,20 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
     for row, pair in enumerate(evaluation.pairs):
         name = (pair.source if by else "", pair.phenomenon if by == "phenomenon" else "")
         groups.setdefault(name, []).append(row)
-    # by criterion, (n_pairs, n_models)
-    all_met = {criterion.name: evaluation.met(criterion) for criterion in evaluation.criteria}
-    for name, rows in groups.items():
-        disputed = int(evaluation.disputed[rows].sum())
+    for (source, phenomenon), rows in groups.items():
         for column, model in enumerate(evaluation.models):
-            for criterion, passed in all_met.items():
+            for criterion, passed in evaluation.met_by_name.items():
                 met = int(passed[rows, column].sum())
-                share = met / len(rows)
-                yield CriterionShare(*name, model, criterion, len(rows), met, share, disputed)
+                yield {
+                    "source": source,
+                    "phenomenon": phenomenon,
+                    "model": model,
+                    "criterion": criterion,
+                    "pairs": len(rows),
+                    "met": met,
+                    "share": met / len(rows),
+                    "disputed": int(evaluation.disputed[rows].sum()),
+                }
 
 
 def delta_correlations(
@@ -318,29 +302,12 @@ def delta_correlations(
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A model's scores of sentences against people's judgements of them.
+def fits(evaluation: AcceptabilityEvaluation) -> Iterator[Row]:
+    """Scores against judgements, a row for each model, over all sentences that have both.
 
-    Attributes:
-        model: whose scores.
-        sentences: how many have both.
-        slope: of the line by least squares, judgement units for a unit of score.
-        intercept: of that line.
-        pearson: the correlation, nan where one of the two does not vary.
-        spearman: the correlation of ranks.
+    Slope and intercept are of the line by least squares, judgement units for a unit of score;
+    `pearson` and `spearman` are correlations, nan where one of the two does not vary.
     """
-
-    model: str
-    sentences: int
-    slope: float
-    intercept: float
-    pearson: float
-    spearman: float
-
-
-def fits(evaluation: AcceptabilityEvaluation) -> Iterator[Fit]:
-    """A least-squares line and correlations for each model, over all sentences that have both."""
     from scipy.stats import linregress
 
     judgements = evaluation.sentence_judgements
@@ -351,7 +318,14 @@ def fits(evaluation: AcceptabilityEvaluation) -> Iterator[Fit]:
         if not math.isnan(r):  # else a column does not vary, and no line is the best
             line = linregress(x, y)
             slope, intercept = float(line.slope), float(line.intercept)
-        yield Fit(model, len(x), slope, intercept, r, spearman(x, y))
+        yield {
+            "model": model,
+            "sentences": len(x),
+            "slope": slope,
+            "intercept": intercept,
+            "pearson": r,
+            "spearman": spearman(x, y),
+        }
 
 
 def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
@@ -359,13 +333,11 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
 
     By the criterion, and the models under which they pass and fail; for every two models.
     """
+    models = tuple(enumerate(evaluation.models))
     return {
-        (criterion.name, evaluation.models[i], evaluation.models[j]): np.flatnonzero(
-            met[:, i] & ~met[:, j]
-        )
-        for criterion in evaluation.criteria
-        for met in [evaluation.met(criterion)]  # (n_pairs, n_models)
-        for i, j in permutations(range(len(evaluation.models)), 2)
+        (criterion, passes, fails): np.flatnonzero(met[:, i] & ~met[:, j])
+        for criterion, met in evaluation.met_by_name.items()
+        for (i, passes), (j, fails) in permutations(models, 2)
     }
 
 
@@ -375,14 +347,12 @@ def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     By the model, and the criteria that they pass and fail. Where there is no BLiMP criterion, each
     δ is compared with each other one.
     """
-    blimp = [criterion for criterion in evaluation.criteria if criterion.delta is None]
-    adc = [criterion for criterion in evaluation.criteria if criterion.delta is not None]
-    rivals = [(blimp[0], rival) for rival in adc] if blimp else list(combinations(adc, 2))
-    met = {criterion: evaluation.met(criterion) for criterion in evaluation.criteria}
+    met = evaluation.met_by_name
+    rivals = list(combinations(met, 2))
+    if "blimp" in met:
+        rivals = [("blimp", name) for name in met if name != "blimp"]
     return {
-        (model, passes.name, fails.name): np.flatnonzero(
-            met[passes][:, column] & ~met[fails][:, column]
-        )
+        (model, passes, fails): np.flatnonzero(met[passes][:, column] & ~met[fails][:, column])
         for column, model in enumerate(evaluation.models)
         for pair in rivals
         for passes, fails in (pair, pair[::-1])

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.correlation import Correlation
 from contstim.errors import InputError
+from contstim.evaluation.folder import table_of
 from contstim.evaluation.scores import score_readable
 from contstim.evaluation.settings import DESIDERATA, GAP, DesiderataSettings
 from contstim.models.base import require_language_model
@@ -38,46 +39,19 @@ if TYPE_CHECKING:
     from contstim.store import Store
 
     Progress = Callable[[Scorer, int], None]
+    Row = dict[str, Any]
 
 _FEWEST = 4
 _BLOCK = 64
 
 ORIGINAL, ADAPTED = "@pll-original", "@pll-word-l2r"
+_SPLITTING = (
+    *("split_words", "split_in_text", "score_of_single", "score_of_several"),
+    *("advantage_of_several", "advantage_error"),
+)
 _SAMPLES, _SEED = 1000, 0
-Verdict: TypeAlias = Literal["holds", "does not hold", "undecided"]
-
-
-@dataclass(frozen=True)
-class ModelDesiderata:
-    """Results of one model: its correlations, and the effect of splitting words.
-
-    Attributes:
-        model: its name.
-        length: of negative score with number of tokens, over sentences.
-        reference: of score with the reference model's score, over sentences.
-        frequency: of a word's mean score over the carriers with its frequency (Zipf scale).
-        by_carrier: the same in each carrier.
-        split_words: the share of the words that are cut into several tokens.
-        split_in_text: the share of the sentences' running words that are.
-        score_of_single: mean score of the words that are one token, nats.
-        score_of_several: mean score of the others, nats.
-        advantage_of_several: how much higher a word of several tokens scores than one of one token
-            that is as frequent, nats: its coefficient in a linear regression of score on frequency
-            and splitting.
-        advantage_error: its standard error.
-    """
-
-    model: str
-    length: Correlation
-    reference: Correlation | None
-    frequency: Correlation
-    by_carrier: tuple[Correlation, ...]
-    split_words: float
-    split_in_text: float
-    score_of_single: float
-    score_of_several: float
-    advantage_of_several: float
-    advantage_error: float
+CLAIM = ("model", "finding", "original", "adapted", "low", "high", "verdict")
+"""Columns of `check_claims`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +59,14 @@ class Desiderata(ShownAsTable):
     """The results, and what they were computed from.
 
     Attributes:
-        models: a result for each.
+        rows: of desiderata.csv, one for each model. Correlations are of negative score with number
+            of tokens (`length`), of score with the causal model's (`reference`), both over
+            sentences, and of a word's mean score over the carriers with its frequency (Zipf scale).
+            Of splitting: the shares of words, and of running words, that are cut into several
+            tokens; mean scores of words of one token and of several, nats; and how much higher a
+            word of several scores than one of one token that is as frequent, with standard error.
+        by_carrier: of carriers.csv, the correlation with frequency in each carrier.
+        models: names of the models.
         reference: the name of the causal model, or None.
         carriers: where words stood.
         scores: sentences × models; the reference is one more column where it is none of them.
@@ -98,7 +79,9 @@ class Desiderata(ShownAsTable):
         words_left_out: words that a model does not know or cannot score, with the reason.
     """
 
-    models: tuple[ModelDesiderata, ...]
+    rows: tuple[Row, ...]
+    by_carrier: tuple[Row, ...]
+    models: tuple[str, ...]
     reference: str | None
     carriers: tuple[str, ...]
     scores: ScoreTable
@@ -110,30 +93,9 @@ class Desiderata(ShownAsTable):
     left_out: tuple[LeftOut, ...]
     words_left_out: dict[str, str]
 
-    def table(self) -> dict[str, list[Any]]:
-        """One row a model: correlations with 95 % intervals, and what splitting does."""
-        columns: dict[str, list[Any]] = {}
-        for field in fields(ModelDesiderata):
-            name, values = field.name, [getattr(model, field.name) for model in self.models]
-            if name in ("length", "frequency") or (name == "reference" and self.reference):
-                if name == "reference":
-                    columns[name] = [self.reference] * len(values)
-                columns |= correlation_columns(name, values)
-            elif name not in ("reference", "by_carrier"):
-                columns[name] = values
-        return columns
-
     def to_frame(self) -> DataFrame:
-        """Table of desiderata.csv as a data frame; see `table`."""
-        return frame_of(self.table())
-
-
-def correlation_columns(name: str, correlations: Sequence[Correlation]) -> dict[str, list[Any]]:
-    """The columns NAME_r, NAME_low, NAME_high and NAME_n of a table."""
-    return {
-        f"{name}_{field.name}": [getattr(each, field.name) for each in correlations]
-        for field in fields(Correlation)
-    }
+        """Table of desiderata.csv as a data frame."""
+        return frame_of(table_of(self.rows))
 
 
 def with_reference(models: Sequence[str], reference: str | None) -> tuple[list[str], int | None]:
@@ -187,40 +149,31 @@ def evaluate_desiderata(
     # a word stays only where every model knows it and can read it in every carrier
     reasons = unreadable(models, words, carriers)
     usable = [word for word in dict.fromkeys(words) if word not in reasons]
-    for what, number, lost in (
-        ("sentences", len(table.log_probs), len(left_out)),
-        ("words", len(usable), len(reasons)),
-    ):
-        if number < _FEWEST:
-            raise InputError(
-                f"A correlation needs {_FEWEST} {what} or more; here are {number} ({lost} left out "
-                f"because a model cannot score them)."
-            )
+    _require_enough("sentences", len(table.log_probs), len(left_out))
+    _require_enough("words", len(usable), len(reasons))
     readable = list(table.sentences or ())
     zipfs = np.array([frequencies.zipf(word) for word in usable])
     scored = [score_words(m, usable, carriers, store=store, progress=progress) for m in models]
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
-    reference_scores = table.column(reference.name) if reference else None
-    results = []
+    rows, by_carrier = [], []
     for column, (model, (word_scores, word_tokens)) in enumerate(zip(models, scored, strict=True)):
         # (n_sentences,), and (n_words,): a word's score is its mean over the carriers
         scores, means = table.column(model.name), word_scores.mean(axis=1)
-        against = reference_scores
+        row: Row = {"model": model.name, **_cells("length", -scores, tokens[:, column])}
+        if reference:
+            against = _cells("reference", scores, table.column(reference.name))
+            row |= {"reference": reference.name, **against}
         share, *splitting = split_effect(means, zipfs, word_tokens > 1)
-        results.append(
-            ModelDesiderata(
-                model.name,
-                Correlation.of(-scores, tokens[:, column]),
-                None if against is None else Correlation.of(scores, against),
-                Correlation.of(means, zipfs),
-                tuple(Correlation.of(each, zipfs) for each in word_scores.T),
-                share,
-                _split_in_text(model, readable),
-                *splitting,
-            )
-        )
+        split = (share, _split_in_text(model, readable), *splitting)
+        row |= _cells("frequency", means, zipfs) | dict(zip(_SPLITTING, split, strict=True))
+        rows.append(row)
+        for carrier, each in zip(carriers, word_scores.T, strict=True):
+            about = {"model": model.name, "carrier": carrier}
+            by_carrier.append(about | _cells("frequency", each, zipfs))
     return Desiderata(
-        models=tuple(results),
+        tuple(rows),
+        tuple(by_carrier),
+        models=tuple(model.name for model in models),
         reference=reference.name if reference else None,
         carriers=tuple(carriers),
         scores=table,
@@ -232,6 +185,19 @@ def evaluate_desiderata(
         left_out=tuple(left_out),
         words_left_out=reasons,
     )
+
+
+def _require_enough(what: str, number: int, lost: int) -> None:
+    if number < _FEWEST:
+        raise InputError(
+            f"A correlation needs {_FEWEST} {what} or more; here are {number} ({lost} left out "
+            f"because a model cannot score them)."
+        )
+
+
+def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
+    """The cells NAME_r, NAME_low, NAME_high and NAME_n of a correlation."""
+    return {f"{name}_{part}": value for part, value in asdict(Correlation.of(x, y)).items()}
 
 
 def sample_items(
@@ -272,8 +238,7 @@ def check_carriers(carriers: Sequence[str]) -> None:
         # an end mark may follow the gap without a space
         if carrier.rstrip(".!?").split().count(GAP) != 1:
             raise InputError(
-                f"{carrier!r} is not a carrier: write {GAP!r} once, where the word goes, as in "
-                f"{DESIDERATA.carrier[0]!r}."
+                f"{carrier!r} is not a carrier: write {GAP!r} once, where the word goes."
             )
 
 
@@ -358,7 +323,8 @@ def split_effect(
         split: (n_words,), whether they are cut.
 
     Returns:
-        The fields of `ModelDesiderata` from `split_words` on, without `split_in_text`.
+        The share of words that are cut; mean scores of the others and of these; and the coefficient
+        of being cut in a regression of score on frequency and splitting, with its standard error.
     """
     share = float(split.mean())
     if not 0 < share < 1:  # all words are alike: there is nothing to compare
@@ -388,36 +354,19 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
     return float(np.mean(np.array(counts) > 1))
 
 
-@dataclass(frozen=True)
-class RuleClaim:
-    """A finding of Kauf & Ivanova (2023) on two rules, and what comes out here.
+def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
+    """Every finding for every checkpoint that was evaluated under both rules.
 
-    They find that `pll-original` correlates less with length, word frequency and a causal model
-    than `pll-word-l2r`, and that it inflates the scores of words of several tokens.
+    Kauf & Ivanova (2023) find that `pll-original` correlates less with length, word frequency and a
+    causal model than `pll-word-l2r`, and that it inflates the scores of words of several tokens.
 
-    Attributes:
-        model: the checkpoint under `pll-original`.
-        finding: what the paper says of it, against `pll-word-l2r`.
-        original: the number under `pll-original`.
-        adapted: the number under `pll-word-l2r`.
-        low: end of the 95 % bootstrap interval of original less adapted, over sentences or words.
-        high: the other end.
+    Yields:
+        The model, the finding, the numbers under both rules (`original`, `adapted`), `low` and
+        `high` of the 95 % bootstrap interval of their difference over sentences or words, and the
         verdict: `holds` where the numbers are ordered as in the paper and the interval leaves out
-            zero, `does not hold` where they are ordered otherwise and it does, else `undecided`.
+        zero, `does not hold` where they are ordered otherwise and it does, else `undecided`.
     """
-
-    model: str
-    finding: str
-    original: float
-    adapted: float
-    low: float
-    high: float
-    verdict: Verdict
-
-
-def check_claims(desiderata: Desiderata) -> Iterator[RuleClaim]:
-    """Every finding for every checkpoint that was evaluated under both rules."""
-    names = [model.model for model in desiderata.models]
+    names = desiderata.models
     for original, name in enumerate(names):
         counterpart = name.removesuffix(ORIGINAL) + ADAPTED
         if not name.endswith(ORIGINAL) or counterpart not in names:
@@ -436,44 +385,42 @@ def check_claims(desiderata: Desiderata) -> Iterator[RuleClaim]:
         for finding, (columns, target) in correlated.items():
             rows = np.stack([*columns, target])  # (3, n)
             rows = rows[:, np.isfinite(rows).all(axis=0)]
-            defined = rows.shape[1] >= _FEWEST and np.ptp(rows, axis=1).all()
-            yield _checked(name, finding, rows, _correlations if defined else None, as_published=-1)
+            defined = rows.shape[1] >= _FEWEST and bool(np.ptp(rows, axis=1).all())
+            checked = _checked(rows, _correlations, defined=defined, as_published=-1)
+            yield {"model": name, "finding": finding, **checked}
         # a word of one token has the same score under both rules, and says nothing here
         rows = words[:, desiderata.word_tokens[:, original] > 1]
-        measures = _means if rows.shape[1] else None
+        checked = _checked(rows, _means, defined=rows.shape[1] > 0, as_published=1)
         finding = "scores words of several tokens higher (nats)"
-        yield _checked(name, finding, rows, measures, as_published=1)
+        yield {"model": name, "finding": finding, **checked}
 
 
 def _checked(
-    name: str,
-    finding: str,
     rows: FloatArray,
-    measures: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]] | None,
+    measures: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]],
     *,
+    defined: bool,
     as_published: int,
-) -> RuleClaim:
-    """A claim about two measures, with the bootstrap interval of their difference.
+) -> dict[str, Any]:
+    """Two measures, the bootstrap interval of their difference, and the verdict.
 
     Args:
-        name: of the model.
-        finding: what the paper says.
         rows: (n_rows, n), what is drawn together, so that what both measures share falls out.
-        measures: the two measures and their difference, of rows (n_rows, ..., n); None where these
-            are not defined.
+        measures: both and their difference, of rows (n_rows, ..., n).
+        defined: whether there are such measures of these rows.
         as_published: sign of the difference in the paper.
     """
-    if measures is None:
-        return RuleClaim(name, finding, *(math.nan,) * 4, "undecided")
-    a, b = map(float, measures(rows)[:2])
-    n = rows.shape[1]
-    # rows drawn with replacement, (samples, n); the same for every claim about n rows
-    drawn = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
-    low, high = map(float, np.nanpercentile(measures(rows[:, drawn])[2], (2.5, 97.5)))
-    verdict: Verdict = "undecided"
+    a = b = low = high = math.nan
+    if defined:
+        a, b = map(float, measures(rows)[:2])
+        n = rows.shape[1]
+        # rows drawn with replacement, (samples, n); the same for every claim about n rows
+        drawn = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
+        low, high = map(float, np.nanpercentile(measures(rows[:, drawn])[2], (2.5, 97.5)))
+    verdict = "undecided"
     if low > 0 or high < 0:
         verdict = "holds" if as_published * (a - b) > 0 else "does not hold"
-    return RuleClaim(name, finding, a, b, low, high, verdict)
+    return dict(zip(CLAIM[2:], (a, b, low, high, verdict), strict=True))
 
 
 def _means(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -482,16 +429,12 @@ def _means(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _correlations(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    first, second, target = rows
-    a, b = _correlation(first, target), _correlation(second, target)
-    return a, b, a - b
-
-
-def _correlation(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Pearson's r along the last axis; nan where a resample does not vary."""
-    x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
+    """Pearson's r of the first two rows with the third; nan where a resample does not vary."""
+    first, second, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        correlation: FloatArray = (x * y).sum(axis=-1) / np.sqrt(
-            (x * x).sum(axis=-1) * (y * y).sum(axis=-1)
+        a, b = (
+            (x * target).sum(axis=-1)
+            / np.sqrt((x * x).sum(axis=-1) * (target * target).sum(axis=-1))
+            for x in (first, second)
         )
-    return correlation
+    return a, b, a - b

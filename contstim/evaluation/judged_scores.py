@@ -123,17 +123,14 @@ def published_scores(
     path = Path(path)
     table = _read_columns(path)
     names = settings.column or _numeric_columns(table, settings)
-    missing = [name for name in names if name not in table]
     if len(names) > MOST_MODELS:
         raise ScoreError(
-            f"{path} has {len(names):,} columns of numbers; each is taken for a model, and there "
-            f"may be {MOST_MODELS:,}. Name those that are (`column`)."
+            f"{path} has {len(names):,} columns of numbers: name those that are scores (`column`)."
         )
+    missing = [name for name in names if name not in table]
     if missing or not names:
-        raise ScoreError(
-            f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "
-            f"columns are {listed(table)}."
-        )
+        what = ", ".join(map(repr, missing)) or "any name"
+        raise ScoreError(f"{path} has no scores under {what}; its columns are {listed(table)}.")
     # The same sentence may stand in several rows of the table, and several times among the judged
     # ones: rows are joined by a key, which is the identifier or the text.
     keys, keys_of_judged = _matching_keys(path, table, judgements)
@@ -144,8 +141,7 @@ def published_scores(
         texts = list(dict.fromkeys(omission.sentence for omission in lacking))
         raise ScoreError(
             f"{path} lacks scores of {len(texts):,} of {len(judgements.texts):,} sentences: "
-            f"{listed(map(repr, texts), 5)}. Complete it, or leave them and their pairs out "
-            f"(`allow_missing`)."
+            f"{listed(map(repr, texts), 5)}. To leave them and their pairs out: `allow_missing`."
         )
     # after the check of what is lacking: -inf is a score, though not one that can be standardized
     return _without_infinite(judgements, names, values, lacking, (path,))
@@ -223,10 +219,7 @@ def _scores_by_key(
             raise ScoreError(f"{path}, row {row}: {shortened(value)} under {name} is not a score.")
         # the first value stays; nan equals nan, so that a gap may repeat too
         if not np.isclose(scores.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
-            raise ScoreError(
-                f"{path}, row {row}: {key!r} has two scores under {name}, {scores[key]} "
-                f"and {score}."
-            )
+            raise ScoreError(f"{path}, row {row}: {key!r} has two scores under {name}.")
     return scores
 
 
@@ -248,24 +241,20 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
             if _words_without_stops(text) != _words_without_stops(text_of[name]):
                 raise ScoreError(
                     f"{path}: the sentence with the id {name!r} is {text!r}, and {text_of[name]!r} "
-                    f"among the judged ones. Correct the column 'id', or remove it to match "
-                    f"sentences by their text."
+                    f"among the judged ones. Without a column 'id', texts are matched."
                 )
         return row_ids, list(text_of)
     if "sentence" not in table:
-        example = repr(next(iter(text_of)))
-        raise ScoreError(
-            f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds; its columns "
-            f"are {listed(table)}. The judged sentences have "
-            f"{'identifiers such as ' + example if judgements.named else 'no identifiers'}."
-        )
-    texts = []
-    for cell in table["sentence"]:
-        try:
-            texts.append(Sentence.parse(cell).text)
-        except SentenceError:  # such a row is about none of the judged sentences
-            texts.append("")
-    return texts, list(text_of.values())
+        raise ScoreError(f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds.")
+    return [_text(cell) for cell in table["sentence"]], list(text_of.values())
+
+
+def _text(cell: Any) -> str:
+    """The text of a sentence; empty where there is none."""
+    try:
+        return Sentence.parse(cell).text
+    except SentenceError:
+        return ""
 
 
 def _words_without_stops(text: str) -> list[str]:

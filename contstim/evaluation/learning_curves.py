@@ -70,10 +70,7 @@ def train_on_parts(
         say(f"The text has {counted(len(text), 'sentence')}, not {max(sizes):,}: all are used.")
     parts = {f"{settings.train}-{len(p)}": p for p in nested_texts(text, sizes, settings.seed)}
     if both := parts.keys() & taken:
-        raise InputError(
-            f"{min(both)!r} is what a model is called that is trained here. Choose another name "
-            f"for the other model."
-        )
+        raise InputError(f"{min(both)!r} is what a model is called that is trained here.")
     trained = []
     for name, part in parts.items():
         say(f"Training {settings.train} on {counted(len(part), 'sentence')}.")
@@ -94,9 +91,9 @@ def nested_texts(
     """
     numbers = sorted(min(size, len(sentences)) for size in sizes)
     if len(set(numbers)) < len(numbers) or min(numbers, default=1) < 1:
+        given = ", ".join(map(str, sizes))
         raise InputError(
-            f"Sizes are distinct numbers of sentences, of which the text has {len(sentences):,}; "
-            f"given {', '.join(map(str, sizes))}."
+            f"`sizes` are distinct numbers of the text's {len(sentences):,} sentences, not {given}."
         )
     # the first n of one random order, so that a smaller text lies within a larger one
     order = np.random.default_rng(seed).permutation(len(sentences))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.evaluation.accuracies import FEATURES, Bin, contrasts
+from contstim.evaluation.accuracies import BIN, FEATURES, contrasts
 from contstim.evaluation.folder import Findings, page_table, panels, table_of
 from contstim.evaluation.minimal_pairs import HumanAgreement
 from contstim.evaluation.scores import LeftOut
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.arrays import FloatArray
     from contstim.evaluation.accuracies import Accuracies, LearningCurve, MinimalPairEvaluation
     from contstim.evaluation.folder import Columns
-    from contstim.evaluation.pair_scores import PairScores
+    from contstim.evaluation.scores import PairScores
     from contstim.reporting.report import Part
 
     Row = dict[str, Any]
@@ -46,7 +45,7 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
     contrasts, profile, correlations, people, learning_curves, slopes; some are there, or have rows,
     for some data only.
     """
-    settings, tables = evaluation.settings, minimal_pair_tables(evaluation)
+    settings, tables = evaluation.settings, _tables(evaluation)
     return Findings(
         "Minimal pairs",
         accuracy_table(evaluation),
@@ -57,25 +56,22 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
     )
 
 
-def minimal_pair_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
+def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
     """Every table by its name; tables that there is nothing to tell in have no columns."""
     scoring, full = evaluation.scoring, evaluation.full
-    both = [(scores, evaluation.accuracies[scores.method]) for scores in scoring.by_method]
+    models = [model for scores in scoring.by_method for model in scores.models]
     tables = {
-        "paradigms": table_of(row for each in both for row in _paradigms(*each)),
+        "paradigms": table_of(evaluation.paradigms()),
         "phenomena": table_of(
-            {"method": scores.method.value, "phenomenon": name} | group_cells(accuracies, members)
-            for scores, accuracies in both
+            {"method": method.value, "phenomenon": name} | accuracies.group_cells(members)
+            for method, accuracies in evaluation.accuracies.items()
             for name, members in accuracies.groups.items()
         ),
         "ties": table_of(
-            (row for scores, _ in both for row in _ties(scores)),
-            dict.fromkeys(
-                ["method", "paradigm", "identical"]
-                + [model for scores, _ in both for model in scores.models]
-            ),
+            (row for scores in scoring.by_method for row in _ties(scores)),
+            dict.fromkeys(["method", "paradigm", "identical", *models]),
         ),
-        "pairs": table_of(row for scores, _ in both for row in _pairs(scores)),
+        "pairs": table_of(row for scores in scoring.by_method for row in _pairs(scores)),
         "left_out": columns_of(LeftOut, scoring.left_out),
         "refusals": table_of(
             (
@@ -84,74 +80,42 @@ def minimal_pair_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]
             ),
             ("model", "method", "reason"),
         ),
-        "profile": columns_of(Bin, evaluation.profile),
+        "profile": table_of(evaluation.profile, BIN),
         "people": {"paradigm": list(evaluation.people)}
         | columns_of(HumanAgreement, evaluation.people.values()),
     }
     if full:
         rows = (
-            {"contrast": contrast, "condition": condition} | group_cells(full, members)
+            {"contrast": contrast, "condition": condition} | full.group_cells(members)
             for (contrast, condition), members in contrasts(full).items()
         )
-        tables["contrasts"] = table_of(rows, ("contrast", "condition", *group_cells(full)))
+        tables["contrasts"] = table_of(rows, ("contrast", "condition", *full.group_cells()))
     if full and len(full.columns) > 1:
-        correlations = [dict(zip(full.columns, row, strict=True)) for row in full.correlations()]
-        tables["correlations"] = table_of(
-            {"model": name} | row for name, row in zip(full.columns, correlations, strict=True)
-        )
-    if evaluation.curves:
-        curves = [
-            ({"method": method.value, "phenomenon": curve.phenomenon}, curve)
-            for method, of_method in evaluation.curves.items()
-            for curve in of_method
-        ]
-        points = ("sentences", "words", "accuracy", "accuracy_low", "accuracy_high")
-        tables["learning_curves"] = table_of(
+        correlations = dict(zip(full.columns, full.correlations().T.tolist(), strict=True))
+        tables["correlations"] = {"model": list(full.columns), **correlations}
+    return tables | _curve_tables(evaluation)
+
+
+def _curve_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
+    curves = [
+        ({"method": method.value, "phenomenon": curve.phenomenon}, curve)
+        for method, of_method in evaluation.curves.items()
+        for curve in of_method
+    ]
+    if not curves:
+        return {}
+    points = ("sentences", "words", "accuracy", "accuracy_low", "accuracy_high")
+    return {
+        "learning_curves": table_of(
             about | dict(zip(points, point, strict=True))
             for about, c in curves
             for point in zip(c.sentences, c.words, c.accuracies, c.lows, c.highs, strict=True)
-        )
-        tables["slopes"] = table_of(
+        ),
+        "slopes": table_of(
             about | {"slope_per_doubling": curve.slope, "standard_error": curve.standard_error}
             for about, curve in curves
-        )
-    return tables
-
-
-def _paradigms(scores: PairScores, accuracies: Accuracies) -> Iterator[Row]:
-    limits = accuracies.limits()
-    for row, paradigm in enumerate(accuracies.paradigms):
-        yield {
-            "method": scores.method.value,
-            "phenomenon": accuracies.phenomena[row],
-            "paradigm": paradigm,
-            "pairs": int(accuracies.n_pairs[row]),
-            "unread": scores.unread[paradigm],
-            **_cells(accuracies, accuracies.values[row], limits[:, row]),
-        }
-
-
-def group_cells(accuracies: Accuracies, members: Sequence[str] | None = None) -> Row:
-    """Cells about some paradigms, all by default."""
-    return {
-        "paradigms": len(accuracies.paradigms if members is None else members),
-        "pairs": accuracies.pairs_of(members),
-        **_cells(accuracies, accuracies.mean(members), accuracies.interval(members)),
+        ),
     }
-
-
-def _cells(accuracies: Accuracies, values: FloatArray, limits: FloatArray) -> Row:
-    """A cell for each column, then `MODEL: low` and `MODEL: high` of what was judged.
-
-    Args:
-        accuracies: whose columns.
-        values: (n_columns,).
-        limits: (2, n_columns).
-    """
-    cells = dict(zip(accuracies.columns, values.tolist(), strict=True))
-    for name, *both in zip(accuracies.judged, *limits.tolist(), strict=False):
-        cells |= {f"{name}: low": both[0], f"{name}: high": both[1]}
-    return cells
 
 
 def _ties(scores: PairScores) -> Iterator[Row]:
@@ -159,14 +123,9 @@ def _ties(scores: PairScores) -> Iterator[Row]:
     identical = Counter(pair.paradigm for pair in scores.identical)
     paradigms = np.array([pair.paradigm for pair in scores.pairs])
     for name in sorted(set(paradigms[scores.ties.any(axis=1)].tolist())):
-        yield {
-            "method": scores.method.value,
-            "paradigm": name,
-            "identical": identical[name],
-            **dict(
-                zip(scores.models, scores.ties[paradigms == name].sum(axis=0).tolist(), strict=True)
-            ),
-        }
+        about = {"method": scores.method.value, "paradigm": name, "identical": identical[name]}
+        ties = scores.ties[paradigms == name].sum(axis=0).tolist()
+        yield about | dict(zip(scores.models, ties, strict=True))
 
 
 def _pairs(scores: PairScores) -> Iterator[Row]:
@@ -191,7 +150,7 @@ def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
     rows: list[Row] = []
     for scores in evaluation.scoring.by_method:
         ties = scores.ties.sum(axis=0).tolist()
-        rows.append({"": scores.method.value} | group_cells(evaluation.accuracies[scores.method]))
+        rows.append({"": scores.method.value} | evaluation.accuracies[scores.method].group_cells())
         rows.append({"": "ties"} | dict(zip(scores.models, ties, strict=True)))
     columns = table_of(rows)
     del columns["paradigms"]
@@ -221,25 +180,20 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
         yield Heading("Ties")
         yield Details("By paradigm", [page_table(tables["ties"])])
     if left_out:
-        sentences = len({omission.sentence for omission in left_out})
+        sentences = counted(len({omission.sentence for omission in left_out}), "sentence")
         yield Heading("Left out")
-        yield Paragraph(
-            f"Not every model can read {counted(sentences, 'sentence')}, which left_out.csv lists; "
-            f"they are left out with their pairs."
-        )
+        yield Paragraph(f"Not every model can read {sentences} (left_out.csv).")
         yield page_table(tables["left_out"], most=_SHOWN)
-    agreement = (
-        [evaluation.people[p] for p in full.paradigms if p in evaluation.people] if full else []
-    )
-    if agreement:
-        individual = float(np.mean([paradigm.individual for paradigm in agreement]))
-        majorities = sum(paradigm.majorities for paradigm in agreement)
-        items = sum(paradigm.items for paradigm in agreement)
+    judged = evaluation.people.keys() & (full.paradigms if full else ())
+    if judged:
+        people = [evaluation.people[paradigm] for paradigm in sorted(judged)]
+        individual = float(np.mean([paradigm.individual for paradigm in people]))
+        majorities = sum(paradigm.majorities for paradigm in people)
+        items = counted(sum(paradigm.items for paradigm in people), "pair")
         yield Heading("People")
         yield Paragraph(
-            f"In {counted(len(agreement), 'paradigm')} one person agrees with the labels in "
-            f"{individual:.6f} of the choices, and the majority in {majorities:,} of "
-            f"{counted(items, 'pair')}."
+            f"In {counted(len(people), 'paradigm')} one person agrees with the labels in "
+            f"{individual:.6f} of the choices, and the majority in {majorities:,} of {items}."
         )
     for name, heading in (("contrasts", "Contrasts"), ("slopes", "Learning curves")):
         if any(tables.get(name, {}).values()):
@@ -283,20 +237,20 @@ def correlations_figure(accuracies: Accuracies) -> Figure:
     return heat_map(names, names, values, title=title, middle=0.0, numbers="hundredths")
 
 
-def profile_figure(bins: Sequence[Bin]) -> Figure:
+def profile_figure(bins: Sequence[Row]) -> Figure:
     """A panel for each feature with a line for each model (Warstadt et al. 2020, Fig. 2)."""
-    features = [name for name in FEATURES if any(point.feature == name for point in bins)]
-    models = list(dict.fromkeys(point.model for point in bins))
+    features = [name for name in FEATURES if any(row["feature"] == name for row in bins)]
+    models = list(dict.fromkeys(row["model"] for row in bins))
     names = short_names(models)
     width = max(3.8, 1.9 * len(features), 1.2 + 2 * widest(names))
     figure = new_figure(width, 2.4 + 0.09 * len(models))
     axes_of = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
     for axes, feature in zip(axes_of, features, strict=True):
         for number, model in enumerate(models):
-            line = [point for point in bins if (point.model, point.feature) == (model, feature)]
+            line = [row for row in bins if (row["model"], row["feature"]) == (model, feature)]
             axes.plot(
-                [point.mean for point in line],
-                [point.accuracy for point in line],
+                [row["mean"] for row in line],
+                [row["accuracy"] for row in line],
                 # every colour once with a solid line, then all of them dashed, then dotted
                 linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
                 color=_COLOURS[number % len(_COLOURS)],

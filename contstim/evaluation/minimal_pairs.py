@@ -94,8 +94,8 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
     chosen: list[int] = []
     for paradigm, own in rows.items():
         # a checksum of the name, since Python's hash of a text is another in every process
-        order = np.random.default_rng([seed, crc32(paradigm.encode())]).permutation(len(own))
-        chosen += (own[place] for place in order[:size])
+        order = np.random.default_rng([seed, crc32(paradigm.encode())]).permutation(own)
+        chosen += order[:size].tolist()
     return [pairs[row] for row in sorted(chosen)]
 
 
@@ -114,8 +114,7 @@ def pair_files(path: Path | str) -> list[Path]:
             if files:
                 return files
     raise InputError(
-        f"There are no minimal pairs in {path}; expected a table ({', '.join(_ENDINGS)}), a folder "
-        f"of them, or a checkout of alexwarstadt/blimp."
+        f"There are no minimal pairs in {path}, no table ({', '.join(_ENDINGS)}) or folder of them."
     )
 
 
@@ -149,13 +148,13 @@ def read_minimal_pairs(
             key = (pair.paradigm, pair.pair_id)
             if key in places:
                 raise InputError(
-                    f"Pair {pair.pair_id} of {pair.paradigm} stands twice: {places[key]}, and "
-                    f"{place}. Identifiers are distinct within a paradigm."
+                    f"{place}: pair {pair.pair_id} of {pair.paradigm} stands twice; see "
+                    f"{places[key]}."
                 )
             if phenomena.setdefault(pair.paradigm, pair.phenomenon) != pair.phenomenon:
                 raise InputError(
-                    f"{place}: {pair.paradigm} belongs to {pair.phenomenon} here and to "
-                    f"{phenomena[pair.paradigm]} above. A paradigm belongs to one phenomenon."
+                    f"{place}: {pair.paradigm} belongs to {pair.phenomenon}, and above to another "
+                    f"phenomenon."
                 )
             places[key] = place
             pairs.append(pair)
@@ -181,8 +180,7 @@ def _pair(
     def text(field: str) -> str:
         if field not in row:
             raise InputError(
-                f"{place} has no field {field!r}; its fields are {listed(row)}. "
-                f"Options say what a table calls its fields."
+                f"{place} has no field {field!r}; its fields are {listed(row)}. Options name them."
             )
         try:
             # null is no text, and as empty as blanks are
@@ -269,29 +267,24 @@ def read_human_agreement(path: Path | str | None) -> dict[str, HumanAgreement]:
         return {}
     columns = read_csv(path)
     right: dict[str, dict[tuple[str, str], list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for cells in zip(*columns.values(), strict=True):
-        row = dict(zip(columns, cells, strict=True))
-        try:
-            for paradigm, pair, is_right in _choices(row):
+    try:
+        for cells in zip(*columns.values(), strict=True):
+            for paradigm, pair, is_right in _choices(dict(zip(columns, cells, strict=True))):
                 right[paradigm][pair].append(is_right)
-        except KeyError as error:
-            raise InputError(
-                f"{path} has no column {error}; it is not a table of BLiMP's answers."
-            ) from None
-        except ValueError as error:
-            raise InputError(f"{path}: {error}") from None
+    except KeyError as error:
+        raise InputError(f"{path} has no column {error}: it is no table of BLiMP's.") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
     if not right:
         raise InputError(f"{path} has not an approved answer of anybody who speaks English.")
     agreement = {}
     for paradigm, items in sorted(right.items()):
         # first by pair, so that pairs that more people judged do not count for more
         shares = [float(np.mean(choices)) for choices in items.values()]
-        agreement[paradigm] = HumanAgreement(
-            individual=float(np.mean(shares)),
-            majorities=sum(share > 0.5 for share in shares),
-            items=len(shares),
-            answers=sum(map(len, items.values())),
-        )
+        majorities = sum(share > 0.5 for share in shares)
+        answers = sum(map(len, items.values()))
+        individual = float(np.mean(shares))
+        agreement[paradigm] = HumanAgreement(individual, majorities, len(shares), answers)
     return agreement
 
 

@@ -14,7 +14,7 @@ from contstim.reporting.report import Heading, Paragraph, code
 from contstim.tables import columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.figure import Figure
 
@@ -122,8 +122,30 @@ def restart_tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str,
         names: of the classifiers.
     """
     return {
-        "restarts": table_of(row for judged in sets for row in _restarts(judged, names)),
-        "predictions": table_of(row for judged in sets for row in _predictions(judged, names)),
+        "restarts": table_of(
+            {
+                "set": judged.name,
+                "model": name,
+                "sentences": len(judged.sentences),
+                "matthews": matthews(judged.labels, predicted),
+                "accuracy": float((predicted == judged.labels).mean()),
+            }
+            for judged in sets
+            for name, predicted in zip(names, (judged.probabilities > 0.5).T, strict=True)
+        ),
+        "predictions": table_of(
+            {
+                "set": judged.name,
+                "sentence": sentence.text,
+                "label": int(sentence.acceptable),
+                "majority": int(chosen),
+                **dict(zip(names, probabilities.tolist(), strict=True)),
+            }
+            for judged in sets
+            for sentence, chosen, probabilities in zip(
+                judged.sentences, majority(judged.probabilities), judged.probabilities, strict=True
+            )
+        ),
         "summary": table_of({"set": s.name} | spread(s.labels, s.probabilities) for s in sets),
         "features": table_of(
             {"feature": feature} | spread(judged.labels[has], judged.probabilities[has])
@@ -162,29 +184,6 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
         lambda: {"restarts": _figure(sets)},
         {"sentences_left_out": left_out},
     )
-
-
-def _restarts(judged: JudgedSet, names: Sequence[str]) -> Iterator[Row]:
-    for name, predicted in zip(names, (judged.probabilities > 0.5).T, strict=True):
-        yield {
-            "set": judged.name,
-            "model": name,
-            "sentences": len(judged.sentences),
-            "matthews": matthews(judged.labels, predicted),
-            "accuracy": float((predicted == judged.labels).mean()),
-        }
-
-
-def _predictions(judged: JudgedSet, names: Sequence[str]) -> Iterator[Row]:
-    chosen = majority(judged.probabilities).astype(int).tolist()
-    for row, sentence in enumerate(judged.sentences):
-        yield {
-            "set": judged.name,
-            "sentence": sentence.text,
-            "label": int(sentence.acceptable),
-            "majority": chosen[row],
-            **dict(zip(names, judged.probabilities[row].tolist(), strict=True)),
-        }
 
 
 def _figure(sets: Sequence[JudgedSet]) -> Figure:

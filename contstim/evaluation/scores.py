@@ -1,19 +1,31 @@
-"""Scores of a benchmark's sentences: those that every model can read."""
+"""Scores of a benchmark's sentences, and of both sides of minimal pairs, by every model."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from contstim.models.scoring import score_sentences
+import numpy as np
+
+from contstim.errors import InputError, ModelError
+from contstim.evaluation.settings import Method, TieRule
+from contstim.models.base import Continuation, require_language_model
+from contstim.models.scoring import score_continuations, score_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from contstim.arrays import BoolArray, FloatArray
+    from contstim.evaluation.minimal_pairs import MinimalPair
     from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.store import Store
+
+    Progress = Callable[[Scorer, int], None]
+
+_ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
 
 
 @dataclass(frozen=True)
@@ -62,3 +74,173 @@ def score_readable(
     refused = {omission.sentence for omission in left_out}
     readable = [sentence for sentence in distinct if sentence.text not in refused]
     return score_sentences(models, readable, store=store, progress=progress), left_out
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """Scores of both sides of pairs by one method.
+
+    Attributes:
+        method: what is compared.
+        pairs: those that every model can read.
+        models: names.
+        log_probs: (n_pairs, 2, n_models), nats; the good side comes first.
+        unread: how many pairs of each paradigm were left out, because a model cannot read them.
+    """
+
+    method: Method
+    pairs: tuple[MinimalPair, ...]
+    models: tuple[str, ...]
+    log_probs: FloatArray
+    unread: Counter[str]
+
+    @property
+    def ties(self) -> BoolArray:
+        """Mask of ties, (n_pairs, n_models): both sides have the same score, or both are -inf.
+
+        Scores are the same where they differ by no more than single precision rounds. Sums of the
+        same terms in another order do: n-gram models that back off have many such pairs, half of
+        which would count as right by chance.
+        """
+        good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
+        same: BoolArray = good == bad  # which -inf and -inf are, although their difference is nan
+        finite = np.isfinite(good) & np.isfinite(bad)
+        size = np.maximum(np.abs(good), np.abs(bad))[finite]
+        same[finite] |= np.abs(good[finite] - bad[finite]) <= _ROUNDING * size
+        return same
+
+    @property
+    def margins(self) -> FloatArray:
+        """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
+        good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
+        margins = np.zeros(good.shape)
+        return np.subtract(good, bad, out=margins, where=~self.ties)
+
+    @property
+    def identical(self) -> list[MinimalPair]:
+        """Pairs whose sides are the same, so that a model cannot be right."""
+        sides = [pair.sides(self.method) for pair in self.pairs]
+        both = zip(self.pairs, sides, strict=True)
+        return [pair for pair, side in both if side is not None and side[0] == side[1]]
+
+    def correct(self, ties: TieRule = "wrong") -> FloatArray:
+        """1 where the good side has the higher score, else 0; a tie is wrong, or counts one half.
+
+        Shape (n_pairs, n_models).
+        """
+        points: FloatArray = (self.margins > 0).astype(np.float64)
+        if ties == "half":
+            points[self.ties] = 0.5
+        return points
+
+
+@dataclass(frozen=True)
+class PairScoring:
+    """Scores of pairs by every method.
+
+    Attributes:
+        by_method: those of each method that can be used.
+        refusals: why a model cannot be asked by a method, by both.
+        left_out: sentences that a model cannot read.
+    """
+
+    by_method: tuple[PairScores, ...]
+    refusals: Mapping[tuple[str, Method], str]
+    left_out: tuple[LeftOut, ...]
+
+
+def score_pairs(
+    models: Sequence[Scorer],
+    pairs: Sequence[MinimalPair],
+    methods: Iterable[Method] = Method,
+    *,
+    store: Store | None = None,
+    progress: Callable[[int, str], Progress | None] = lambda _n_texts, _method: None,
+) -> PairScoring:
+    """Score both sides of pairs by each method that they and the models allow.
+
+    A sentence is scored once, however many pairs hold it. A pair with a sentence that one model
+    cannot read is left out for all of them.
+
+    Args:
+        models: who is asked.
+        pairs: minimal pairs.
+        methods: what to compare; those that apply to no pair are passed over.
+        store: where scores are kept between runs.
+        progress: makes what is told of scores, from the number of texts and the method.
+
+    Raises:
+        InputError: there is nothing to compare.
+        ModelError, ScoreError, StoreError: see `score_sentences`.
+    """
+    by_method: list[PairScores] = []
+    refusals: dict[tuple[str, Method], str] = {}
+    left_out: list[LeftOut] = []
+    for method in Method:
+        sides = {pair: both for pair in pairs if (both := pair.sides(method))}
+        if method not in methods or not sides:
+            continue
+        refused = {model.name: why for model in models if (why := _refusal(model, method))}
+        refusals |= {(model, method): why for model, why in refused.items()}
+        able = [model for model in models if model.name not in refused]
+        if not able:
+            continue
+        # each side once, in the order of the pairs
+        texts: Any = list(dict.fromkeys(side for both in sides.values() for side in both))
+        unread = refused_by(able, [_sentence(side) for side in texts])
+        left_out += unread
+        beyond = {omission.sentence for omission in unread}
+        texts = [side for side in texts if _sentence(side).text not in beyond]
+        rows = {side: row for row, side in enumerate(texts)}
+        readable = [pair for pair, both in sides.items() if all(side in rows for side in both)]
+        if not readable:
+            continue
+        told = progress(len(texts), str(method))
+        if method is Method.FULL_SENTENCE:
+            scores = score_sentences(able, texts, store=store, progress=told).log_probs
+        else:
+            scores = score_continuations(able, texts, store=store, progress=told)
+        scores = scores[[rows[side] for pair in readable for side in sides[pair]]]
+        names = tuple(model.name for model in able)
+        both_sides = scores.reshape(len(readable), 2, len(names))  # good and bad ones in turn
+        all_pairs, read = (Counter(p.paradigm for p in some) for some in (sides, readable))
+        scored = PairScores(method, tuple(readable), names, both_sides, all_pairs - read)
+        by_method.append(scored)
+    if not by_method:
+        # The first reason is enough: with nothing to compare, all methods mostly share it.
+        reasons = [*refusals.values(), *(omission.reason for omission in left_out)]
+        reason = next(iter(reasons), "No pair has the fields that the method compares.")
+        raise InputError(f"Nothing could be compared. {reason}")
+    return PairScoring(tuple(by_method), refusals, tuple(dict.fromkeys(left_out)))
+
+
+def pair_scores_from_table(
+    table: ScoreTable, pairs: Sequence[MinimalPair], methods: Iterable[Method] = ()
+) -> PairScoring:
+    """Full sentences, scored before.
+
+    Raises:
+        InputError: another method is asked for.
+        ScoreError: the table lacks sentences (lists the first ones).
+    """
+    if set(methods) - {Method.FULL_SENTENCE}:
+        raise InputError("A table of scores holds full sentences: prefix methods need models.")
+    rows = table.rows_of(side for pair in pairs for side in (pair.good, pair.bad))
+    sides = table.log_probs[rows].reshape(len(pairs), 2, len(table.models))
+    full = PairScores(Method.FULL_SENTENCE, tuple(pairs), table.models, sides, Counter())
+    return PairScoring((full,), {}, ())
+
+
+def _sentence(side: Sentence | Continuation) -> Sentence:
+    return side.sentence if isinstance(side, Continuation) else side
+
+
+def _refusal(model: Scorer, method: Method) -> str:
+    """Why a model cannot be asked by a method; empty where it can."""
+    if method is not Method.FULL_SENTENCE:
+        try:
+            language_model = require_language_model(model, f"The method {method}")
+            language_model.continuation_log_probs(())  # raises where the model reads from both ends
+        except ModelError as error:
+            return str(error)
+    return ""

@@ -27,38 +27,22 @@ class Method(StrEnum):
 class MinimalPairSettings:
     """Options of an evaluation on minimal pairs."""
 
-    method: Annotated[
-        tuple[Method, ...],
-        Help("What is compared; repeatable. By default all that pairs allow."),
-    ] = ()
+    method: Annotated[tuple[Method, ...], Help("What to compare; repeatable. By default all.")] = ()
     ties: Annotated[TieRule, Help("How a tie counts.")] = "wrong"
-    sample: Annotated[int | None, Help("Pairs of each paradigm, drawn at random.", at_least=1)] = (
-        None
-    )
+    sample: Annotated[int | None, Help("Pairs of each paradigm, at random.", at_least=1)] = None
     sizes: Annotated[
-        str | None,
-        Help(
-            "Learning curves: train models on so many sentences of --text, such as "
-            "1000,10000,100000."
-        ),
+        str | None, Help("Train on so many sentences of --text, such as 1000,10000,100000.")
     ] = None
     train: Annotated[
         Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"],
-        Help("With --sizes: what to train."),
+        Help("What to train."),
     ] = "ngram"
-    order: Annotated[
-        int,
-        Help("With --train ngram: length of the longest n-grams.", at_least=1, at_most=6),
-    ] = 3
-    epochs: Annotated[
-        int | None, Help("With --train of a network: passes over the text at most.", at_least=1)
-    ] = None
+    order: Annotated[int, Help("Words of the longest n-grams.", at_least=1, at_most=6)] = 3
+    epochs: Annotated[int | None, Help("Passes of a network over the text.", at_least=1)] = None
     good_column: Annotated[str, Help("The acceptable sentence.")] = "sentence_good"
     bad_column: Annotated[str, Help("The unacceptable one.")] = "sentence_bad"
     paradigm_column: Annotated[str, Help("The paradigm; '' for the file's name.")] = "UID"
-    phenomenon_column: Annotated[str, Help("The phenomenon; '' for the paradigm.")] = (
-        "linguistics_term"
-    )
+    phenomenon_column: Annotated[str, Help("Phenomenon; '' for paradigm.")] = "linguistics_term"
     pair_column: Annotated[str, Help("The pair's identifier; '' for the row's number.")] = "pairID"
     seed: Seed = 0
 
@@ -75,11 +59,7 @@ class AcceptabilitySettings:
     """
 
     column: Annotated[
-        tuple[str, ...],
-        Help(
-            "A column of --scores to take as a model; repeatable. By default all that hold "
-            "numbers, without indices, lengths, columns of --data, and z-scores of another column."
-        ),
+        tuple[str, ...], Help("A model's column of --scores; repeatable. By default all of scores.")
     ] = ()
     delta: Annotated[
         tuple[float, ...], Help("δ of the Acceptability Delta Criterion; repeatable.")
@@ -91,10 +71,7 @@ class AcceptabilitySettings:
         bool, Help("Turn the judgements into z-scores too.", flag="--human-z-scores")
     ] = False
     allow_missing: Annotated[
-        bool,
-        Help(
-            "Leave sentences that a table of scores lacks, and pairs, out.", flag="--allow-missing"
-        ),
+        bool, Help("Leave out what a table of scores lacks.", flag="--allow-missing")
     ] = False
     id_column: Annotated[str, Help("Identifies a sentence.")] = "id"
     sentence_column: Annotated[str, Help("Its text.")] = "sentence"
@@ -102,12 +79,8 @@ class AcceptabilitySettings:
     item_column: Annotated[str, Help("The item it belongs to.")] = "item"
     label_column: Annotated[str, Help("Whether experts accept it.")] = "label"
     phenomenon_column: Annotated[str, Help("What it is about.")] = "phenomenon"
-    acceptable_column: Annotated[str, Help("In --pairs: the acceptable sentence's identifier.")] = (
-        "gramm_id"
-    )
-    unacceptable_column: Annotated[str, Help("In --pairs: the other one's identifier.")] = (
-        "ungramm_id"
-    )
+    acceptable_column: Annotated[str, Help("In --pairs: the acceptable one's id.")] = "gramm_id"
+    unacceptable_column: Annotated[str, Help("In --pairs: the other one's id.")] = "ungramm_id"
     discard_column: Annotated[str, Help("In --pairs: marks pairs to leave out.")] = "discard"
 
 
@@ -119,9 +92,7 @@ class DesiderataSettings:
     """Options of an evaluation of scoring rules."""
 
     sample: Annotated[int, Help("Sentences to draw by chance; 0 for all.", at_least=0)] = 0
-    words: Annotated[
-        int, Help("Words of small letters to draw from the frequencies.", at_least=1)
-    ] = 500
+    words: Annotated[int, Help("Words to draw from the frequencies.", at_least=1)] = 500
     carrier: Annotated[tuple[str, ...], Help("A sentence with '_' for the word; repeatable.")] = (
         "My word is _",
         "The next word is _",

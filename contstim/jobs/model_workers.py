@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from contstim.jobs.pool import Executor, Pool
     from contstim.models.base import Scorer
-    from contstim.models.specifications import Models, Specification
+    from contstim.models.specifications import Models
 
 _ATTEMPTS = 3
 
@@ -62,7 +62,21 @@ def remote_scorers(
         return
     context = replace(context, names=names)
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
-        yield _PoolWorkers(pool, names).scorers(models)
+        # Each model is loaded once, to know what it is
+        facts: dict[str, ModelFacts] = {}
+        loading = [ModelTask(ModelCall(named.specification, "facts", ())) for named in models]
+        work_off(pool, loading, lambda task, told: facts.update({task.model: told}), names)
+
+        def answer(calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
+            tasks = [ModelTask(c, facts[c.model].convention.fingerprint) for c in calls]
+            work_off(pool, tasks, lambda task, answer: receive(task.call, answer), names)
+
+        scorers: list[Scorer] = []
+        for named in models:
+            told = facts[named.specification]
+            kind = RemoteLanguageModel if told.is_language_model else RemoteScorer
+            scorers.append(kind(named, told, answer))
+        yield scorers
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,21 +123,20 @@ class ModelTask(WorkerTask[WorkerContext]):
         return getattr(scorer, self.call.method)(*self.call.arguments, **self.call.keywords)
 
 
-class ModelTaskQueue(TaskQueue[ModelTask]):
+class ModelTaskQueue(TaskQueue[Any]):
     """Tasks of several models, none of which depends on another.
 
     Args:
-        tasks: in the order in which each model's are taken.
+        tasks: in the order in which each model's are taken; each has the specification of its
+            `model`, and a `text`, a noun phrase.
         receive: told a task and its result, as it comes.
 
     Attributes:
         errors: why models were given up, by their specifications.
     """
 
-    def __init__(
-        self, tasks: Iterable[ModelTask], receive: Callable[[ModelTask, Any], None]
-    ) -> None:
-        self._waiting: dict[str, deque[ModelTask]] = {}
+    def __init__(self, tasks: Iterable[Any], receive: Callable[[Any, Any], None]) -> None:
+        self._waiting: dict[str, deque[Any]] = {}
         for task in tasks:
             self._waiting.setdefault(task.model, deque()).append(task)
         self._running: Counter[str] = Counter()
@@ -135,7 +148,7 @@ class ModelTaskQueue(TaskQueue[ModelTask]):
         """See `TaskQueue.finished`."""
         return not any(self._waiting.values()) and not self._running.total()
 
-    def take(self, loaded: Sequence[str]) -> ModelTask | None:
+    def take(self, loaded: Sequence[str]) -> Any:
         """See `TaskQueue.take`.
 
         Of a model that the worker has loaded if there is one; else of one at which fewest workers
@@ -150,12 +163,12 @@ class ModelTaskQueue(TaskQueue[ModelTask]):
         self._running[model] += 1
         return self._waiting[model].popleft()
 
-    def done(self, task: ModelTask, result: Any) -> None:
+    def done(self, task: Any, result: Any) -> None:
         """See `TaskQueue.done`."""
         self._running[task.model] -= 1
         self._receive(task, result)
 
-    def failed(self, task: ModelTask, error: ContstimError, attempt: int) -> None:
+    def failed(self, task: Any, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`.
 
         A task whose worker was lost, or that failed in a way that nobody foresaw, is taken again,
@@ -177,43 +190,29 @@ class ModelTaskQueue(TaskQueue[ModelTask]):
         self._waiting[task.model].clear()
 
 
-class _PoolWorkers:
-    """The workers of a pool."""
+def work_off(
+    pool: Pool,
+    tasks: Iterable[Any],
+    receive: Callable[[Any, Any], None],
+    names: Mapping[str, str],
+) -> None:
+    """Have tasks of models done; see `ModelTaskQueue`.
 
-    def __init__(self, pool: Pool, names: Mapping[str, str]) -> None:
-        self._pool, self._names = pool, names
-        self._fingerprints: dict[str, str] = {}  # of models, by their specifications
+    Args:
+        pool: the workers.
+        tasks: what to do.
+        receive: told a task and its result, as it comes.
+        names: what models are called, by their specifications.
 
-    def scorers(self, models: Sequence[Specification]) -> list[Scorer]:
-        """Have each model loaded once, to know what it is."""
-        facts: dict[str, ModelFacts] = {}
-        self._work_off(
-            [ModelTask(ModelCall(named.specification, "facts", ())) for named in models],
-            lambda task, told: facts.update({task.model: told}),
-        )
-        scorers: list[Scorer] = []
-        for named in models:
-            told = facts[named.specification]
-            kind = RemoteLanguageModel if told.is_language_model else RemoteScorer
-            self._fingerprints[named.specification] = told.convention.fingerprint
-            scorers.append(kind(named, told, self.answer))
-        return scorers
-
-    def answer(self, calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
-        """See `remote.Answer`."""
-        self._work_off(
-            [ModelTask(call, self._fingerprints[call.model]) for call in calls],
-            lambda task, answer: receive(task.call, answer),
-        )
-
-    def _work_off(
-        self, tasks: Iterable[ModelTask], receive: Callable[[ModelTask, Any], None]
-    ) -> None:
-        queue = ModelTaskQueue(tasks, receive)
-        self._pool.work_off(queue)
-        errors = [f"{self._names[model]}: {error}" for model, error in queue.errors.items()]
-        if len(errors) > 1:
-            raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))
-        for error in queue.errors.values():
-            # A model's own error names it; that of workers does not
-            raise WorkerError(errors[0]) if isinstance(error, WorkerError) else error
+    Raises:
+        ModelError: a model refuses, or several failed.
+        WorkerError: a task failed three times.
+    """
+    queue = ModelTaskQueue(tasks, receive)
+    pool.work_off(queue)
+    errors = [f"{names.get(model, model)}: {error}" for model, error in queue.errors.items()]
+    if len(errors) > 1:
+        raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))
+    for error in queue.errors.values():
+        # A model's own error names it; that of workers does not
+        raise WorkerError(errors[0]) if isinstance(error, WorkerError) else error

@@ -112,8 +112,8 @@ class AnalyzeResponses(Step["Analysis"], name="analyze"):
         from contstim.experiments.analysis.figures import require_rivals
         from contstim.experiments.analysis.page import write_analysis
         from contstim.experiments.analysis.run import analyze
-        from contstim.experiments.responses import CatchRule, read_responses
-        from contstim.experiments.responses.admission import DEFAULT_RULE
+        from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
+        from contstim.experiments.responses.table import read_responses
         from contstim.models.training_text import (
             contamination_facts,
             contamination_warnings,

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from contstim.errors import InputError
-from contstim.optimization.search.constraints import WordLimits
+from contstim.optimization.search.settings import SearchSettings
 from contstim.options import Help
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_Limits = TypeVar("_Limits", bound=WordLimits)
+_Limits = TypeVar("_Limits", bound=SearchSettings)
 
 Uncapped = Annotated[
     Path | None,
@@ -33,7 +33,7 @@ def words_read(limits: _Limits) -> _Limits:
     return replace(limits, allow=_words(limits.allow), exclude=_words(limits.exclude))
 
 
-def files_of_words(limits: WordLimits) -> list[Path]:
+def files_of_words(limits: SearchSettings) -> list[Path]:
     """The files of words among what may, and what may not, be put in."""
     from contstim.files import is_file
 

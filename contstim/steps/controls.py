@@ -43,7 +43,8 @@ class CompareControls(
         Path | None,
         Reads(
             "Adds the feature zipf, the mean frequency of a sentence's words, from a text, a "
-            "table with the columns word and count, or a trained model of words."
+            "table with the columns word and count, or a trained model of words.",
+            folder=True,
         ),
     ] = None
     tokens: Annotated[
@@ -74,8 +75,8 @@ class CompareControls(
         )
         from contstim.experiments.analysis.ratings import gather
         from contstim.experiments.analysis.tables import rows_table
-        from contstim.experiments.responses import CatchRule, admit, read_responses
-        from contstim.experiments.responses.admission import DEFAULT_RULE
+        from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit
+        from contstim.experiments.responses.table import read_responses
         from contstim.frequencies import read_frequencies
         from contstim.models.base import conventions
         from contstim.models.catalog import load_scorers

@@ -21,7 +21,7 @@ from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
 from contstim.steps.fields import GivenModels, ReportFolder, Sentences
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import Outcome, Step, found_files
 from contstim.steps.training import tell_training
 from contstim.wording import counted
 
@@ -58,7 +58,8 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
         Path,
         Reads(
             "A checkout of alexwarstadt/blimp, a folder of tables, or a table of minimal pairs "
-            "(.jsonl, .csv, .parquet)."
+            "(.jsonl, .csv, .parquet).",
+            folder=True,
         ),
     ]
     out: ReportFolder
@@ -84,10 +85,10 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
         """Files that are read; the folder of pairs holds much else."""
         from contstim.evaluation.minimal_pairs import pair_files, published_files
 
+        read = [path for path in super().reads() if path != self.data]
         beside = published_files(self.data, self.people, self.published)
-        files = [*pair_files(self.data), *(path for path in beside if path is not None)]
-        files += [path for path in super().reads() if path != self.data]
-        return tuple(dict.fromkeys(files))
+        files = found_files(self.data, pair_files)
+        return tuple(dict.fromkeys((*files, *filter(None, beside), *read)))
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
@@ -101,7 +102,7 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
             read_minimal_pairs,
             read_published_accuracies,
         )
-        from contstim.evaluation.pair_scores import pair_scores_from_table, score_pairs
+        from contstim.evaluation.scores import pair_scores_from_table, score_pairs
         from contstim.models.origins import model_origins
         from contstim.scores import ScoreTable
         from contstim.store import Store
@@ -195,7 +196,10 @@ class EvaluateAcceptability(
 
     data: Annotated[
         Path,
-        Reads("LI-Adger's folder, or a table of judged sentences (.csv, .parquet, .jsonl)."),
+        Reads(
+            "LI-Adger's folder, or a table of judged sentences (.csv, .parquet, .jsonl).",
+            folder=True,
+        ),
     ]
     out: ReportFolder
     models: GivenModels = ()
@@ -218,10 +222,9 @@ class EvaluateAcceptability(
         """Files that are read; LI-Adger's folder holds much else."""
         from contstim.evaluation.acceptability import judgement_files
 
-        data, pairs = judgement_files(self.data, self.pairs)
-        files = [data] if pairs is None else [data, pairs]
-        files += [path for path in super().reads() if path != self.data]
-        return tuple(dict.fromkeys(files))
+        read = [path for path in super().reads() if path != self.data]
+        files = found_files(self.data, lambda data: judgement_files(data, self.pairs))
+        return tuple(dict.fromkeys((*files, *read)))
 
     def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation]:
         """Score the sentences, and write the findings."""
@@ -275,7 +278,8 @@ class EvaluateDesiderata(Step["Desiderata"], name="evaluate desiderata", kept=_K
         Path,
         Reads(
             "Where word frequencies come from: a text, a table with the columns word and count, or "
-            "a trained model of words."
+            "a trained model of words.",
+            folder=True,
         ),
     ]
     out: ReportFolder
@@ -307,13 +311,16 @@ class EvaluateDesiderata(Step["Desiderata"], name="evaluate desiderata", kept=_K
         )
         from contstim.evaluation.desiderata_report import desiderata_findings
         from contstim.evaluation.folder import write_findings
-        from contstim.frequencies import read_frequencies
+        from contstim.frequencies import frequency_file, read_frequencies
         from contstim.stimuli import read_stimuli
         from contstim.store import Store
 
         settings, counts = self.settings, read_frequencies(self.frequencies)
         given = list(read_lines(self.word_list)) if self.word_list else None
         chosen, words = sample_items(read_stimuli(self.sentences), counts, settings, given)
+        # Of a model in a folder, the counts of its words
+        of_folder = self.frequencies.is_dir()
+        words_from = frequency_file(self.frequencies) if of_folder else self.frequencies
         # Every word is scored in every carrier.
         total = len(chosen) + len(settings.carrier) * len(words)
         specifications, compared = with_reference(self.models, self.reference)
@@ -338,7 +345,7 @@ class EvaluateDesiderata(Step["Desiderata"], name="evaluate desiderata", kept=_K
             desiderata_findings(results),
             self.out,
             models=loaded,
-            data=[path for path in (self.sentences, self.frequencies, self.word_list) if path],
+            data=[*filter(None, (self.sentences, words_from, self.word_list))],
             seed=settings.seed,
             sample=settings.sample,
         )

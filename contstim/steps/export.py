@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from contstim.experiments.platforms.platform import Exporter
-from contstim.experiments.platforms.registry import platform_named
+from contstim.experiments.platforms.platform import Exporter, platform_named
 from contstim.options import Reads, Writes
 from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.stimuli import read_trials

@@ -114,8 +114,8 @@ class FitMixed(Step["MixedAnalysis"], name="mixed"):
         """Fit the models, and write the tables."""
         from contstim.experiments.analysis.mixed.comparisons import compare_mixed
         from contstim.experiments.analysis.ratings import gather
-        from contstim.experiments.responses import CatchRule, admit, read_responses
-        from contstim.experiments.responses.admission import DEFAULT_RULE
+        from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit
+        from contstim.experiments.responses.table import read_responses
         from contstim.scores import ScoreTable
         from contstim.stimuli import read_trials
         from contstim.tables import write_table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.options import Reads, Seed, Writes
 from contstim.steps.analysis import Samples, analysis_facts
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import Outcome, Step, found_files
 from contstim.tables import write_table
 
 if TYPE_CHECKING:
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
     from contstim.evaluation.criteria import AcceptabilityEvaluation
     from contstim.experiments.analysis.run import Analysis
-    from contstim.experiments.reproduce.claims import PublishedClaim
     from contstim.reporter import Reporter
 
+    Claims = Sequence[tuple[str, str, str]]  # about, published, ours
 
-class ReproduceGolan2023(
-    Step["tuple[Analysis, Sequence[PublishedClaim]]"], name="reproduce golan2023"
-):
+
+class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2023"):
     """Experiment 1 of Golan et al. (2023): each published claim, and what we find.
 
     Writes the tables, figures and page of `contstim analyze`, and `tables/claims.csv`. Exits with
@@ -36,7 +35,8 @@ class ReproduceGolan2023(
         Path,
         Reads(
             "A folder with contstimlang and contstimlang-fork/data, or a checkout of "
-            "dpmlab/contstimlang."
+            "dpmlab/contstimlang.",
+            folder=True,
         ),
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
@@ -51,9 +51,9 @@ class ReproduceGolan2023(
         """The file of ratings; the folder holds much else."""
         from contstim.experiments.reproduce.golan2023 import locate
 
-        return (locate(self.data, self.ratings)[1],)
+        return found_files(self.data, lambda data: locate(data, self.ratings)[1:])
 
-    def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Sequence[PublishedClaim]]]:
+    def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Claims]]:
         """Analyse the ratings, and compare claims."""
         from contstim.experiments.analysis.page import write_analysis
         from contstim.experiments.reproduce.golan2023 import (
@@ -75,9 +75,7 @@ class ReproduceGolan2023(
         return Outcome((analysis, compared), {"seed": self.seed, **analysis_facts(analysis)})
 
 
-class ReproduceAdc(
-    Step["tuple[AcceptabilityEvaluation, Sequence[PublishedClaim]]"], name="reproduce adc"
-):
+class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reproduce adc"):
     """The Acceptability Delta Criterion of Vázquez Martínez (2021) on its published scores.
 
     Writes the tables, figures and report of `contstim evaluate acceptability`, and claims.csv.
@@ -86,28 +84,28 @@ class ReproduceAdc(
     Example: `contstim reproduce adc --data li-adger --out adc`
     """
 
-    data: Annotated[Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).")]
+    data: Annotated[
+        Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).", folder=True)
+    ]
     out: Annotated[Path, Writes("The folder to write.", record="report.md")]
 
-    def work(
-        self, reporter: Reporter
-    ) -> Outcome[tuple[AcceptabilityEvaluation, Sequence[PublishedClaim]]]:
+    def work(self, reporter: Reporter) -> Outcome[tuple[AcceptabilityEvaluation, Claims]]:
         """Evaluate the published scores, and compare claims."""
         from contstim.evaluation.acceptability_report import acceptability_findings
         from contstim.evaluation.folder import write_findings
         from contstim.experiments.reproduce.adc import claims, reproduce_adc
 
         del reporter
-        reproduction = reproduce_adc(self.data)
-        compared = claims(reproduction)
+        evaluation, differences = reproduce_adc(self.data)
+        compared = tuple(claims(evaluation, differences))
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
-        evaluation = reproduction.evaluation
         findings = acceptability_findings(evaluation, title)
         facts, _ = write_findings(findings, self.out, data=evaluation.files)
         _write_claims(compared, self.out / "claims.csv")
         return Outcome((evaluation, compared), facts)
 
 
-def _write_claims(compared: Sequence[PublishedClaim], path: Path) -> None:
-    columns = ("about", "published", "ours", "holds")
-    write_table(path, {name: [getattr(claim, name) for claim in compared] for name in columns})
+def _write_claims(compared: Claims, path: Path) -> None:
+    about, published, ours = zip(*compared, strict=True)
+    holds = [claim == found for _, claim, found in compared]
+    write_table(path, {"about": about, "published": published, "ours": ours, "holds": holds})

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
-from contstim.experiments.platforms.platform import Reader
-from contstim.experiments.platforms.registry import platform_named
-from contstim.experiments.responses import origin_of, write_responses
+from contstim.experiments.platforms.platform import Reader, platform_named
 from contstim.experiments.responses.alignment import keep_one
-from contstim.experiments.responses.table import scale_of
+from contstim.experiments.responses.table import origin_of, scale_of, write_responses
 from contstim.models.scoring import require_log_probabilities
 from contstim.options import AnswerScale, Aside, Help, Reads, Seed, Writes
 from contstim.scale import Scale
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.experiments.platforms.platform import Platform
-    from contstim.experiments.responses import Response
     from contstim.experiments.responses.alignment import Imported
+    from contstim.experiments.responses.table import Response
     from contstim.reporter import Reporter
 
 _DEFAULTS = SimulationSettings()

@@ -114,7 +114,8 @@ def _answers(
     import numpy as np
 
     from contstim.experiments.analysis.reliability import reliabilities_of
-    from contstim.experiments.responses import admit, read_responses
+    from contstim.experiments.responses.admission import admit
+    from contstim.experiments.responses.table import read_responses
 
     trials = [trial for trial in read_stimulus_table(table) if isinstance(trial, Trial)]
     if not trials:

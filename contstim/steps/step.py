@@ -45,7 +45,7 @@ from contstim.options import Aside, Help, Models, Reads, Writes
 from contstim.reporter import SILENT, Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
@@ -95,6 +95,15 @@ class Field:
     group: str
     panel: str
 
+    @property
+    def is_list(self) -> bool:
+        """True of several values."""
+        return get_origin(get_args(self.hint)[0]) is tuple
+
+    def as_list(self, value: Any) -> Any:
+        """The value; one of several, which a user may give alone, as a tuple."""
+        return (value,) if isinstance(value, str | Path) and self.is_list else value
+
     def checked(self, value: Any) -> Any:
         """The value as the type has it: texts become paths, one of several a tuple.
 
@@ -103,10 +112,8 @@ class Field:
         """
         from pydantic import ValidationError
 
-        if isinstance(value, str | Path) and get_origin(get_args(self.hint)[0]) is tuple:
-            value = (value,)
         try:
-            return adapter(self.hint).validate_python(value)
+            return adapter(self.hint).validate_python(self.as_list(value))
         except ValidationError as error:
             text = in_words(error.errors()[0])
             colon = "" if text.startswith("must") else ":"
@@ -282,6 +289,10 @@ def perform(step: Step[Value], reporter: Reporter) -> tuple[Value, bool]:
     """
     from contstim.records import Record, checksums, path_from
 
+    for field, value in step.values():
+        if isinstance(field.note, Reads) and not field.note.folder:
+            for each in filter(Path.is_dir, _paths(value)):
+                raise InputError(f"`{field.name}`: {each} is a folder; name a file.")
     heard, path = _Warnings(reporter), step.record_path()
     # Of what is read now, and not of what stands there when the work is done
     inputs = {} if path is None else checksums(step.reads(), path.parent)
@@ -380,6 +391,14 @@ def _by_group(kind: type[Any]) -> dict[str, list[Field]]:
     for field in fields_of(kind):
         groups.setdefault(field.group, []).append(field)
     return groups
+
+
+def found_files(folder: Path, find: Callable[[Path], Iterable[Path | None]]) -> tuple[Path, ...]:
+    """The files of a folder that a step reads; the folder where they are not there yet."""
+    try:
+        return tuple(path for path in find(folder) if path is not None)
+    except InputError:
+        return (folder,)
 
 
 def _paths(value: Any) -> Iterator[Path]:

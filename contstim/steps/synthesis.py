@@ -95,7 +95,6 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         from contstim.models.base import conventions
         from contstim.models.catalog import load_models
         from contstim.models.letter_case import unknown_words
-        from contstim.optimization.search.json_facts import json_facts
         from contstim.optimization.search.recipes import recipe_named
         from contstim.optimization.search.symmetric import synthesize_pair
         from contstim.optimization.search.synthesize import synthesize
@@ -146,7 +145,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
             else synthesize(accepting, rejecting, natural, words, **options)
         )
         facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": self.seed}
-        as_json = json.dumps(json_facts(result) | facts, indent=2, ensure_ascii=False)
+        as_json = json.dumps(result.facts | facts, indent=2, ensure_ascii=False)
         if self.out is not None:
             write_text(self.out, as_json + "\n")
         rules = {model.name: model.convention.rule for model in models}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -136,7 +135,7 @@ class SearchTriplets(
             contamination_warnings,
         )
         from contstim.optimization.jobs.assignment import read_assignment
-        from contstim.optimization.jobs.context import SearchContext
+        from contstim.optimization.jobs.tasks import SearchContext
         from contstim.optimization.jobs.triplets import find_triplets
         from contstim.optimization.search.recipes import recipe_named
         from contstim.reviews import read_reviews
@@ -172,10 +171,7 @@ class SearchTriplets(
                 review=read_reviews(self.review) if self.review else None,
                 shown=frozenset(s for path in self.earlier for s in read_stimuli(path)),
                 assignment=() if self.begin_with is None else read_assignment(self.begin_with),
-                say=reporter.say,
-                note=reporter.say,
-                warn=reporter.warn,
-                progress=partial(reporter.progress, "triplets"),
+                reporter=reporter,
             )
             budget = question.budget or recipe_named(question.recipe).restarts
             facts = {
@@ -191,12 +187,9 @@ class SearchTriplets(
             }
             names = {named.specification: named.name for named in models}
             store = TripletStore(opened)
-            for path, export in (
-                (self.trajectories, store.trajectories),
-                (self.evaluations, store.evaluations),
-            ):
+            for path, kind in ((self.trajectories, "steps"), (self.evaluations, "evaluations")):
                 if path is not None:
-                    write_table(path, export(results.found, names))
+                    write_table(path, store.entries(results.found, names, kind))
             if self.assignment is not None:
                 write_table(self.assignment, columns_of(AssignedSentence, results.assignment))
         seen = contamination(

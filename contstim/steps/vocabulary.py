@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
-from contstim.experiments.reproduce.published.reading import read_vocabulary
+from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
@@ -49,7 +49,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
     out: Annotated[Path, Writes("The vocabulary file to write.")]
     text: Annotated[Path | None, Reads("UTF-8 text, one sentence a line; - for stdin.")] = None
     published: Annotated[
-        Path | None, Reads("Take the 2023 study's lists from its resources folder.")
+        Path | None, Reads("Take the 2023 study's lists from its resources folder.", folder=True)
     ] = None
     models: Annotated[
         tuple[str, ...],

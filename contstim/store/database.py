@@ -6,22 +6,87 @@ on network file systems.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from contstim.documents import shortened
 from contstim.errors import StoreError
-from contstim.store.layout import APPLICATION_ID, LAYOUT, STATEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
+    from contstim.arrays import FloatArray
 
-class Database:
-    """A study's database, open for writing by this process alone; use it in a `with` statement.
+APPLICATION_ID = 0x636F6E74  # "cont", so that another program's database is not mistaken for ours
+LAYOUT = 7
+"""Number of the layout, which a file bears; raised when a table changes."""
+
+STATEMENTS = (
+    """
+CREATE TABLE model (
+    id INTEGER PRIMARY KEY,
+    fingerprint TEXT NOT NULL UNIQUE,
+    convention TEXT NOT NULL
+) STRICT""",
+    """
+CREATE TABLE score (
+    model INTEGER NOT NULL REFERENCES model (id),
+    sentence TEXT NOT NULL,
+    log_prob REAL NOT NULL,
+    PRIMARY KEY (model, sentence)
+) STRICT, WITHOUT ROWID""",
+    """
+CREATE TABLE result (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    base TEXT NOT NULL,
+    excluded TEXT NOT NULL,
+    model_1 TEXT NOT NULL,
+    model_2 TEXT NOT NULL,
+    natural TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('found', 'inadmissible', 'failed')),
+    reason TEXT NOT NULL,
+    triplet TEXT,
+    rows INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    searches INTEGER NOT NULL,
+    trails TEXT NOT NULL
+) STRICT""",
+    """
+CREATE TABLE assignment (
+    seed INTEGER NOT NULL,
+    model_1 TEXT NOT NULL,
+    model_2 TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    sentence TEXT NOT NULL,
+    result INTEGER REFERENCES result (id),
+    refused TEXT NOT NULL,
+    rejected TEXT NOT NULL,
+    UNIQUE (seed, model_1, model_2, slot),
+    UNIQUE (seed, sentence)
+) STRICT""",
+    """
+CREATE TABLE floor (
+    model TEXT NOT NULL,
+    words TEXT NOT NULL,
+    quantile REAL NOT NULL,
+    n_words INTEGER NOT NULL,
+    log_prob REAL NOT NULL,
+    PRIMARY KEY (model, words, quantile, n_words)
+) STRICT, WITHOUT ROWID""",
+)
+
+
+class Store:
+    """A study's database with its scores, open for writing by this process alone.
+
+    Use it in a `with` statement. `TripletStore` keeps triplets in the same file.
 
     Raises:
         StoreError: another process writes it, it is damaged, or it is something else's database.
@@ -31,50 +96,45 @@ class Database:
         self.path = Path(path)
         self._is_new = not self.path.exists()
         self._makes_folder = not self.path.parent.exists()
-        try:
+        with self._explaining():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # isolation_level=None: Python would else begin transactions of its own in between ours
             self._connection = sqlite3.connect(self.path, timeout=0.2, isolation_level=None)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(_explain(self.path, error)) from error
         try:
-            is_ours = self._recognise()
-            if is_ours:  # SQLite finds damage where it reads, so all is read before it is written
-                (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-                if verdict != "ok":
-                    raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
-            self._claim(make_tables=not is_ours)
-            # What is written from here on is work; the tables that _claim made are not
-            self._changes = self._connection.total_changes
-        except sqlite3.Error as error:
-            self.close()
-            raise StoreError(_explain(self.path, error)) from error
+            with self._explaining():
+                self._claim()
         except StoreError:
             self.close()
             raise
+        # What is written from here on is work; the tables that _claim made are not
+        self._changes = self._connection.total_changes
 
-    def _recognise(self) -> bool:
-        """True if it is ours, False if new; others are refused before anything is written."""
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(_explain(self.path, error)) from error
+
+    def _claim(self) -> None:
+        """Take the file for this process; others' are refused before anything is written."""
+
+        def value(question: str) -> Any:
+            return self._connection.execute(question).fetchone()[0]
+
         # Before the first reading: the lock that it takes is then held until the file is closed
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        tables, program, layout = (
-            self._connection.execute(question).fetchone()[0]
-            for question in (
-                "SELECT count(*) FROM sqlite_schema",
-                "PRAGMA application_id",
-                "PRAGMA user_version",
-            )
-        )
-        if tables and program != APPLICATION_ID:
+        is_ours, layout = value("SELECT count(*) FROM sqlite_schema"), value("PRAGMA user_version")
+        if is_ours and value("PRAGMA application_id") != APPLICATION_ID:
             raise StoreError(f"{self.path} is a database of another program; name another file.")
-        if tables and layout != LAYOUT:
+        if is_ours and layout != LAYOUT:
             raise StoreError(
                 f"{self.path} was made by another version of contstim (its layout is {layout}, "
                 f"this one reads {LAYOUT}); name another file."
             )
-        return bool(tables)
-
-    def _claim(self, *, make_tables: bool) -> None:
+        # SQLite finds damage where it reads, so all is read before it is written
+        if is_ours and (verdict := value("PRAGMA quick_check(1)")) != "ok":
+            raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
         # A write-ahead log that is synchronised at checkpoints: a power cut may cost the last
         # transactions, never the consistency of the file, and a save does not wait for the disk
         self._connection.execute("PRAGMA journal_mode = WAL")
@@ -82,7 +142,7 @@ class Database:
         # Here a second process is refused at the latest: the lock is taken even where there is
         # nothing to make
         self._connection.execute("BEGIN EXCLUSIVE")
-        if make_tables:
+        if not is_ours:
             for statement in STATEMENTS:
                 self._connection.execute(statement)
             # Last, in the same transaction: a file that bears our number has all of its tables
@@ -96,10 +156,8 @@ class Database:
         Raises:
             StoreError: the file is damaged.
         """
-        try:
+        with self._explaining():
             return self._connection.execute(question, values).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(_explain(self.path, error)) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -108,17 +166,50 @@ class Database:
         Raises:
             StoreError: the disk is full or the file cannot be written.
         """
-        try:
-            self._connection.execute("BEGIN")
-            yield self._connection
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StoreError(_explain(self.path, error)) from error
-        finally:
-            # Also after an error that is not SQLite's, such as an interrupt within the `with`
-            # statement
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+        with self._explaining():
+            try:
+                self._connection.execute("BEGIN")
+                yield self._connection
+                self._connection.execute("COMMIT")
+            finally:
+                # Also after an error that is not SQLite's, such as an interrupt within the `with`
+                # statement
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def log_probs(self, fingerprint: str, sentences: Sequence[str]) -> FloatArray:
+        """Stored log-probabilities of sentences, (n,), nats; nan where there is none yet.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
+        # Keyed by text: Sentence.text, or the words before and after of a continuation
+        question = (
+            "SELECT sentence, log_prob FROM score JOIN model ON model.id = score.model "
+            "WHERE fingerprint = ? AND sentence IN (SELECT value FROM json_each(?))"
+        )
+        stored = dict(self.rows(question, (fingerprint, json.dumps([*sentences]))))
+        return np.array([stored.get(s, np.nan) for s in sentences], dtype=np.float64)
+
+    def save(
+        self, fingerprint: str, convention: str, sentences: Sequence[str], log_probs: FloatArray
+    ) -> None:
+        """Keep log-probabilities (n,), nats, in one transaction: all of them or none.
+
+        Raises:
+            StoreError: the disk is full or the file cannot be written.
+        """
+        with self.transaction() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO model (fingerprint, convention) VALUES (?, ?)",
+                (fingerprint, convention),
+            )
+            # The model's id is looked up in the statement: SELECT id, ?, ? is a row of the three
+            # columns
+            connection.executemany(
+                "INSERT OR REPLACE INTO score SELECT id, ?, ? FROM model WHERE fingerprint = ?",
+                [(s, p, fingerprint) for s, p in zip(sentences, log_probs.tolist(), strict=True)],
+            )
 
     def close(self) -> None:
         """Release the file."""

@@ -9,7 +9,7 @@ models, and which result stands there.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +19,14 @@ from contstim.stimuli import Triplet
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from contstim.store.database import Database
+    from contstim.store.database import Store
 
-_OUTCOME = (
-    "base, excluded, model_1, model_2, natural, state, reason, triplet, rows, tokens, searches"
-)
-_RESULT = f"id, {_OUTCOME}"
-_KEPT = f"key, {_OUTCOME}, trails"
 _ROLES = ("accept", "reject")
-_STEP = ("round", "visit", "position", "old", "new", "sentence", "log_prob_accept")
-_EVALUATION = ("visit", "position", "word", "sentence", "log_prob_accept", "log_prob_reject")
+_ENTRIES = {
+    "steps": ("round", "visit", "position", "old", "new", "sentence"),
+    "evaluations": ("visit", "position", "word", "sentence"),
+}
+_LOG_PROBS = ("log_prob_accept", "log_prob_reject")
 
 
 class JobState(StrEnum):
@@ -40,69 +38,27 @@ class JobState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Trail:
-    """The way to one synthetic sentence, as plain values.
-
-    Attributes:
-        accept: the accept model's name.
-        reject: the reject model's name.
-        visits: how many positions were visited.
-        ending: why the search ended.
-        costs: (rows, tokens, calls) of each model's network, by its name.
-        steps: (round, visit, position, old, new, sentence, log p accept, log p reject) of each
-            accepted replacement, in order; nats. Within a round each begins where the one before
-            ended; a new round begins from a changed copy of the best sentence so far, which is
-            itself a step where it is better: of several new words the last is named.
-        evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
-            that was scored exactly, in order; None for a model that was not asked.
-        searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
-            sentence, in order; all else is about the best of them, but for the costs, which are
-            those of all.
-    """
-
-    accept: str
-    reject: str
-    visits: int
-    ending: str
-    costs: Mapping[str, tuple[int, int, int]]
-    steps: tuple[tuple[int, int, int, str, str, str, float, float], ...]
-    evaluations: tuple[tuple[int, int, str, str, float | None, float | None], ...]
-    searches: tuple[tuple[int, float, float, int, int, int], ...]
-
-
-@dataclass(frozen=True)
 class Outcome:
     """Outcome of a search: a triplet and the two ways to it, or the reason why there is none.
 
     A triplet whose three sentences are not all different has a reason besides. How long its
     searches took, and how much of that networks did, is not kept.
+
+    Attributes:
+        state: what became of the search.
+        reason: see `Result`.
+        triplet: what was found.
+        trails: the way to each synthetic sentence, as `tasks.trail_of` tells it.
+        wall_seconds: that searches took.
+        network_seconds: within networks.
     """
 
     state: JobState
     reason: str = ""
     triplet: Triplet | None = None
-    trails: tuple[Trail, ...] = ()
+    trails: tuple[dict[str, Any], ...] = ()
     wall_seconds: float = field(default=0.0, compare=False)
     network_seconds: float = field(default=0.0, compare=False)
-
-
-@dataclass(frozen=True)
-class Searched:
-    """All that decides the outcome of a search, as far as a store must know it.
-
-    Attributes:
-        models: the models' names.
-        natural: the sentence.
-        base: a digest of all that decides, but for the words that may not be put in.
-        excluded: such words of the study, in lower case.
-        key: a digest of all, words that a cap excludes among them.
-    """
-
-    models: tuple[str, str]
-    natural: Sentence
-    base: str
-    excluded: frozenset[str]
-    key: str
 
 
 @dataclass(frozen=True)
@@ -110,9 +66,9 @@ class Result:
     """A kept outcome, without the way to it.
 
     Attributes:
-        id: its number in the store.
-        base: see `Searched`.
-        excluded: see `Searched`.
+        id: its number in the store; 0 before it is kept.
+        base: a digest of all that decides it, but for the words that may not be put in.
+        excluded: such words of the study, in lower case.
         model_1: as in the triplet.
         model_2: as in the triplet.
         natural: the sentence.
@@ -186,12 +142,12 @@ class Slot(AssignedSentence):
 class TripletStore:
     """The triplets of a study, kept in its database, each with the way to it."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def slots(self, seed: int) -> list[Slot]:
         """Natural sentences of all pairs of models, also of those left out, as they came."""
-        rows = self._database.rows(
+        rows = self._store.rows(
             "SELECT model_1, model_2, slot, sentence, result, refused, rejected FROM assignment "
             "WHERE seed = ? ORDER BY rowid",
             (seed,),
@@ -207,7 +163,7 @@ class TripletStore:
         Raises:
             StoreError: a sentence stands in another slot, or the disk is full.
         """
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.executemany(
                 "INSERT INTO assignment VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (seed, model_1, model_2, slot) DO UPDATE SET "
@@ -219,38 +175,35 @@ class TripletStore:
                 ],
             )
 
-    def keep(self, searched: Searched, outcome: Outcome) -> Result:
-        """Keep an outcome, all of it or nothing, in place of one of the same search.
+    def keep(self, key: str, result: Result, trails: Sequence[Mapping[str, Any]]) -> Result:
+        """Keep a result, all of it or nothing, in place of one of the same search.
+
+        Args:
+            key: a digest of all that decides it, words that a cap excludes among them.
+            result: what was found.
+            trails: the way to it.
 
         Raises:
             StoreError: the disk is full, or the file cannot be written.
         """
-        triplet = outcome.triplet
-        costs = [cost for trail in outcome.trails for cost in trail.costs.values()]
-        values = (
-            searched.key,
-            searched.base,
-            _text(searched.excluded),
-            *searched.models,
-            searched.natural.text,
-            outcome.state,
-            outcome.reason,
-            None if triplet is None else _as_json(triplet),
-            sum(rows for rows, _, _ in costs),
-            sum(tokens for _, tokens, _ in costs),
-            sum(len(trail.searches) for trail in outcome.trails),
-            json.dumps([asdict(trail) for trail in outcome.trails]),
-        )
-        names = _KEPT.split(", ")
-        again = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
-        with self._database.transaction() as connection:
-            connection.execute(
-                f"INSERT INTO result ({_KEPT}) VALUES ({', '.join('?' * len(names))}) "
-                f"ON CONFLICT (key) DO UPDATE SET {again}",
-                values,
-            )
-        (result,) = self._results("key = ?", searched.key)
-        return result
+        triplet = result.triplet
+        columns = {each.name: getattr(result, each.name) for each in fields(Result)}
+        columns |= {
+            "id": None,  # the next one, or that of the result that stands there
+            "key": key,
+            "excluded": _text(result.excluded),
+            "triplet": None if triplet is None else _as_json(triplet),
+            "trails": json.dumps(trails),
+        }
+        again = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
+        with self._store.transaction() as connection:
+            ((number,),) = connection.execute(
+                f"INSERT INTO result ({', '.join(columns)}) "
+                f"VALUES ({', '.join('?' * len(columns))}) "
+                f"ON CONFLICT (key) DO UPDATE SET {again} RETURNING id",
+                [*columns.values()],
+            ).fetchall()
+        return replace(result, id=number)
 
     def find(self, key: str) -> Result | None:
         """The result of a search; None where there is none."""
@@ -267,7 +220,8 @@ class TripletStore:
         return [result.triplet for result in some if result.triplet is not None]
 
     def _results(self, condition: str, *values: object) -> list[Result]:
-        rows = self._database.rows(f"SELECT {_RESULT} FROM result WHERE {condition}", values)
+        names = ", ".join(each.name for each in fields(Result))
+        rows = self._store.rows(f"SELECT {names} FROM result WHERE {condition}", values)
         return [_result(*row) for row in rows]
 
     def floors(self, model: str, words: str, quantile: float) -> dict[int, float]:
@@ -278,7 +232,7 @@ class TripletStore:
             words: a digest of the words that it lets a search use.
             quantile: of natural sentences.
         """
-        rows = self._database.rows(
+        rows = self._store.rows(
             "SELECT n_words, log_prob FROM floor WHERE model = ? AND words = ? AND quantile = ?",
             (model, words, quantile),
         )
@@ -288,47 +242,37 @@ class TripletStore:
         self, model: str, words: str, quantile: float, floors: Mapping[int, float]
     ) -> None:
         """Keep floors, to go on with them also where other sentences would make others."""
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO floor VALUES (?, ?, ?, ?, ?)",
                 [(model, words, quantile, n, floor) for n, floor in floors.items()],
             )
 
-    def trajectories(
-        self, results: Iterable[Result], names: Mapping[str, str]
+    def entries(
+        self, results: Iterable[Result], names: Mapping[str, str], kind: str
     ) -> dict[str, list[Any]]:
-        """Every accepted step of the searches for results, as columns; a row a step, in order.
+        """Every accepted step of the searches for results, or every candidate scored exactly.
+
+        Columns, a row an entry, in order.
 
         Args:
             results: those of which the way is told.
             names: of models in the table, by those that they have in results.
+            kind: `steps` or `evaluations`.
         """
-        return self._entries(results, names, "steps", (*_STEP, "log_prob_reject"))
-
-    def evaluations(
-        self, results: Iterable[Result], names: Mapping[str, str]
-    ) -> dict[str, list[Any]]:
-        """Every candidate that was scored exactly, likewise; a row a candidate, in order."""
-        return self._entries(results, names, "evaluations", _EVALUATION)
-
-    def _entries(
-        self, results: Iterable[Result], names: Mapping[str, str], kind: str, columns: Sequence[str]
-    ) -> dict[str, list[Any]]:
         rows = []
         for result in results:
             if result.triplet is None:
                 continue
             # One after the other: all of them may not fit into memory
-            ((trails,),) = self._database.rows(
-                "SELECT trails FROM result WHERE id = ?", (result.id,)
-            )
+            ((trails,),) = self._store.rows("SELECT trails FROM result WHERE id = ?", (result.id,))
             rows += [
                 (result.triplet.triplet_id, *models, number, *entry)
                 for trail in json.loads(trails)
                 for models in ([names.get(trail[role], trail[role]) for role in _ROLES],)
                 for number, entry in enumerate(trail[kind])
             ]
-        every = ("triplet_id", *_ROLES, "number", *columns)
+        every = ("triplet_id", *_ROLES, "number", *_ENTRIES[kind], *_LOG_PROBS)
         return {name: [row[i] for row in rows] for i, name in enumerate(every)}
 
 

@@ -25,6 +25,7 @@ from contstim.study.sections import (
     TripletsSection,
     VocabularySection,
 )
+from contstim.study.single_steps import check_steps
 from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def check_study(study: Study, problems: Problems) -> None:
     _check_sections(study, problems)
     _check_settings(study, problems)
     _check_numbers(study, problems)
+    if not problems.problems:
+        check_steps(study, problems)
 
 
 def _check_texts(study: Study, problems: Problems) -> None:
@@ -115,15 +118,15 @@ def _check_files(study: Study, problems: Problems) -> None:
         for name, value in asdict(values).items():
             paths = value if isinstance(value, tuple) else (value,)
             for path in paths:
-                # What the study itself writes will be there, such as responses for a data set
-                if isinstance(path, Path) and RESULTS not in path.parents:
+                if isinstance(path, Path):
                     if name == "library" and path.is_dir():
                         continue  # the only folder that is read
                     _check_file(path, (*section.split("."), name), problems)
 
 
 def _check_file(path: Path, key: Key, problems: Problems, remedy: str = "") -> None:
-    if not is_file(path):
+    # What the study itself writes will be there, such as responses for a data set
+    if not is_file(path) and RESULTS not in path.parents:
         what = (
             f"{str(path)!r} is not a file" if path.exists() else f"there is no file {str(path)!r}"
         )
@@ -162,7 +165,7 @@ def _check_sections(study: Study, problems: Problems) -> None:
 
 
 def _check_responses(study: Study, responses: ResponsesSection, problems: Problems) -> None:
-    from contstim.experiments.platforms.registry import platform_named, platforms
+    from contstim.experiments.platforms.platform import platform_named, platforms
 
     key = ("responses",)
     ways = {"file": responses.file, "platform": responses.platform, "simulate": responses.simulate}

@@ -298,7 +298,7 @@ def _accuracies(path: Path) -> Iterator[Part]:
 
 def simulated_warning(files: StudyFiles) -> str:
     """Warning above everything where answers are artificial; empty where people gave all."""
-    from contstim.experiments.responses import origin_of
+    from contstim.experiments.responses.table import origin_of
     from contstim.study.stages import responses_of
 
     return origin_of(responses_of(files)).warning

@@ -162,6 +162,12 @@ class StudyFiles:
         return TRIPLETS if "triplets" in self.study.sections else None
 
     @property
+    def responses(self) -> Path | None:
+        """The table of what people answered; None in a study without."""
+        section = self.study.sections.get("responses")
+        return None if section is None else section.file or RESPONSES
+
+    @property
     def decisions(self) -> tuple[Path, ...]:
         """Tables of the decisions of reviewers."""
         section = self.study.sections.get("review")

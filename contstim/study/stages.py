@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from contstim.errors import InputError
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
 from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
@@ -68,14 +69,15 @@ from contstim.study.sections import (
     TripletsSection,
     VocabularySection,
 )
+from contstim.study.single_steps import stages_of_steps
 from contstim.study.stage import StudyStage
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from contstim.experiments.responses import Response
+    from contstim.experiments.responses.table import Response
     from contstim.steps.step import Step
     from contstim.study.study import Study
 
@@ -83,23 +85,61 @@ if TYPE_CHECKING:
 def stages_of(study: Study) -> list[StudyStage]:
     """The stages that a study needs, each behind those whose files it reads."""
     files = StudyFiles(study)
-    return [
+    further = stages_of_steps(files)
+    read = {path for stage in further for path in stage.reads}
+    stages = [
         *_texts(files),
         *_models(files),
         *_vocabulary(files),
         *_sentences(files),
-        *_scores(files),
+        *_scores(files, read),
         *_pairs(files),
         *_triplets(files),
         *_selection(files),
         *_design(files),
         *_reviews(files),
-        *_trial_scores(files),
+        *_trial_scores(files, read),
         *_power(files),
         *_responses(files),
         *_exports(files),
         *_analysis(files),
     ]
+    return _ordered([*stages, *further]) if further else stages
+
+
+def _ordered(stages: Sequence[StudyStage]) -> list[StudyStage]:
+    """The stages, each behind those whose files it reads, and else as they are.
+
+    Raises:
+        InputError: two write into one place.
+    """
+    written = [(path, stage) for stage in stages for path in stage.writes]
+    for number, (path, stage) in enumerate(written):
+        for other_path, other in written[:number]:
+            if other is not stage and _overlap(path, other_path):
+                raise InputError(
+                    f"The stages {other.name!r} and {stage.name!r} both write {path}: give one of "
+                    f"them another `out`."
+                )
+    placed: dict[str, StudyStage] = {}
+    begun: set[str] = set()  # of what reads each other, either is first
+
+    def place(stage: StudyStage) -> None:
+        if stage.name not in begun:
+            begun.add(stage.name)
+            for read in stage.reads:
+                for path, other in written:
+                    if _overlap(read, path):
+                        place(other)
+            placed[stage.name] = stage
+
+    for stage in stages:
+        place(stage)
+    return [*placed.values()]
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 def _texts(files: StudyFiles) -> Iterator[StudyStage]:
@@ -177,9 +217,10 @@ def _sentences(files: StudyFiles) -> Iterator[StudyStage]:
     yield StudyStage("sentences", "find natural sentences", step)
 
 
-def _scores(files: StudyFiles) -> Iterator[StudyStage]:
+def _scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
     """Score the natural sentences under every model."""
-    if files.natural is not None and {"scores", "pairs"} & files.study.sections.keys():
+    wanted = SCORES in read or {"scores", "pairs"} & files.study.sections.keys()
+    if files.natural is not None and wanted:
         section = files.section("scores", ScoresSection) or ScoresSection()
         errors = STANDARD_ERRORS if section.standard_errors else None
         yield _scoring(files, "scores", files.natural, SCORES, errors)
@@ -294,12 +335,13 @@ def _reviews(files: StudyFiles) -> Iterator[StudyStage]:
             yield StudyStage(f"review {what}", f"write a page for reviewers of {what}", step)
 
 
-def _trial_scores(files: StudyFiles) -> Iterator[StudyStage]:
+def _trial_scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
     """Score the sentences of all trials, for power, simulated people and the analysis."""
     sections = files.study.sections
     responses = files.section("responses", ResponsesSection)
     simulated = responses is not None and responses.simulate is not None
-    if "design" in sections and (simulated or {"power", "analysis"} & sections.keys()):
+    wanted = simulated or TRIAL_SCORES in read or {"power", "analysis"} & sections.keys()
+    if "design" in sections and wanted:
         yield _scoring(files, "trial-scores", TRIALS, TRIAL_SCORES)
 
 
@@ -347,22 +389,16 @@ def _responses(files: StudyFiles) -> Iterator[StudyStage]:
         yield StudyStage("responses", "read what people answered", step)
 
 
-def responses_file(files: StudyFiles) -> Path | None:
-    """The table of what people answered; None in a study without."""
-    section = files.section("responses", ResponsesSection)
-    return None if section is None else section.file or RESPONSES
-
-
 def responses_of(files: StudyFiles) -> tuple[Response, ...]:
     """Responses of people; empty where nothing is there yet.
 
     Raises:
         InputError: the table cannot be read.
     """
-    from contstim.experiments.responses import read_responses
+    from contstim.experiments.responses.table import read_responses
     from contstim.stimuli import read_trials
 
-    path, section = responses_file(files), files.section("responses", ResponsesSection)
+    path, section = files.responses, files.section("responses", ResponsesSection)
     if section is None or path is None or not path.is_file():
         return ()
     trials = read_trials(TRIALS) if TRIALS.is_file() else ()
@@ -398,7 +434,7 @@ def _take_archived(texts: Sequence[Path]) -> None:
 def _analysis(files: StudyFiles) -> Iterator[StudyStage]:
     """Say which models people agree with."""
     settings = files.section("analysis", AnalysisSettings)
-    section, responses = files.section("responses", ResponsesSection), responses_file(files)
+    section, responses = files.section("responses", ResponsesSection), files.responses
     if settings is not None and section is not None and responses is not None:
         step = AnalyzeResponses(
             trials=TRIALS,

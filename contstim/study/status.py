@@ -13,6 +13,7 @@ from contstim.study.stages import stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from contstim.study.study import Study
 
@@ -47,17 +48,22 @@ def stage_states(study: Study) -> list[StageState]:
     with chdir(study.folder):
         states: list[StageState] = []
         holder = lock_holder(LOCK)
-        unsettled: dict[str, str] = {}  # what a stage writes that is not done → its name
+        unsettled: dict[Path, str] = {}  # what a stage writes that is not done → its name
         for stage in stages_of(study):
             examination = examine(stage)
-            before = {unsettled[path] for path in map(str, stage.reads) if path in unsettled}
+            before = {
+                unsettled[path]
+                for read in stage.reads
+                for path in (read, *read.parents)
+                if path in unsettled
+            }
             state = state_of(examination, sorted(before))
             if examination.state is State.INTERRUPTED and holder is not None:
                 # A run goes from stage to stage: it is at the first that has begun
                 state, holder = replace(state, state=RUNNING, because=holder), None
             states.append(state)
             if examination.state is not State.DONE or before:
-                unsettled |= dict.fromkeys(map(str, stage.writes), stage.name)
+                unsettled |= dict.fromkeys(stage.writes, stage.name)
         return states
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -106,6 +106,7 @@ class Study:
         loading: how models are loaded.
         sections: the settings of each section that the file names.
         exports: the settings of each platform that the file names.
+        steps: the options of each step that the file names by its command, such as `mixed`.
     """
 
     path: Path
@@ -116,6 +117,7 @@ class Study:
     loading: Loading
     sections: Mapping[str, Any]
     exports: Mapping[str, Any]
+    steps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:

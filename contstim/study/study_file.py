@@ -22,6 +22,7 @@ from contstim.models.training.settings import (
 )
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
+from contstim.study.single_steps import read_steps, step_sections
 from contstim.study.study import RESULTS, ModelTraining, NgramSettings, Study, StudyModel
 
 if TYPE_CHECKING:
@@ -87,14 +88,14 @@ def _where_it_stands(text: str, message: str) -> str:
 
 
 def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:
-    names = ("title", "seed", "models", "loading", "export", *SECTIONS)
+    names = ("title", "seed", "models", "loading", "export", *SECTIONS, *step_sections())
     problems.refuse_unknown((), tables, names)
     title, seed = tables.get("title", ""), tables.get("seed", 0)
     if not isinstance(title, str):
         problems.add(("title",), f"{title!r} is not a text in quotes.")
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         problems.add(("seed",), f"{seed!r} is not a whole number, 0 or more.")
-    for name in ("models", "loading", "export", *SECTIONS):
+    for name in names[2:]:
         if not isinstance(tables.get(name, {}), dict):
             problems.add(
                 (name,), f"{tables[name]!r} is not a section: write [{name}] and keys below it."
@@ -111,12 +112,12 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     exports = _exports(tables.get("export", {}), problems)
     models = _models(tables.get("models", {}), seed if isinstance(seed, int) else 0, problems)
     texts = sections.pop("texts", None) or TextsSection()
-    name = str(title) or Path.cwd().name
-    return Study(path, name, seed, texts, models, loading, sections, exports)
+    name, steps = str(title) or Path.cwd().name, read_steps(tables, problems)
+    return Study(path, name, seed, texts, models, loading, sections, exports, steps)
 
 
 def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    from contstim.experiments.platforms.registry import platform_named, platforms
+    from contstim.experiments.platforms.platform import platform_named, platforms
 
     exports = {}
     for name, values in tables.items():

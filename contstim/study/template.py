@@ -34,7 +34,7 @@ per_pair = 6
 
 [triplets]                     # a natural sentence and two synthetic ones
 per_pair = 12
-restarts = 1
+restarts = 3
 max_changes = 2
 
 [selection]                    # the most controversial triplets

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from contstim.errors import InputError, WorkerError
-from contstim.experiments.responses import Response
+from contstim.experiments.responses.table import Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ import httpx2
 
 from contstim.documents import parse_json_object
 from contstim.errors import InputError, WorkerError
-from contstim.experiments.responses import Response
+from contstim.experiments.responses.table import Response
 from contstim.files import write_text
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from contstim.errors import ContstimError, InputError
-from contstim.experiments.responses import Problem, Response
-from contstim.experiments.responses.table import NO_BREAK_SPACE
+from contstim.experiments.responses.checks import Problem
+from contstim.experiments.responses.table import NO_BREAK_SPACE, Response
 from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.experiments.responses import Response, write_responses
+from contstim.experiments.responses.table import Response, write_responses
 from contstim.models.training_text import sentence_hash
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -185,9 +185,9 @@ def test_artificial_participants_are_named_wherever_results_stand(
     write(tmp_path, replace(made, responses=tuple(marked)))
     done = run(tmp_path, "analyze", *FILES, *options, "--quiet")
     warning = (
-        "Artificial participants: no person answered. All 30 participants were simulated."
+        "Artificial participants: no person answered; 30 of 30 participants were simulated."
         if robots == 30
-        else "Artificial participants: 3 of 30 participants were simulated; the other 27 are"
+        else "Artificial participants: 3 of 30 participants were simulated."
     )
     assert done.returncode == 0, done.stderr
     assert warning in done.stdout
@@ -232,4 +232,4 @@ def test_published_data_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "here" / "contstimlang" / "resources").mkdir(parents=True)
     done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out")
     assert done.returncode == 2
-    assert "name it with --ratings" in done.stderr
+    assert "name it (--ratings)" in done.stderr

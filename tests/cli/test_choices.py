@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.experiments.responses import Response, read_responses, write_responses
+from contstim.experiments.responses.table import Response, read_responses, write_responses
 from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition, read_stimuli, read_trials

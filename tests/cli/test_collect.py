@@ -16,7 +16,7 @@ import pytest
 from contstim.cli import main
 from contstim.errors import StoreError
 from contstim.experiments.collection.tables import collected_responses
-from contstim.experiments.responses import read_responses
+from contstim.experiments.responses.table import read_responses
 from contstim.stimuli import Condition, write_trials
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import simulate
@@ -56,7 +56,7 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     database = str(server.database)
     kept = run(planted, "import", "collected", database, "--trials", "trials.csv", "--out", "k.csv")
     assert kept.returncode == 0, kept.stderr
-    assert "no person answered. All 3 participants were simulated" in kept.stderr
+    assert "no person answered; 3 of 3 participants were simulated" in kept.stderr
     assert (planted / "k.csv").read_bytes() == given.content
     record = json.loads((planted / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3
@@ -96,7 +96,7 @@ def test_a_port_that_is_used_is_named_and_nothing_is_left(tmp_path: Path) -> Non
         done = run(tmp_path, "collect", "study", "--port", port)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"Cannot listen at 127.0.0.1, port {port}" in done.stderr
-    assert "or 0 for any that is free" in done.stderr
+    assert "or 0 for any" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
@@ -114,7 +114,7 @@ def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is
         done = run(tmp_path, *second)
         assert (done.returncode, done.stdout) == (2, "")
         assert f"a.sqlite is in use: the server at {first.url}/ (process " in done.stderr
-        assert "name another database" in done.stderr
+        assert "Name another database" in done.stderr
         (tmp_path / "b.sqlite").hardlink_to(database)
         linked = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
         assert (linked.returncode, linked.stdout) == (2, "")

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from contstim.experiments.responses import write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.stimuli import write_trials
 from contstim.tables import write_table
 from tests.cli.running import run, succeed

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.responses import admit, read_responses, write_responses
+from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.table import read_responses, write_responses
 from contstim.stimuli import read_trials, write_trials
 from contstim.testing.platform import PlantedAnswers, read_csv_rows
 from tests.cli.running import run, succeed

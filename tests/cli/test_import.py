@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from contstim.experiments.responses import read_responses
+from contstim.experiments.responses.table import read_responses
 from contstim.stimuli import write_trials
 from tests.cli.running import run, succeed
 from tests.experiments.platforms.test_jspsych_reading import page, write

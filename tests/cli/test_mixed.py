@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.responses import write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.stimuli import write_trials
 from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import Experiment, simulate

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from contstim.experiments.design.building import triplet_trials
-from contstim.experiments.responses import write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.reviews import Decision, ReviewedItem, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.stimuli import write_pairs, write_trials, write_triplets

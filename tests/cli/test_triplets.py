@@ -13,8 +13,7 @@ from typer.testing import CliRunner, Result
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.context import SearchContext
-from contstim.optimization.jobs.tasks import TripletTask
+from contstim.optimization.jobs.tasks import SearchContext, TripletTask
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
@@ -53,7 +52,7 @@ def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path
     mean = sum(t.controversiality for t in found) / 3
     assert record["pairs"][0]["controversiality"] == pytest.approx(mean)
     assert f"{mean:.2f}" in done.stdout
-    assert "1 pair of models × 3 are 3; of the 20 given, every pair can" in done.stderr
+    assert "3 are needed of 20, and every pair of models can use 3 or more" in done.stderr
     assert {*record["outputs"]} == {"t.csv", "steps.jsonl", "tried.csv"}
     # N-gram models have no network
     assert record["time"]["wall_seconds"] > record["time"]["network_seconds"] == 0

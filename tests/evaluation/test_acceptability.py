@@ -111,7 +111,7 @@ def test_columns_of_pairs_are_refused_where_items_make_the_pairs(tmp_path: Path)
         AcceptabilitySettings(acceptable_column="a"),
         AcceptabilitySettings(unacceptable_column="u"),
     ):
-        with pytest.raises(InputError, match="in a table of pairs, and there is none"):
+        with pytest.raises(InputError, match="is a column of a table of pairs: give one"):
             read_judgements(data, settings=columns)
     with pytest.raises(InputError, match="lacks 'nope'"):
         read_judgements(data, settings=AcceptabilitySettings(phenomenon_column="nope"))
@@ -126,7 +126,7 @@ def test_columns_of_pairs_are_refused_where_items_make_the_pairs(tmp_path: Path)
         ("a2,", "a1,", "identifiers of sentences are given twice: a1"),
         (",6.5", ",high", "row 0: 'high' under judgement is not a number"),
         (",6.5", ",inf", "row 0: the judgement 'inf' is not finite"),
-        ("b1,b,1", "b1,b,2", "row 4: the label '2' is neither acceptable"),
+        ("b1,b,1", "b1,b,2", "row 4: the label '2' is neither 1"),
         ("The dog sleeps,", ",", "row 0: A sentence needs at least one word"),
     ],
 )

@@ -18,9 +18,8 @@ from contstim.evaluation.accuracies import (
     profile,
 )
 from contstim.evaluation.folder import page_table, table_of
-from contstim.evaluation.minimal_pair_report import group_cells
 from contstim.evaluation.minimal_pairs import MinimalPair
-from contstim.evaluation.pair_scores import PairScores, PairScoring
+from contstim.evaluation.scores import PairScores, PairScoring
 from contstim.evaluation.settings import Method
 from contstim.sentence import Sentence
 
@@ -88,16 +87,13 @@ def test_a_column_of_others_is_unknown_where_they_are() -> None:
 def test_frames_hold_what_was_computed() -> None:
     """Witness: the arrays that they are made from."""
     table = accuracies(compared())
-    frame = table.to_frame()
-    assert list(frame) == ["phenomenon", "paradigm", "pairs", "m", "n"]
-    np.testing.assert_array_equal(frame[["m", "n"]], table.values)
     scoring = PairScoring((compared(),), {}, ())
     evaluation = evaluate_minimal_pairs(scoring)
     cells, _scale = plot.minimal_pairs(evaluation, "phenomena-full-sentence")
     assert [label.get_text() for label in cells.get_xticklabels()] == ["m", "n"]
     whole = evaluation.to_frame()
     assert set(whole["method"]) == {"full-sentence"}
-    np.testing.assert_array_equal(whole["m"], table.values[:, 0])
+    np.testing.assert_array_equal(whole[["m", "n"]], table.values)
 
 
 def test_intervals_of_a_paradigm_are_wilsons() -> None:
@@ -132,7 +128,7 @@ def test_what_others_found_has_no_interval() -> None:
     found = known([[0.2], [0.4]], ["x_1", "y_1"]).with_column("people", {"x_1": 0.9, "y_1": 0.9})
     assert np.isfinite(found.interval()[:, 0]).all()
     assert np.isnan(found.interval()[:, 1]).all()
-    (row,) = page_table(table_of([group_cells(found)])).rows
+    (row,) = page_table(table_of([found.group_cells()])).rows
     assert row == ["2", "20", "0.300 (0.16-0.51)", "0.900"]
 
 
@@ -196,23 +192,23 @@ def test_profiles_are_means_within_bins() -> None:
             "confidence": np.abs(good[:, column] - comparison.log_probs[:, 1, column]),
         }
         for name, values in features.items():
-            own = [one for one in bins if (one.model, one.feature) == (model, name)]
-            edges = [*(one.low for one in own), np.inf]
+            own = [one for one in bins if (one["model"], one["feature"]) == (model, name)]
+            edges = [*(one["low"] for one in own), np.inf]
             for statistic, field in (("mean", "accuracy"), ("count", "pairs")):
                 expected = binned_statistic(values, correct[:, column], statistic, edges).statistic
-                assert [getattr(one, field) for one in own] == pytest.approx(expected.tolist())
-            assert sum(one.pairs for one in own) == len(values)
+                assert [one[field] for one in own] == pytest.approx(expected.tolist())
+            assert sum(one["pairs"] for one in own) == len(values)
             if name != "length":
                 assert len(own) == 10
-                assert max(one.pairs for one in own) < 1.4 * len(values) / 10
+                assert max(one["pairs"] for one in own) < 1.4 * len(values) / 10
 
 
 def test_profiles_leave_out_what_is_infinite_or_no_log_probability() -> None:
     comparison = compared(40)
     comparison.log_probs[:4, 0, 0] = -np.inf
     bins = profile(comparison, relative={"n"})
-    assert {one.feature for one in bins if one.model == "n"} == {"length", "confidence"}
+    assert {one["feature"] for one in bins if one["model"] == "n"} == {"length", "confidence"}
     for feature, pairs in (("length", 40), ("log_prob", 36), ("confidence", 36)):
-        own = [one for one in bins if (one.model, one.feature) == ("m", feature)]
-        assert sum(one.pairs for one in own) == pairs
-        assert np.isfinite([one.mean for one in own]).all()
+        own = [one for one in bins if (one["model"], one["feature"]) == ("m", feature)]
+        assert sum(one["pairs"] for one in own) == pairs
+        assert np.isfinite([one["mean"] for one in own]).all()

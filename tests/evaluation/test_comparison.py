@@ -42,33 +42,33 @@ def test_correlations_are_scipys_and_agreement_is_counted_by_hand() -> None:
     x = np.round(rng.normal(size=30), 1)
     y = np.round(x + rng.normal(size=30), 1)
     (found,) = model_agreements(_table(x.tolist(), y.tolist()))
-    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
+    assert found["spearman"] == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found["pearson"] == pytest.approx(stats.pearsonr(x, y).statistic)
     alike = [
         (1 + np.sign(x[i] - x[j]) * np.sign(y[i] - y[j])) / 2 for i, j in combinations(range(30), 2)
     ]
-    assert found.agreement == pytest.approx(np.mean(alike))
-    assert found.kendall == pytest.approx(2 * np.mean(alike) - 1)
+    assert found["agreement"] == pytest.approx(np.mean(alike))
+    assert found["kendall"] == pytest.approx(2 * np.mean(alike) - 1)
 
 
 def test_infinite_scores_have_ranks_and_constant_ones_no_correlation() -> None:
     (found,) = model_agreements(_table([-np.inf, 1, 2, 3], [0, 1, 3, 2]))
-    assert found.pearson == pytest.approx(stats.pearsonr([1, 2, 3], [1, 3, 2]).statistic)
-    assert found.spearman == pytest.approx(stats.spearmanr([0, 1, 2, 3], [0, 1, 3, 2]).statistic)
+    assert found["pearson"] == pytest.approx(stats.pearsonr([1, 2, 3], [1, 3, 2]).statistic)
+    assert found["spearman"] == pytest.approx(stats.spearmanr([0, 1, 2, 3], [0, 1, 3, 2]).statistic)
     (found,) = model_agreements(_table([1, 1, 1], [1, 2, 3]))
-    assert math.isnan(found.spearman)
-    assert found.agreement == 0.5
+    assert math.isnan(found["spearman"])
+    assert found["agreement"] == 0.5
 
 
 def test_disagreements_are_the_largest_gains_in_rank() -> None:
     """Outside witness: ranks written by hand, 1/4 2/4 3/4 4/4 against 4/4 1/4 3/4 2/4."""
     found = disagreements(_table([-4, -3, -2, -1], [-1, -4, -2, -3]), top=2)
-    assert [(d.model_1, d.sentence, d.rank_1, d.rank_2) for d in found] == [
+    assert [(d["model_1"], d["sentence"], d["rank_1"], d["rank_2"]) for d in found] == [
         ("m0", "Sentence 0.", 0.25, 1.0),
         ("m1", "Sentence 3.", 0.5, 1.0),
         ("m1", "Sentence 1.", 0.25, 0.5),
     ]
-    assert (found[0].log_prob_1, found[0].log_prob_2) == (-4, -1)
+    assert (found[0]["log_prob_1"], found[0]["log_prob_2"]) == (-4, -1)
 
 
 def test_tables_are_joined_by_how_sentences_read() -> None:

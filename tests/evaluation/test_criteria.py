@@ -103,14 +103,17 @@ def test_the_frame_has_a_row_for_each_pair(found: AcceptabilityEvaluation) -> No
 
 
 def test_shares_add_up_over_phenomena(found: AcceptabilityEvaluation) -> None:
-    whole = {(s.model, s.criterion): s for s in criterion_shares(found)}
+    whole = {(s["model"], s["criterion"]): s for s in criterion_shares(found)}
     for key, share in whole.items():
-        parts = [s for s in criterion_shares(found, "phenomenon") if (s.model, s.criterion) == key]
-        assert [s.phenomenon for s in parts] == ["p0", "p1", "p2"]
-        assert sum(s.met for s in parts) == share.met
-        assert sum(s.pairs for s in parts) == share.pairs == 60
-        assert sum(s.disputed for s in parts) == share.disputed == int((found.people <= 0).sum())
-        assert share.share == share.met / 60
+        parts = [
+            s for s in criterion_shares(found, "phenomenon") if (s["model"], s["criterion"]) == key
+        ]
+        assert [s["phenomenon"] for s in parts] == ["p0", "p1", "p2"]
+        assert sum(s["met"] for s in parts) == share["met"]
+        assert sum(s["pairs"] for s in parts) == share["pairs"] == 60
+        assert sum(s["disputed"] for s in parts) == share["disputed"]
+        assert share["disputed"] == int((found.people <= 0).sum())
+        assert share["share"] == share["met"] / 60
 
 
 def test_correlations_and_fits_are_those_of_scipy(found: AcceptabilityEvaluation) -> None:
@@ -122,10 +125,10 @@ def test_correlations_and_fits_are_those_of_scipy(found: AcceptabilityEvaluation
     assert names == ("people", "m0", "m1", "m2")
     for column, fit in enumerate(fits(found)):
         x, y = found.sentence_scores[:, column], found.sentence_judgements
-        assert (fit.slope, fit.intercept) == pytest.approx(tuple(np.polyfit(x, y, 1)))
-        assert fit.pearson == pytest.approx(np.corrcoef(x, y)[0, 1])
+        assert (fit["slope"], fit["intercept"]) == pytest.approx(tuple(np.polyfit(x, y, 1)))
+        assert fit["pearson"] == pytest.approx(np.corrcoef(x, y)[0, 1])
         ranks = stats.rankdata(x), stats.rankdata(y)
-        assert fit.spearman == pytest.approx(np.corrcoef(*ranks)[0, 1])
+        assert fit["spearman"] == pytest.approx(np.corrcoef(*ranks)[0, 1])
 
 
 def test_models_apart_by_counting(found: AcceptabilityEvaluation) -> None:

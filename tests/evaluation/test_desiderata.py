@@ -11,12 +11,10 @@ import pytest
 from scipy import stats
 
 from contstim import plot
-from contstim.correlation import Correlation
 from contstim.english import generate
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.desiderata import (
     Desiderata,
-    ModelDesiderata,
     check_carriers,
     check_claims,
     evaluate_desiderata,
@@ -95,18 +93,19 @@ def test_an_evaluation_is_its_parts(
     )
     scores = {m.name: np.array([m.log_probs([s])[0] for s in sentences]) for m in (bigram, trigram)}
     lengths = [len(sentence) + 1 for sentence in sentences]
-    one = found.models[0]
+    one = found.rows[0]
     expected = np.corrcoef(-scores["2-gram"], lengths)[0, 1]
-    assert one.length.r == pytest.approx(expected)
-    assert one.reference is not None
-    assert one.reference.r == pytest.approx(np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1])
+    assert one["length_r"] == pytest.approx(expected)
+    assert one["reference_r"] == pytest.approx(
+        np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1]
+    )
     logs = [frequencies.zipf(word) for word in WORDS]
     mean = found.word_scores[0].mean(axis=1)
-    assert one.frequency.r == pytest.approx(np.corrcoef(mean, logs)[0, 1])
-    assert (one.split_words, one.split_in_text) == (0, 0)
+    assert one["frequency_r"] == pytest.approx(np.corrcoef(mean, logs)[0, 1])
+    assert (one["split_words"], one["split_in_text"]) == (0, 0)
     findings = desiderata_findings(found)
     assert "40 sentences, 6 words in 2 carriers" in Report("", findings.parts).markdown()
-    assert found.to_frame()["length_r"].tolist() == [model.length.r for model in found.models]
+    assert found.to_frame()["length_r"].tolist() == [row["length_r"] for row in found.rows]
     names = {"desiderata", "claims", "carriers", "scores", "tokens", "words", "left_out"}
     assert names == findings.tables.keys()
 
@@ -218,14 +217,12 @@ def _found(noises: tuple[float, float], lift: float, *, names: tuple[str, str]) 
         (*names, "causal"),
         np.stack([*columns, -3 * tokens], axis=1),
     )
-    nothing = Correlation.of(tokens, tokens)
-    models = tuple(
-        ModelDesiderata(name, nothing, nothing, nothing, (nothing,), 0.5, 0, -3, -4, 0.1, 0.1)
-        for name in names
-    )
+    cells = ("length_r", "reference_r", "frequency_r", "split_words", "score_of_single")
+    more = ("score_of_several", "advantage_of_several", "advantage_error")
+    rows = tuple({"model": name, **dict.fromkeys((*cells, *more), 0.1)} for name in names)
     word_tokens = 1 + np.stack([split, split], axis=1).astype(np.int64)
     return Desiderata(
-        models, "causal", ("_",), table, np.stack([tokens, tokens], axis=1),
+        rows, (), names, "causal", ("_",), table, np.stack([tokens, tokens], axis=1),
         tuple(f"w{i}" for i in range(N)), logs, np.stack(words)[:, :, None], word_tokens, (), {},
     )  # fmt: skip
 
@@ -237,29 +234,29 @@ def test_findings_hold_where_scores_were_made_so() -> None:
     """Outside witnesses: what was put in, and scipy.stats.pearsonr."""
     found = _found((20.0, 1.0), lift=5.0, names=NAMES)
     results = tuple(check_claims(found))
-    assert [one.verdict for one in results] == ["holds"] * 4
+    assert [one["verdict"] for one in results] == ["holds"] * 4
     length = results[0]
     expected = stats.pearsonr(-found.scores.column(NAMES[0]), found.tokens[:, 0]).statistic
-    assert length.original == pytest.approx(expected)
-    assert length.low < length.original - length.adapted < length.high < 0
-    assert results[3].original - results[3].adapted == pytest.approx(5, abs=1.5)
+    assert length["original"] == pytest.approx(expected)
+    assert length["low"] < length["original"] - length["adapted"] < length["high"] < 0
+    assert results[3]["original"] - results[3]["adapted"] == pytest.approx(5, abs=1.5)
 
 
 def test_findings_do_not_hold_where_scores_were_made_otherwise() -> None:
     results = tuple(check_claims(_found((1.0, 20.0), lift=-1.5, names=NAMES)))
-    assert [one.verdict for one in results] == ["does not hold"] * 4
+    assert [one["verdict"] for one in results] == ["does not hold"] * 4
 
 
 def test_what_an_interval_across_zero_says_is_undecided() -> None:
     """Two rules made alike: intervals hold zero, whichever number comes out higher."""
     found = _found((10.0, 10.0), lift=0.0, names=NAMES)
     results = tuple(check_claims(found))
-    assert {one.original < one.adapted for one in results} == {True, False}
+    assert {one["original"] < one["adapted"] for one in results} == {True, False}
     for one in results:
-        assert (one.verdict == "undecided") == (one.low <= 0 <= one.high)
-    assert "undecided" in {one.verdict for one in results}
+        assert (one["verdict"] == "undecided") == (one["low"] <= 0 <= one["high"])
+    assert "undecided" in {one["verdict"] for one in results}
     findings = desiderata_findings(found)
-    assert findings.tables["claims"]["verdict"] == [one.verdict for one in results]
+    assert findings.tables["claims"]["verdict"] == [one["verdict"] for one in results]
     page = Report(findings.title, findings.parts).markdown()
     assert "| undecided |" in page
     assert "not sure" not in page
@@ -283,4 +280,4 @@ def test_the_interval_is_scipys_bootstrap() -> None:
         rows, difference, paired=True, vectorized=False, n_resamples=1000, method="percentile",
         rng=np.random.default_rng(5),
     ).confidence_interval  # fmt: skip
-    assert (length.low, length.high) == pytest.approx((theirs.low, theirs.high), abs=0.03)
+    assert (length["low"], length["high"]) == pytest.approx((theirs.low, theirs.high), abs=0.03)

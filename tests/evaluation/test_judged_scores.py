@@ -86,7 +86,7 @@ def test_rows_without_identifiers_are_found_by_sentence(tmp_path: Path) -> None:
     rows = [f"{i},{text},{len(text)}" for i, text in enumerate(reversed(texts))]
     found = published_scores(unnamed, table(tmp_path / "s.csv", "id,sentence,m", rows))
     assert found.values[:, 0].tolist() == [len(text) for text in texts]
-    with pytest.raises(ScoreError, match="judged sentences have no identifiers"):
+    with pytest.raises(ScoreError, match="tells neither by 'id' nor by 'sentence'"):
         published_scores(unnamed, table(tmp_path / "s.csv", "id,m", [f"{i},{i}" for i in range(8)]))
 
 
@@ -144,7 +144,7 @@ def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) ->
         published_scores(judgements, table(path, "id,m", good), choose("z"))
     with pytest.raises(ScoreError, match="no scores under any name"):
         published_scores(judgements, table(path, "id,label", good))
-    with pytest.raises(ScoreError, match=r"'a1' has two scores under m, 0\.0 and 9\.0"):
+    with pytest.raises(ScoreError, match="'a1' has two scores under m"):
         published_scores(judgements, table(path, "id,m", [*good, "a1,9"]))
     with pytest.raises(ScoreError, match=r"lacks scores of 2 of 8 sentences: 'Who did she wonder"):
         published_scores(judgements, table(path, "id,m", [*good[:5], "b2,", *good[6:7]]))

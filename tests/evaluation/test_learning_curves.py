@@ -39,7 +39,7 @@ def test_texts_are_nested_random_parts(english: list[Sentence]) -> None:
 
 @pytest.mark.parametrize("sizes", [[0, 5], [5, 5], [60, 70]])
 def test_sizes_that_make_no_curve_are_refused(english: list[Sentence], sizes: list[int]) -> None:
-    with pytest.raises(InputError, match="distinct numbers of sentences, of which the text has 50"):
+    with pytest.raises(InputError, match="distinct numbers of the text's 50 sentences"):
         nested_texts(english[:50], sizes, seed=0)
 
 

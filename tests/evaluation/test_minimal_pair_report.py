@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contstim.evaluation.accuracies import Accuracies, Bin
+from contstim.evaluation.accuracies import BIN, Accuracies
 from contstim.evaluation.minimal_pair_report import (
     correlations_figure,
     phenomena_figure,
@@ -27,7 +27,9 @@ def test_models_stay_apart_in_heat_maps() -> None:
 
 def test_models_stay_apart_in_profiles() -> None:
     bins = [
-        Bin(model, "length", x, x + 1, x, 9, 0.5, 0.2, 0.8) for model in MODELS for x in (1.0, 2.0)
+        dict(zip(BIN, (model, "length", x, x + 1, x, 9, 0.5, 0.2, 0.8), strict=True))
+        for model in MODELS
+        for x in (1.0, 2.0)
     ]
     with styled():
         figure = profile_figure(bins)

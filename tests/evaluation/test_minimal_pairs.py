@@ -120,13 +120,13 @@ def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> N
 
 def test_pairs_with_the_same_identifier_are_refused(tmp_path: Path) -> None:
     file = write_rows(tmp_path / "a.jsonl", [ROWS[0], ROWS[5], ROWS[0]])
-    with pytest.raises(InputError, match=r"Pair 0 of agreement_1 stands twice: .*row 1, .*row 3"):
+    with pytest.raises(InputError, match=r"row 3: pair 0 of agreement_1 stands twice; .*row 1"):
         read_minimal_pairs([file])
 
 
 def test_a_paradigm_of_two_phenomena_is_refused(tmp_path: Path) -> None:
     rows = [ROWS[0], {**ROWS[1], "linguistics_term": "islands"}]
-    with pytest.raises(InputError, match="belongs to islands here and to agreement"):
+    with pytest.raises(InputError, match="belongs to islands, and above to another"):
         read_minimal_pairs([write_rows(tmp_path / "a.jsonl", rows)])
 
 

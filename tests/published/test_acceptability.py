@@ -134,8 +134,8 @@ def test_correlations_and_fits(found: AcceptabilityEvaluation) -> None:
     for column, fit in enumerate(fits(found)):
         x, y = found.sentence_scores[both, column], found.sentence_judgements[both]
         slope, intercept = np.polyfit(x, y, 1)
-        assert (fit.slope, fit.intercept) == pytest.approx((slope, intercept))
-        assert fit.sentences == 4_176
+        assert (fit["slope"], fit["intercept"]) == pytest.approx((slope, intercept))
+        assert fit["sentences"] == 4_176
 
 
 def test_a_table_of_pairs_gives_the_same_scores(

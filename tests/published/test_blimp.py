@@ -17,7 +17,7 @@ from contstim.evaluation.minimal_pairs import (
     read_published_accuracies,
     sample_pairs,
 )
-from contstim.evaluation.pair_scores import score_pairs
+from contstim.evaluation.scores import score_pairs
 from contstim.evaluation.settings import Method
 from contstim.tables import read_csv, read_table
 

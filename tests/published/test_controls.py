@@ -15,13 +15,15 @@ from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.reading import (
-    read_frequencies,
-    read_stimulus_features,
+from contstim.experiments.reproduce.published import (
     read_stimulus_scores,
     read_triplets,
 )
 from contstim.sentence import Sentence
+from tests.published.readers import (
+    read_frequencies,
+    read_stimulus_features,
+)
 
 
 @pytest.fixture(scope="module")

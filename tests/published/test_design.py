@@ -24,17 +24,19 @@ from contstim.experiments.design.population import (
 )
 from contstim.experiments.design.power import simulate_power
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.reading import (
+from contstim.experiments.reproduce.published import (
     MODELS,
     read_natural_pairs,
-    read_natural_scores,
-    read_natural_sentences,
     read_stimulus_scores,
     read_triplets,
 )
 from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Pair, Trial, Triplet
+from tests.published.readers import (
+    read_natural_scores,
+    read_natural_sentences,
+)
 
 pytestmark = pytest.mark.published
 

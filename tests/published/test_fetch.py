@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.reproduce.published import fetch
-from contstim.experiments.reproduce.published.fetch import (
+from contstim.experiments.reproduce import published
+from contstim.experiments.reproduce.published import (
     PUBLISHED,
     fetch_published,
     published_files,
+    read_vocabulary,
 )
-from contstim.experiments.reproduce.published.reading import read_vocabulary
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -48,7 +48,7 @@ def small(served: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> tuple[Pa
     (served[0] / path).parent.mkdir()
     (served[0] / path).write_text("a,b\n")
     registry = {path: f"sha256:{sha256(b'a,b' + bytes([10])).hexdigest()}"}
-    monkeypatch.setattr(fetch, "published_files", lambda: registry)
+    monkeypatch.setattr(published, "published_files", lambda: registry)
     return served[0] / path, served[1]
 
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, small: tuple[Path, st
 def test_no_connection_is_an_error_and_unknown_names_are_listed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Cannot fetch"):
         fetch_published(tmp_path, ["pairs"], address="http://127.0.0.1:9/")
-    with pytest.raises(InputError, match="under nonsense; ask for pairs, triplets"):
+    with pytest.raises(InputError, match="under 'nonsense'; ask for pairs, triplets"):
         fetch_published(tmp_path, ["nonsense"])
 
 

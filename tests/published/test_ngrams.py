@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from contstim.corpus import read_sentences
-from contstim.experiments.reproduce.published.reading import read_vocabulary
+from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.estimate import estimate
 from contstim.models.ngram.training import train_ngram

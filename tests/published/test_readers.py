@@ -10,19 +10,21 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.reproduce.published.reading import (
+from contstim.experiments.reproduce.published import (
     MODELS,
     load_plain,
-    read_frequencies,
     read_natural_pairs,
-    read_natural_scores,
-    read_natural_sentences,
-    read_stimulus_features,
     read_stimulus_scores,
     read_triplets,
     read_vocabulary,
 )
 from contstim.sentence import Sentence
+from tests.published.readers import (
+    read_frequencies,
+    read_natural_scores,
+    read_natural_sentences,
+    read_stimulus_features,
+)
 
 
 class _Attack:

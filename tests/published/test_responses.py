@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.reading import read_stimulus_scores
-from contstim.experiments.responses import Response, admit, check_responses
+from contstim.experiments.reproduce.published import read_stimulus_scores
+from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.checks import check_responses
+from contstim.experiments.responses.table import Response
 from contstim.stimuli import Condition, Trial
 
 Experiment = tuple[tuple[Trial, ...], tuple[Response, ...]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from contstim.experiments.reproduce.published.reading import read_vocabulary
+from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.word_tokens import PlaceKind, WordsInPlaces, word_and_rest

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contstim.experiments.reproduce.published.reading import read_triplets
+from contstim.experiments.reproduce.published import read_triplets
 from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplet_rules import (
     by_model_pair,

@@ -12,7 +12,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.platform import Exported
-from contstim.experiments.responses import read_responses
+from contstim.experiments.responses.table import read_responses
 from contstim.scores import ScoreTable
 from contstim.steps.export import export_step
 from contstim.steps.responses import SimulateResponses, import_step

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.responses import write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.sentence import Sentence
 from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses

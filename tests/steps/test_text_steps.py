@@ -121,3 +121,8 @@ def test_a_network_is_trained_once(folder: Path) -> None:
     step.run(heard)
     assert "was trained before" in heard.remarks[-2]
     assert record_of(out)["outputs"] == record["outputs"]
+
+
+def test_a_folder_in_place_of_a_file_is_told_by_its_field(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"`text`: .* is a folder; name a file"):
+        FindSentences(text=folder, out=folder / "natural.txt").run()

@@ -11,7 +11,7 @@ import pytest
 from contstim.errors import StoreError
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
-from contstim.store import JobState, Outcome, Searched, Slot, Store, Trail, TripletStore
+from contstim.store import JobState, Result, Slot, Store, TripletStore
 
 TRIPLET = Triplet(
     "triplet-1",
@@ -28,37 +28,47 @@ EVALUATIONS = (
     (1, 0, "Three", "Three two.", -2.5, -9.125),
     (2, 1, "five", "Three five.", None, float("-inf")),
 )
-SEARCHES = ((7, -9.125, 0.0, 3, 6, 50), (2**56, -10.5, 1.375, 4, 6, 50))
-TRAIL = Trail(
-    "b", "a", 3, "settled", {"a": (5, 40, 2), "b": (7, 60, 3)}, STEPS, EVALUATIONS, SEARCHES
+TRAIL = {"accept": "b", "reject": "a", "steps": STEPS, "evaluations": EVALUATIONS}
+TRAILS = (TRAIL, TRAIL | {"accept": "a", "reject": "b"})
+FOUND = Result(
+    0,
+    "base",
+    frozenset({"x", "y"}),
+    "a",
+    "b",
+    TRIPLET.natural.text,
+    JobState.FOUND,
+    "",
+    TRIPLET,
+    24,
+    200,
+    4,
 )
-FOUND = Outcome(JobState.FOUND, "", TRIPLET, (TRAIL, replace(TRAIL, accept="a", reject="b")))
-SEARCHED = Searched(("a", "b"), TRIPLET.natural, "base", frozenset({"x", "y"}), "key")
+FAILED = replace(FOUND, state=JobState.FAILED, reason="it broke", triplet=None)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     with Store(path) as store:
         kept = TripletStore(store)
-        result = kept.keep(SEARCHED, FOUND)
-        failed = kept.keep(replace(SEARCHED, key="other"), Outcome(JobState.FAILED, "it broke"))
+        result = kept.keep("key", FOUND, TRAILS)
+        failed = kept.keep("other", FAILED, ())
         assert kept.find("nothing") is None
     with Store(path) as store:
         kept = TripletStore(store)
         assert kept.find("key") == result
         assert kept.triplets() == [TRIPLET]
-        assert (result.triplet, result.base) == (TRIPLET, "base")
-        assert result.excluded == frozenset({"x", "y"})
-        assert (result.rows, result.tokens, result.searches) == (24, 200, 4)
+        assert replace(result, id=0) == FOUND
         found = [failed, result]
-        steps, candidates = kept.trajectories(found, {"a": "A"}), kept.evaluations(found, {})
+        steps = kept.entries(found, {"a": "A"}, "steps")
+        candidates = kept.entries(found, {}, "evaluations")
         assert [*zip(*list(steps.values())[4:], strict=True)] == [*STEPS, *STEPS]
         assert steps["reject"] == ["A", "b"]
         assert candidates["number"] == [0, 1, 0, 1]
         assert candidates["log_prob_accept"] == [-2.5, None, -2.5, None]
         assert candidates["log_prob_reject"][1] == -np.inf
         # A search that failed and is done again has its result in the same row
-        again = kept.keep(replace(SEARCHED, key="other"), FOUND)
+        again = kept.keep("other", FOUND, TRAILS)
         assert (again.id, again.state) == (failed.id, JobState.FOUND)
 
 
@@ -66,7 +76,7 @@ def test_slots_keep_their_order_and_no_sentence_stands_in_two(tmp_path: Path) ->
     first, second = (Slot("b", "c", n, Sentence((f"w{n}", "x"))) for n in range(2))
     with Store(tmp_path / "study.sqlite") as store:
         kept = TripletStore(store)
-        result = kept.keep(SEARCHED, FOUND)
+        result = kept.keep("key", FOUND, TRAILS)
         kept.assign(0, [first, second, replace(first, model_1="a", sentence=TRIPLET.natural)])
         stands = replace(first, result=result.id, refused=frozenset({"p", "q"}), rejected="odd")
         kept.assign(0, [stands])
@@ -82,15 +92,15 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     """SQLite's own limit on pages stands for the disk's."""
     with Store(tmp_path / "study.sqlite") as store:
         kept = TripletStore(store)
-        kept.keep(SEARCHED, FOUND)
+        kept.keep("key", FOUND, TRAILS)
         pages = store.rows("PRAGMA page_count")[0][0]
         store.rows(f"PRAGMA max_page_count = {pages}")
-        many = replace(FOUND, trails=(replace(TRAIL, evaluations=EVALUATIONS * 10_000),))
+        many = (TRAIL | {"evaluations": EVALUATIONS * 10_000},)
         with pytest.raises(StoreError, match="the disk may be full"):
-            kept.keep(replace(SEARCHED, key="many"), many)
+            kept.keep("many", FOUND, many)
         assert kept.find("many") is None
         store.rows("PRAGMA max_page_count = 1000000")
-        kept.keep(replace(SEARCHED, key="many"), many)
+        kept.keep("many", FOUND, many)
         assert kept.find("many") is not None
 
 

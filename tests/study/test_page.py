@@ -219,7 +219,7 @@ def test_artificial_answers_cannot_be_overlooked(finished: Finished) -> None:
     assert after["responses"].alerts == 1
     page = (study.folder / PAGE).read_text()
     assert page.index('role="alert"') < page.index("<p>")
-    assert study_page(study).warning.startswith("Artificial participants: no person answered.")
+    assert study_page(study).warning.startswith("Artificial participants: no person answered;")
 
 
 def test_an_unchanged_study_leaves_its_page(finished: Finished) -> None:

@@ -15,7 +15,7 @@ from contstim.experiments.analysis.evaluation import MEASURES
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
-from contstim.experiments.responses import Response, read_responses
+from contstim.experiments.responses.table import Response, read_responses
 from contstim.stimuli import Condition, Trial
 from contstim.testing.participants import RunSettings, take_part
 from tests.experiments.analysis.simulation import simulate

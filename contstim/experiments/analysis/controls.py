@@ -182,8 +182,7 @@ def mean_log_frequencies(
 
     Args:
         sentences: what to measure.
-        frequencies: word → relative frequency, as the published ones
-            (`contstim.experiments.reproduce.published.reading.read_frequencies`).
+        frequencies: word → relative frequency.
 
     Raises:
         InputError: no frequencies, or one that is not positive.

@@ -25,7 +25,7 @@ from contstim.experiments.analysis.reliability import (
 )
 from contstim.experiments.analysis.scopes import DESCRIPTIONS
 from contstim.experiments.analysis.tables import result_tables, training_texts_table
-from contstim.experiments.responses import Problem
+from contstim.experiments.responses.checks import Problem
 from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled

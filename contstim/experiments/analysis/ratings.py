@@ -11,8 +11,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
-from contstim.experiments.responses import check_responses
-from contstim.experiments.responses.checks import HARMLESS
+from contstim.experiments.responses.checks import HARMLESS, check_responses
 from contstim.tables import listed
 from contstim.wording import counted
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
-    from contstim.experiments.responses import Response
+    from contstim.experiments.responses.table import Response
     from contstim.scale import Scale
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.regression import ChoiceRegression
     from contstim.experiments.analysis.scopes import Scope
-    from contstim.experiments.responses import Admission, CatchRule, Response, ResponseOrigin
+    from contstim.experiments.responses.admission import Admission, CatchRule
+    from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 

@@ -78,15 +78,15 @@ class Connections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self._waiting: dict[LimitedProtocol, None] = {}  # in the order in which they began to wait
-        self._busy: set[LimitedProtocol] = set()
+        # whether each is being answered; those that wait stand in the order in which they began to
+        self._busy: dict[LimitedProtocol, bool] = {}
 
     def enter(self, newcomer: LimitedProtocol) -> bool:
         """Let a connection in, unless all others are being answered."""
-        if len(self._waiting) + len(self._busy) >= self.limits.most:
-            if not self._waiting:
+        if len(self._busy) >= self.limits.most:
+            longest = next((each for each, busy in self._busy.items() if not busy), None)
+            if longest is None:
                 return False
-            longest = next(iter(self._waiting))  # dictionaries keep the order of insertion
             self.leave(longest)
             longest.drop()
         self.wait(newcomer)
@@ -95,17 +95,15 @@ class Connections:
     def wait(self, connection: LimitedProtocol) -> None:
         """Note that a connection has nothing to be answered."""
         self.leave(connection)
-        self._waiting[connection] = None
+        self._busy[connection] = False
 
     def serve(self, connection: LimitedProtocol) -> None:
         """Note that a connection's request is being answered."""
-        self.leave(connection)
-        self._busy.add(connection)
+        self._busy[connection] = True
 
     def leave(self, connection: LimitedProtocol) -> None:
         """Forget a connection."""
-        self._waiting.pop(connection, None)
-        self._busy.discard(connection)
+        self._busy.pop(connection, None)
 
 
 class LimitedProtocol(H11Protocol):

@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from contstim.errors import StoreError
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Job: TypeAlias = tuple[Work, Future[Any]]
 
 T = TypeVar("T")
+Arguments = ParamSpec("Arguments")
 
 APPLICATION_ID = 0x636F6E63  # "conc", so that a study's store is not mistaken for this
 LAYOUT = 2
@@ -150,13 +151,18 @@ class Recorder:
         self._thread = Thread(target=self._write, name="recorder", daemon=True)
         self._thread.start()
 
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run(
+        self,
+        work: Callable[Concatenate[sqlite3.Connection, Arguments], T],
+        *args: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> T:
         """Do the work, and return its result once all that it wrote is on disk.
 
         If the work raises, nothing that it wrote is kept, and its error is raised here.
         """
         done: Future[T] = Future()
-        self._jobs.put((work, done))
+        self._jobs.put((lambda connection: work(connection, *args, **named), done))
         return await asyncio.wrap_future(done)
 
     def check(self) -> None:
@@ -169,14 +175,13 @@ class Recorder:
             StoreError: it has been deleted, moved, replaced or made read-only.
         """
         for file, opened in self._files.items():
-            try:
+            now = None
+            with suppress(OSError):
                 now = _identity(file)
-            except OSError:
-                now = None
             if now != opened:
                 raise StoreError(
                     f"{file} has been deleted, moved, replaced or made read-only while the server "
-                    "ran. Put it back, or stop the server: nothing is taken until then."
+                    "ran. Nothing is taken until it is put back."
                 )
 
     def close(self) -> None:
@@ -292,8 +297,7 @@ def _lock(path: Path, file: int) -> None:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
     except (BlockingIOError, PermissionError):  # the one of POSIX, the other of Windows
         raise StoreError(
-            f"{path} is in use: {_server_of(path)} keeps answers there. Stop that server first, or "
-            "name another database."
+            f"{path} is in use: {_server_of(path)} keeps answers there. Name another database."
         ) from None
 
 
@@ -328,8 +332,7 @@ def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server:
     stored = connection.execute("SELECT value FROM study WHERE name = 'fingerprint'").fetchone()
     if stored != (fingerprint,):
         raise StoreError(
-            f"{path} holds answers to other trials than this study's. Name another database, or "
-            "collect in the folder that it belongs to."
+            f"{path} holds answers to other trials than this study's. Name another database."
         )
     connection.execute("COMMIT")
 
@@ -360,19 +363,11 @@ def _require_one_name(path: Path) -> None:
     """
     names = path.stat().st_nlink
     if names > 1:
-        raise StoreError(
-            f"{path} has {names} names (hard links), and may be in use under another. Delete the "
-            "others, or make copies of them, while no server runs."
-        )
+        raise StoreError(f"{path} has {names} names (hard links), and may be in use under another.")
 
 
 def _recognise(connection: sqlite3.Connection, path: Path) -> None:
-    found = [
-        connection.execute(f"PRAGMA {name}").fetchone()[0]
-        for name in ("application_id", "user_version")
-    ]
-    if found != [APPLICATION_ID, LAYOUT]:
-        raise StoreError(
-            f"{path} is not a database of answers that this version of contstim reads; name "
-            "another file."
-        )
+    (kind,) = connection.execute("PRAGMA application_id").fetchone()
+    (layout,) = connection.execute("PRAGMA user_version").fetchone()
+    if (kind, layout) != (APPLICATION_ID, LAYOUT):
+        raise StoreError(f"{path} is not a database of answers of this version of contstim.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.collection.requests import PlatformIdentity, RequestRefusal
@@ -34,26 +34,6 @@ class StudyOptions:
     redirect: str | None = None
 
 
-@dataclass(frozen=True)
-class Participant:
-    """A participant, as the database has them.
-
-    Attributes:
-        number: in the order of joining, from 1.
-        participant: the random name that everybody outside the database sees.
-        group: whose trials are shown.
-        seed: of order and sides.
-        answered: the answers that are kept, in the order of presentation.
-    """
-
-    number: int
-    participant: str
-    group: str
-    seed: int
-    answered: tuple[dict[str, Any], ...] = ()
-
-
-_PARTICIPANT = "SELECT number, participant, study_group, seed FROM participant"
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")
 
 
@@ -63,8 +43,8 @@ def join(
     asked: JoinRequest,
     options: StudyOptions,
     now: float,
-) -> Participant:
-    """A new participant, or the one whom the platform sent before.
+) -> dict[str, Any]:
+    """A new participant, or the one whom the platform sent before; see `resume`.
 
     An artificial one is marked so for good, by the name too where it is new.
 
@@ -83,16 +63,16 @@ def join(
     if asked.group is not None and asked.group not in groups:
         raise RequestRefusal(422, f"There is no such group; there are {', '.join(groups)}.")
     known = connection.execute(
-        f"{_PARTICIPANT} JOIN identity USING (number) WHERE prolific_pid = ? AND study_id = ?",
+        "SELECT participant FROM participant JOIN identity USING (number) "
+        "WHERE prolific_pid = ? AND study_id = ?",
         (identity.prolific_pid, identity.study_id),
     ).fetchone()
     if known is not None:
-        returning = Participant(*known)
         connection.execute(  # not all of their answers are a person's any more
-            "UPDATE participant SET simulated = max(simulated, ?) WHERE number = ?",
-            (simulated, returning.number),
+            "UPDATE participant SET simulated = max(simulated, ?) WHERE participant = ?",
+            (simulated, known[0]),
         )
-        return resume(connection, returning.participant, now)
+        return resume(connection, known[0], now)
     if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= options.most:
         raise RequestRefusal(403, "This study has all the participants it needs. Thank you.")
     name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"
@@ -108,7 +88,7 @@ def join(
             "INSERT INTO identity VALUES (?, ?, ?, ?)",
             (number, identity.prolific_pid, identity.study_id, identity.session_id),
         )
-    return Participant(number, name, group, seed)
+    return {"participant": name, "group": group, "seed": seed, "answered": []}
 
 
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
@@ -127,34 +107,39 @@ def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: f
     return min(groups, key=lambda group: filled.get(group, 0))
 
 
-def resume(connection: sqlite3.Connection, name: str, now: float) -> Participant:
-    """A participant who comes back, with the answers that are kept.
+def resume(connection: sqlite3.Connection, name: str, now: float) -> dict[str, Any]:
+    """A participant who comes back, as the browser is told.
+
+    The random name that everybody outside the database sees, the group whose trials are shown, the
+    seed of order and sides, and the answers that are kept, in the order of presentation.
 
     Raises:
         RequestRefusal: there is no participant of this name.
     """
-    participant = _find(connection, name)
-    _touch(connection, participant, now)
+    number, group, seed = _find(connection, name)
+    _touch(connection, number, now)
     rows = connection.execute(
         "SELECT trial_id, rating, left_sentence, position, rt_ms FROM response "
         "WHERE number = ? ORDER BY position, trial_id",
-        (participant.number,),
+        (number,),
     )
-    return replace(participant, answered=tuple(dict(zip(_ANSWER, r, strict=True)) for r in rows))
+    answered = [dict(zip(_ANSWER, row, strict=True)) for row in rows]
+    return {"participant": name, "group": group, "seed": seed, "answered": answered}
 
 
-def _find(connection: sqlite3.Connection, name: str) -> Participant:
-    row = connection.execute(f"{_PARTICIPANT} WHERE participant = ?", (name,)).fetchone()
+def _find(connection: sqlite3.Connection, name: str) -> tuple[int, str, int]:
+    """Number, group and seed of a participant."""
+    row: tuple[int, str, int] | None = connection.execute(
+        "SELECT number, study_group, seed FROM participant WHERE participant = ?", (name,)
+    ).fetchone()
     if row is None:
         raise RequestRefusal(403, "Participant and secret do not belong together.")
-    return Participant(*row)
+    return row
 
 
-def _touch(connection: sqlite3.Connection, participant: Participant, now: float) -> None:
+def _touch(connection: sqlite3.Connection, number: int, now: float) -> None:
     """Note that somebody was here."""
-    connection.execute(
-        "UPDATE participant SET seen = ? WHERE number = ?", (now, participant.number)
-    )
+    connection.execute("UPDATE participant SET seen = ? WHERE number = ?", (now, number))
 
 
 def save(
@@ -176,18 +161,15 @@ def save(
     Raises:
         RequestRefusal: a trial is not in the participant's group; then no answer is kept.
     """
-    participant = _find(connection, name)
-    if not all(answer.trial_id in trials[participant.group] for answer in answers):
-        raise RequestRefusal(422, f"There is no such trial in group {participant.group}.")
+    number, group, _ = _find(connection, name)
+    if not all(answer.trial_id in trials[group] for answer in answers):
+        raise RequestRefusal(422, f"There is no such trial in group {group}.")
     # Pages repeat what they have not heard of: the first answer to a trial stands
     connection.executemany(
         "INSERT INTO response VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [
-            (participant.number, a.trial_id, a.rating, a.left, a.position, a.rt_ms, now)
-            for a in answers
-        ],
+        [(number, a.trial_id, a.rating, a.left, a.position, a.rt_ms, now) for a in answers],
     )
-    _touch(connection, participant, now)
+    _touch(connection, number, now)
     return list(dict.fromkeys(answer.trial_id for answer in answers))
 
 
@@ -202,15 +184,14 @@ def complete(
     Raises:
         RequestRefusal: answers are missing.
     """
-    participant = _find(connection, name)
-    saved = connection.execute(
-        "SELECT count(*) FROM response WHERE number = ?", (participant.number,)
-    ).fetchone()[0]
-    missing = len(trials[participant.group]) - saved
-    if missing:
+    number, group, _ = _find(connection, name)
+    (saved,) = connection.execute(
+        "SELECT count(*) FROM response WHERE number = ?", (number,)
+    ).fetchone()
+    if missing := len(trials[group]) - saved:
         raise RequestRefusal(409, f"{missing} answers have not arrived yet.", missing=missing)
     # Who asks again, because the code was lost on the way, has finished when they first asked
     connection.execute(
         "UPDATE participant SET seen = ?, completed = coalesce(completed, ?) WHERE number = ?",
-        (now, now, participant.number),
+        (now, now, number),
     )

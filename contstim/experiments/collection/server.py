@@ -8,7 +8,6 @@ import os
 import secrets
 import socket
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -48,19 +47,6 @@ _LONGEST_MESSAGE = 2_000  # characters, with what led to it
 _LOGGED = Rate(burst=20, per_second=0.1)
 
 
-@dataclass(frozen=True)
-class RunningServer:
-    """A server that takes participants.
-
-    Attributes:
-        url: of the experiment.
-        token_file: where the administrator's token stands; None where the environment gives it.
-    """
-
-    url: str
-    token_file: Path | None
-
-
 def database_of(folder: Path) -> Path:
     """Path of the database of a folder's answers unless another is named: beside the folder."""
     resolved = folder.resolve()
@@ -75,7 +61,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     behind_proxy: bool = False,
-    opened: Callable[[RunningServer], None],
+    opened: Callable[[str, Path | None], None],
 ) -> None:
     """Hand out an exported experiment and keep answers, until interrupted.
 
@@ -87,7 +73,8 @@ def serve(
         port: 0 for any free one.
         behind_proxy: whether requests come through a proxy on this machine that states the
             participants' addresses in X-Forwarded-For.
-        opened: told once people can come.
+        opened: told once people can come: the experiment's address, and the file that holds the
+            administrator's token, None where the environment gives it.
 
     Raises:
         InputError: the folder is not an exported experiment that saves to a server, the address
@@ -113,7 +100,7 @@ def serve(
             token, token_file = admin_token(database)
             service = Service(root, study, recorder, token, options=options, limits=RequestLimits())
             with sparing_log(), suppress(KeyboardInterrupt):
-                opened(RunningServer(url, token_file))
+                opened(url, token_file)
                 run(service.application(), listening, behind_proxy=behind_proxy)
 
 
@@ -128,8 +115,7 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"Cannot listen at {host}, port {port}: {error}. Name another port, or 0 for any that "
-            "is free."
+            f"Cannot listen at {host}, port {port}: {error}. Name another port, or 0 for any."
         ) from error
 
 
@@ -178,8 +164,8 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
         raise InputError(f"Cannot use {file} for the administrator's token: {error}.") from error
     if len(token) < _SHORTEST_TOKEN or not token.isascii():
         raise InputError(
-            f"The administrator's token, from {file or TOKEN_VARIABLE}, must have "
-            f"{_SHORTEST_TOKEN} ASCII characters or more."
+            f"The administrator's token ({file or TOKEN_VARIABLE}) needs {_SHORTEST_TOKEN} ASCII "
+            f"characters."
         )
     return token, file
 

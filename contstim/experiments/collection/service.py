@@ -10,8 +10,9 @@ import math
 import sqlite3
 import time
 from dataclasses import dataclass
+from functools import partial
 from mimetypes import MimeTypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -45,26 +46,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.collection.database import Recorder
-    from contstim.experiments.collection.participants import Participant, StudyOptions
+    from contstim.experiments.collection.participants import StudyOptions
     from contstim.experiments.collection.requests import RequestLimits
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
-_TOLD = ("participant", "group", "seed", "answered")  # to a participant's browser
 _LOG = logging.getLogger(__name__)
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        # the folder's own, and jsPsych's files where they are not in the folder
-        f"script-src 'self' {' '.join(file.address for file in LIBRARY)}",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "font-src 'self'",
-        "media-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",  # nobody lays another page over consent and answers
-    )
+# Scripts are the folder's own, and jsPsych's files where they are not in the folder; nobody may lay
+# another page over consent and answers
+_POLICY = (
+    f"default-src 'none'; script-src 'self' {' '.join(file.address for file in LIBRARY)}; "
+    "style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Cache-Control": "no-store",
@@ -78,18 +70,16 @@ HEADERS = {
 STUDY_FILE = "study.json"
 _START = "index.html"
 
-# Python's own table, because a system's may know .js as something that browsers refuse to run; and
-# what some versions of it lack.
-_TYPES = MimeTypes()
-for _ending, _type in {
+_KNOWN = MimeTypes()  # Python's own table
+# What it may lack, or know as something that browsers refuse to run
+_TYPES = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",
     ".map": "application/json",
     ".md": "text/markdown",
     ".ico": "image/x-icon",
     ".woff2": "font/woff2",
-}.items():
-    _TYPES.add_type(_type, _ending)
+}
 
 
 @dataclass(frozen=True)
@@ -129,13 +119,11 @@ def read_study(folder: Path) -> CollectedStudy:
     except ValidationError as error:
         wrong = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(
-            f"{path} is not the study of an exported experiment ({wrong}). Export it again with "
-            "`contstim export jspsych`."
+            f"{path} is not the study of an exported experiment ({wrong}): export it again."
         ) from error
     if study.save.get("to") != SaveTo.SERVER:
         raise InputError(
-            f"The page of {path} saves to {study.save.get('to')}, not to a server. Export it again "
-            "with `contstim export jspsych --save server`."
+            f"The page of {path} saves to {study.save.get('to')}, not to a server: export it again."
         )
     names = [trial.trial_id for trials in study.groups.values() for trial in trials]
     if len(set(names)) < len(names):
@@ -167,18 +155,13 @@ def find_page(folder: Path, path: str) -> Path | None:
         path: decoded, relative to the server's root.
     """
     parts = (path.lstrip("/") or _START).split("/")
-    if any(_forbidden(part) for part in parts):
-        return None
     try:
         file = folder.joinpath(*parts).resolve()  # where links lead
-        public = (
-            file.is_relative_to(folder)
-            and file.is_file()
-            and not any(_forbidden(part) for part in file.relative_to(folder).parts)
-        )
-    except (OSError, ValueError, RuntimeError):  # too long a name; not a name; links in a circle
+        inside = file.relative_to(folder).parts
+        is_shown = file.is_file() and not any(map(_forbidden, (*parts, *inside)))
+    except (OSError, ValueError, RuntimeError):  # not a name, or outside; links in a circle
         return None
-    return file if public else None
+    return file if is_shown else None
 
 
 def is_study(file: Path, folder: Path) -> bool:
@@ -191,7 +174,8 @@ def is_study(file: Path, folder: Path) -> bool:
 
 def media_type(file: Path) -> str:
     """Media type of a file, for browsers."""
-    return _TYPES.guess_type(file.name)[0] or "application/octet-stream"
+    ending = file.suffix.lower()
+    return _TYPES.get(ending) or _KNOWN.guess_type(file.name)[0] or "application/octet-stream"
 
 
 def _forbidden(part: str) -> bool:
@@ -251,9 +235,8 @@ class Service:
         now = self._clock()
         self._joining.take(address(request), now)
         asked = check_fields(await read_json(request, self._limits), JoinRequest)
-        trials, options = self._study.trials, self._options
         joined = await self._recorder.run(
-            lambda connection: participants.join(connection, trials, asked, options, now)
+            participants.join, self._study.trials, asked, self._options, now
         )
         return self._welcome(joined, status=201)
 
@@ -261,9 +244,7 @@ class Service:
         """Tell a participant which answers the server holds."""
         asked = check_fields(await read_json(request, self._limits), ResumeRequest)
         now = self._admit(request, asked.participant, asked.secret)
-        found = await self._recorder.run(
-            lambda connection: participants.resume(connection, asked.participant, now)
-        )
+        found = await self._recorder.run(participants.resume, asked.participant, now)
         return self._welcome(found, status=200)
 
     async def save(self, request: Request) -> Response:
@@ -272,20 +253,15 @@ class Service:
         name = check_fields(content, ParticipantRequest).participant
         now = self._admit(request, name)  # before anything else is told about the request
         answers = check_fields(content, SaveRequest).responses
-        trials = self._study.trials
-        saved = await self._recorder.run(
-            lambda connection: participants.save(connection, trials, name, answers, now)
-        )
+        saved = await self._recorder.run(participants.save, self._study.trials, name, answers, now)
         return json_response({"saved": saved})
 
     async def complete(self, request: Request) -> Response:
         """Hand out the completion code, if every answer is kept."""
         content = await read_json(request, self._limits)
         name = check_fields(content, ParticipantRequest).participant
-        now, trials = self._admit(request, name), self._study.trials
-        await self._recorder.run(
-            lambda connection: participants.complete(connection, trials, name, now)
-        )
+        now = self._admit(request, name)
+        await self._recorder.run(participants.complete, self._study.trials, name, now)
         code = self._code
         if code is None and self._redirect is None:  # a platform would not know a code of ours
             code = self._recorder.keys.completion_code(name)
@@ -300,11 +276,10 @@ class Service:
             raise RequestRefusal(401, "The administrator's token is missing or wrong.")
         self._recorder.check()  # or an old file would be read in its place
         name = request.url.path.rpartition("/")[2]
-        if name == "responses.csv":
-            text = await asyncio.to_thread(responses_csv, self._recorder.path)
-        else:
-            since = now - self._options.patience
-            text = await asyncio.to_thread(participants_csv, self._recorder.path, since)
+        table = responses_csv
+        if name == "participants.csv":
+            table = partial(participants_csv, since=now - self._options.patience)
+        text = await asyncio.to_thread(table, self._recorder.path)
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/csv", headers=HEADERS | disposition)
 
@@ -336,10 +311,9 @@ class Service:
         self._asking.take(participant, now)
         return now
 
-    def _welcome(self, participant: Participant, *, status: int) -> Response:
-        secret = self._recorder.keys.participant_secret(participant.participant)
-        told = {name: getattr(participant, name) for name in _TOLD}
-        return json_response(told | {"secret": secret}, status)
+    def _welcome(self, told: Mapping[str, Any], *, status: int) -> Response:
+        secret = self._recorder.keys.participant_secret(told["participant"])
+        return json_response({**told, "secret": secret}, status)
 
 
 def json_response(content: object, status: int = 200, wait: float | None = None) -> Response:

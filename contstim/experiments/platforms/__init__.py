@@ -14,6 +14,5 @@ lists        what people see of a trial, and what each participant is shown wher
              cannot balance sides
 folder       an export on disk: files, a README that says what to click, a record; tables read
 
-platform     what a platform is: an exporter, a reader, or both
-registry     all platforms by name, those of installed packages included
+platform     what a platform is: an exporter, a reader, or both; all by name, added ones included
 """

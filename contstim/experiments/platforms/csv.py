@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from contstim.stimuli import Trial
 
-_TWO_BUTTONS = "   1. left\n   2. right"
+_WORDS = {
+    Scale.CONFIDENCE: {"buttons": BUTTON_LIST, "number": "six", "turned": "seven"},
+    Scale.CHOICE: {"buttons": "   1. left\n   2. right", "number": "two", "turned": "three"},
+}
 
 COLUMNS = (
     *("participant", "group", "position", "trial_id", "condition", "left"),
@@ -62,9 +65,7 @@ def export_csv(
         template("csv.md"),
         rows=f"{len(rows):,}",
         participants=participants,
-        buttons=BUTTON_LIST if scale is Scale.CONFIDENCE else _TWO_BUTTONS,
-        number="six" if scale is Scale.CONFIDENCE else "two",
-        turned="seven" if scale is Scale.CONFIDENCE else "three",
+        **_WORDS[scale],
     )
     return folder.finish(seed=settings.seed, participants=participants)
 

@@ -80,9 +80,7 @@ def refuse_others(folder: Path, *, ours: Collection[str] = ()) -> None:
     if folder.is_file():
         raise InputError(f"{folder} is a file; name a folder.")
     if folder.is_dir() and not {path.name for path in folder.iterdir()} <= {*ours}:
-        raise InputError(
-            f"{folder} holds other files; name a new folder, so that nothing of them is replaced."
-        )
+        raise InputError(f"{folder} holds other files; name a new folder.")
 
 
 class ExportFolder:
@@ -112,8 +110,7 @@ class ExportFolder:
             refuse_others(self.path)
         if earlier_platform != platform:
             raise InputError(
-                f"{self.path} holds an export to {earlier_platform}; name another folder, so that "
-                "nothing of it is replaced."
+                f"{self.path} holds an export to {earlier_platform}; name another folder."
             )
         # A record that somebody edited must not make us delete what lies elsewhere.
         inside = self.path.resolve()
@@ -167,10 +164,7 @@ class ExportFolder:
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
         # While the export is put together, so before anything is written.
         if path_inside(self.path, name).exists() and name not in self._earlier:
-            raise InputError(
-                f"{self.path} holds a file {name} that no export wrote; move it away or name "
-                "another folder, so that it is not replaced."
-            )
+            raise InputError(f"{self.path} holds a file {name} that no export wrote; move it away.")
         self._pending[name] = write
 
 

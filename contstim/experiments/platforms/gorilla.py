@@ -17,7 +17,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -97,25 +97,25 @@ def export_gorilla(
     if left == right:
         raise InputError(f"{source}: left and right sentence need two columns, not {left!r} alone.")
     # Rows of the trial's display must be one stretch, whose place the exported trials take.
-    stretch = [n for n, row in enumerate(rows) if row[display].strip() == settings.display]
-    if not stretch:
+    displays = [row[display].strip() for row in rows]
+    if settings.display not in displays:
         raise InputError(
             f"{source} has no row whose display is {settings.display!r}; they are "
-            f"{', '.join(dict.fromkeys(row[display] for row in rows))}."
+            f"{', '.join(dict.fromkeys(displays))}."
         )
-    first, last = stretch[0], stretch[-1]
-    if stretch != list(range(first, last + 1)):
+    first, number = displays.index(settings.display), displays.count(settings.display)
+    if settings.display in displays[first + number :]:
         raise InputError(
-            f"{source} has other rows between those of the display {settings.display!r}; keep one "
-            "such row, where the trials belong."
+            f"{source} has other rows between those of the display {settings.display!r}: keep one "
+            f"of these."
         )
     folder = ExportFolder(out, "gorilla")
     lists = stimulus_lists(trials, seed=settings.seed)
     # A template that we once exported has our columns already.
     columns = list(dict.fromkeys((*rows[0], *METADATA)))
     for stimulus_list in lists:
-        shown: list[dict[str, object]] = [
-            # What stands later wins: our cells take the place of those that the row holds.
+        # Our cells take the place of those that the row holds; Gorilla takes texts for HTML.
+        shown = [
             {
                 **rows[first],
                 left: row["left_sentence"],
@@ -124,20 +124,13 @@ def export_gorilla(
                 "list_name": row["list_name"],
                 "shown_left": row["left"],
             }
-            # Gorilla takes texts for HTML or Markdown.
             for row in stimulus_list.rows(as_html)
         ]
-        sheet: list[Mapping[str, object]] = [*rows[:first], *shown, *rows[last + 1 :]]
+        sheet: list[Mapping[str, object]] = [*rows[:first], *shown, *rows[first + number :]]
         folder.rows(f"{stimulus_list.name}.csv", sheet, columns)
     folder.lists(lists)
-    folder.readme(
-        template("gorilla.md"),
-        lists=len(lists),
-        question=QUESTION,
-        left=left,
-        right=right,
-        buttons=BUTTON_LIST,
-    )
+    about = {"question": QUESTION, "left": left, "right": right, "buttons": BUTTON_LIST}
+    folder.readme(template("gorilla.md"), lists=len(lists), **about)
     return folder.finish(seed=settings.seed, columns=columns)
 
 
@@ -148,8 +141,7 @@ def _column(source: str, columns: Iterable[str], wanted: str) -> str:
     column = names.get(wanted) or names.get(wanted.strip().lower())
     if column is None:
         raise InputError(
-            f"{source} has no column {wanted!r}; its columns are {', '.join(columns)}. Say which "
-            "columns hold the left and the right sentence."
+            f"{source} has no column {wanted!r}; its columns are {', '.join(columns)}."
         )
     return column
 
@@ -309,8 +301,7 @@ def _rows(path: Path, options: GorillaOptions) -> Iterator[Row]:
     named = {name: _columns_of(name, options, table) for name in RECOGNISED}
     # Where the export tells the trial and what stood left, the table of trials has the sentences.
     stated = named["trial_id"] and named["side"]
-    needed = ("participant",) if stated else ("participant", *SIDES)
-    missing = [name for name in needed if not named[name]]
+    missing = [n for n in ("participant", *(() if stated else SIDES)) if not named[n]]
     if not (named["zone"] or named["response"]):
         missing.append("zone or response")
     if missing:
@@ -318,23 +309,19 @@ def _rows(path: Path, options: GorillaOptions) -> Iterator[Row]:
             f"{path}: which column holds {', '.join(missing)}? Name it under [columns] in the "
             f"options. The columns are {listed(table)}."
         )
-    n_rows = len(next(iter(table.values())))
-    folded = {
-        name: _folded(path, table, columns) if columns else [""] * n_rows
-        for name, columns in named.items()
-    }
-    wanted = _matching(path, table, options.only, otherwise=True)
-    flipped = _matching(path, table, options.flipped, otherwise=False)
-    for row in range(n_rows):
-        if not wanted(row):
+    folded = [_folded(path, table, columns) for columns in named.values()]
+    wanted = _meeting(path, table, options.only)
+    flipped = _meeting(path, table, options.flipped) if options.flipped else set()
+    for row, values in enumerate(zip(*folded, strict=True)):
+        if row not in wanted:
             continue
-        cells = {name: column[row] for name, column in folded.items()}
+        cells = dict(zip(named, values, strict=True))
         # Spreadsheet programs add decimals
         cells["participant"] = re.sub(r"^([0-9]+)\.0$", r"\1", cells["participant"])
         if not (cells["trial_id"] and cells["side"]):
             cells["side"] = ""
         # What a flipped row says of the left it means of the right
-        if flipped(row):
+        if row in flipped:
             cells["left"], cells["right"] = cells["right"], cells["left"]
             cells["side"] = {"1": "2", "2": "1"}.get(cells["side"], cells["side"])
         yield f"{path}, row {row}", cells
@@ -346,7 +333,7 @@ def _columns_of(name: str, options: GorillaOptions, columns: Iterable[str]) -> l
     Raises:
         InputError: a stated column is not there.
     """
-    stated = dict(options.columns).get(name)
+    stated = options.columns.get(name)
     if stated is None:
         return next(filter(None, (_family(each, columns) for each in RECOGNISED[name])), [])
     # One name stands for all its suffixed copies; of several, each stands for itself; stated as
@@ -382,10 +369,10 @@ def _family(
 
 
 def _folded(path: Path, table: Mapping[str, list[str]], columns: list[str]) -> list[str]:
-    """For each row the one value that these columns hold."""
+    """For each row the one value that these columns hold; empty where there are none."""
     folded = []
-    for row, cells in enumerate(zip(*(table[column] for column in columns), strict=True)):
-        values = {cell.strip() for cell in cells if cell.strip()}
+    for row in range(len(next(iter(table.values())))):
+        values = {table[column][row].strip() for column in columns} - {""}
         if len(values) > 1:
             raise InputError(
                 f"{path}, row {row}: {', '.join(columns)} should hold one value, but hold "
@@ -395,33 +382,27 @@ def _folded(path: Path, table: Mapping[str, list[str]], columns: list[str]) -> l
     return folded
 
 
-def _matching(
-    path: Path,
-    table: Mapping[str, list[str]],
-    conditions: Mapping[str, tuple[str, ...]],
-    *,
-    otherwise: bool,
-) -> Callable[[int], bool]:
-    """Function that is true of rows with one of the stated values in every stated column."""
-    folded = {}
-    for name in conditions:
+def _meeting(
+    path: Path, table: Mapping[str, list[str]], conditions: Mapping[str, tuple[str, ...]]
+) -> set[int]:
+    """Numbers of the rows with one of the stated values in every stated column."""
+    rows = set(range(len(next(iter(table.values())))))
+    for name, values in conditions.items():
         columns = _family(name, table, plain=str.strip)
         if not columns:
             raise InputError(f"{path} has no column {name!r}; its columns are {listed(table)}.")
-        folded[name] = _folded(path, table, columns)
-    if not conditions:
-        return lambda _: otherwise
-    return lambda row: all(folded[name][row] in values for name, values in conditions.items())
+        folded = _folded(path, table, columns)
+        rows &= {row for row, value in enumerate(folded) if value in values}
+    return rows
 
 
 def _answer(where: str, cells: Mapping[str, str], rating: int) -> RecordedAnswer:
-    shown: dict[str, Any] = {"shown": tuple(cells[side] for side in SIDES)}
-    if cells["side"]:
-        shown = {"left": cells["side"]}
+    shown = {"shown": tuple(cells[side] for side in SIDES)}
+    told = {"left": cells["side"]} if cells["side"] else shown
+    names: tuple[str, ...] = ("participant", "group", "trial_id")
     if rating != UNKNOWN:
-        shown |= {"position": cells["position"], "rt_ms": cells["rt_ms"]}
-    named = {name: cells[name] for name in ("participant", "group", "trial_id")}
-    return recorded(where, **named, **shown, rating=rating)
+        names += ("position", "rt_ms")
+    return recorded(where, **{name: cells[name] for name in names}, **told, rating=rating)
 
 
 def _positioned(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:

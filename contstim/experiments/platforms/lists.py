@@ -88,22 +88,20 @@ class StimulusList:
         Args:
             show: how a text that people read stands in a cell.
         """
-        rows: list[dict[str, object]] = []
-        for shown in self.shown:
-            left, right = sides(shown)
-            rows.append(
-                {
-                    "list_name": self.name,
-                    "group": self.group,
-                    "position": shown.position,
-                    "trial_id": shown.trial.trial_id,
-                    "condition": str(shown.trial.condition),
-                    "left": shown.left,
-                    "left_sentence": show(left),
-                    "right_sentence": show(right),
-                }
-            )
-        return rows
+        return [
+            {
+                "list_name": self.name,
+                "group": self.group,
+                "position": shown.position,
+                "trial_id": shown.trial.trial_id,
+                "condition": str(shown.trial.condition),
+                "left": shown.left,
+                "left_sentence": show(left),
+                "right_sentence": show(right),
+            }
+            for shown in self.shown
+            for left, right in [sides(shown)]
+        ]
 
 
 def stimulus_lists(
@@ -163,13 +161,11 @@ def check_trials(trials: Sequence[Trial]) -> None:
     for trial in trials:
         if not trial.trial_id.strip() or trial.trial_id in trial_ids:
             raise InputError(
-                f"The trial_id {trial.trial_id!r} is empty or given twice; every trial needs one "
-                "of its own, because answers come back by it."
+                f"The trial_id {trial.trial_id!r} is empty or given twice; answers come back by it."
             )
         if escape_formula(trial.trial_id) != trial.trial_id:
             raise InputError(
-                f"The trial_id {trial.trial_id!r} begins as a formula does, and spreadsheets would "
-                "run it; begin it with a letter or a digit."
+                f"The trial_id {trial.trial_id!r} begins as a formula does; begin it with a letter."
             )
         trial_ids.add(trial.trial_id)
 
@@ -187,7 +183,6 @@ def require_scale(trials: Sequence[Trial], scale: Scale = Scale.CONFIDENCE) -> N
     other = next((trial.scale for trial in trials if trial.scale is not scale), None)
     if other:
         raise InputError(
-            f"These trials ask for answers on the scale {other}, {other.meaning}, and this page "
-            f"asks for {scale}, {scale.meaning}. Make the design on the scale {scale}, or show the "
-            "trials with a program of your own: contstim export csv."
+            f"These trials ask for answers on the scale {other}, and this page asks for {scale}, "
+            f"{scale.meaning}. Show them with a program of your own: contstim export csv."
         )

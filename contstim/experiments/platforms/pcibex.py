@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
-from contstim.documents import shortened
+from contstim.documents import read_text, shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import (
@@ -40,7 +40,7 @@ from contstim.experiments.platforms.lists import (
     stimulus_lists,
 )
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.responses.alignment import Imported, align, recorded
+from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help
 from contstim.tables import number
 from contstim.wording import counted
@@ -129,38 +129,36 @@ def import_pcibex(
             that cannot be; and see `align`.
     """
     selector = (settings or PcibexReading()).selector
-    answers: list[RecordedAnswer] = []
-    notes: list[str] = []
-    for path in map(Path, files):
-        # The lines of each trial as one participant went through it
-        runs: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = defaultdict(list)
-        others = 0
-        for where, cells in _lines(path):
-            if not cells.get("trial_id"):
-                others += 1
-                continue
-            missing = [n for n in (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT) if n not in cells]
-            if missing:
-                raise InputError(
-                    f"{where} has no column {', '.join(missing)}; is it from PennController?"
-                )
-            # A participant may send twice: the time of the submission tells the two apart.
-            key = (_participant(cells), cells.get(_TIME, ""), cells[_ITEM], cells["trial_id"])
-            runs[key].append((where, cells))
-        if not runs:
+    return import_files(files, trials, lambda path: _trials(path, selector))
+
+
+def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | str]:
+    """The answers of a file, trial by trial, and a note on its other lines."""
+    # The lines of each trial as one participant went through it
+    runs: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = defaultdict(list)
+    others = 0
+    for where, cells in _lines(path):
+        if not cells.get("trial_id"):
+            others += 1
+            continue
+        missing = [n for n in (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT) if n not in cells]
+        if missing:
             raise InputError(
-                f"{path} has no line with a trial_id, so nothing in it is a trial. Was it "
-                "collected with the script that was exported?"
+                f"{where} has no column {', '.join(missing)}; is it from PennController?"
             )
-        notes.append(f"{path}: {counted(others, 'line')} of no trial.")
-        # Items are counted with instructions and pauses: only the order of the numbers tells.
-        items: dict[str, set[float]] = defaultdict(set)
-        for (participant, *_), lines in runs.items():
-            items[participant].add(_number(*lines[0], _ITEM))
-        for (participant, *_), lines in runs.items():
-            position = 1 + sorted(items[participant]).index(_number(*lines[0], _ITEM))
-            answers += _answers(lines, participant, position, selector)
-    return align(answers, trials, notes)
+        # A participant may send twice: the time of the submission tells the two apart.
+        key = (_participant(cells), cells.get(_TIME, ""), cells[_ITEM], cells["trial_id"])
+        runs[key].append((where, cells))
+    if not runs:
+        raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
+    yield f"{path}: {counted(others, 'line')} of no trial."
+    # Items are counted with instructions and pauses: only the order of the numbers tells.
+    items: dict[str, set[float]] = defaultdict(set)
+    for (participant, *_), lines in runs.items():
+        items[participant].add(_number(*lines[0], _ITEM))
+    for (participant, *_), lines in runs.items():
+        position = 1 + sorted(items[participant]).index(_number(*lines[0], _ITEM))
+        yield from _answers(lines, participant, position, selector)
 
 
 def _answers(
@@ -206,33 +204,27 @@ def _participant(cells: Mapping[str, str]) -> str:
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Each line of data, its values by the names that the comments above it give."""
     names: dict[int, str] = {}  # of columns, by their numbers from 1
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for place, line in enumerate(file, start=1):
-                # A spreadsheet program that saved the file may have put quotes around comments.
-                if line.startswith(("#", '"#')):
-                    comment = _COLUMN.match(line.strip().strip('"'))
-                    if comment:
-                        # What other lines logged after this column is not said of the next ones.
-                        names = {n: name for n, name in names.items() if n < int(comment[1])}
-                        names[int(comment[1])] = comment[2]
-                elif line.strip():
-                    if not names:
-                        raise InputError(f"{path} names no columns (`# 1. …`); is it from PCIbex?")
-                    # Commas are split before `%2C` becomes one; columns count from 1.
-                    cells = line.rstrip("\r\n").split(",")
-                    values = {
-                        n: "" if cell in ("NULL", "undefined") else unquote(cell).strip()
-                        for n, cell in enumerate(cells, start=1)
-                    }
-                    yield (
-                        f"{path}, line {place}",
-                        {names[n]: cell for n, cell in values.items() if n in names},
-                    )
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
+    for place, line in enumerate(read_text(path).split("\n"), start=1):
+        # A spreadsheet program that saved the file may have put quotes around comments.
+        if line.startswith(("#", '"#')):
+            comment = _COLUMN.match(line.strip().strip('"'))
+            if comment:
+                # What other lines logged after this column is not said of the next ones.
+                names = {n: name for n, name in names.items() if n < int(comment[1])}
+                names[int(comment[1])] = comment[2]
+        elif line.strip():
+            if not names:
+                raise InputError(f"{path} names no columns (`# 1. …`); is it from PCIbex?")
+            # Commas are split before `%2C` becomes one; columns count from 1.
+            cells = dict(enumerate(line.split(","), start=1))
+            yield (
+                f"{path}, line {place}",
+                {
+                    name: "" if cells[n] in ("NULL", "undefined") else unquote(cells[n]).strip()
+                    for n, name in names.items()
+                    if n in cells
+                },
+            )
 
 
 PLATFORM = Platform(

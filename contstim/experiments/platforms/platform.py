@@ -4,8 +4,8 @@
                                                  | people take part
     responses.csv <-- Reader.read  <-- their data
 
-A platform is one module with one `Platform`, named by one line in `registry.PLATFORMS` (or by an
-entry point of a package of your own), from which `contstim export` and `contstim import` get their
+A platform is one module with one `Platform`, named by one line in `PLATFORMS` (or by an entry point
+of a package of your own), from which `contstim export` and `contstim import` get their
 commands: the page of a command is the docstring of its function, down to `Args:` or `Raises:`, and
 its options are the fields of the settings that the function takes (see `contstim.options`).
 `contstim.testing.platform.PlatformContract` tests what every platform guarantees.
@@ -14,7 +14,11 @@ its options are the fields of the settings that the function takes (see `contsti
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from contstim.errors import InputError
+from contstim.plugins import plugin, plugin_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -108,3 +112,53 @@ class Platform:
     name: str
     exporter: Exporter[Any] | None = None
     reader: Reader[Any] | None = None
+
+
+GROUP = "contstim.platforms"
+"""The group of entry points by which installed packages add platforms, such as
+
+    [project.entry-points."contstim.platforms"]
+    mine = "my_package:PLATFORM"
+"""
+
+PLATFORMS = {
+    "jspsych": "contstim.experiments.platforms.jspsych",
+    "jatos": "contstim.experiments.platforms.jspsych.jatos",
+    "pcibex": "contstim.experiments.platforms.pcibex",
+    "psychopy": "contstim.experiments.platforms.psychopy",
+    "gorilla": "contstim.experiments.platforms.gorilla",
+    "qualtrics": "contstim.experiments.platforms.qualtrics",
+    "csv": "contstim.experiments.platforms.csv",
+    "psych-ds": "contstim.experiments.platforms.psych_ds",
+    "r": "contstim.experiments.platforms.r",
+    "collected": "contstim.experiments.collection.tables",
+    "golan2023": "contstim.experiments.reproduce.golan2023_data",
+}
+"""Names and the modules whose `PLATFORM` they are, in the order of the help."""
+
+
+def platform_names() -> list[str]:
+    """Names of all platforms, those built in first; modules are not imported."""
+    return [*PLATFORMS, *(name for name in plugin_names(GROUP) if name not in PLATFORMS)]
+
+
+def platforms() -> list[Platform]:
+    """All platforms, those built in first.
+
+    Raises:
+        InputError: see `platform_named`.
+    """
+    return [platform for name in platform_names() if (platform := platform_named(name))]
+
+
+def platform_named(name: str) -> Platform | None:
+    """The platform of a name; None where there is none, built in or added.
+
+    Raises:
+        InputError: two packages add this platform, or what one adds cannot be loaded.
+    """
+    # Names that are built in come first, so that no package can take one over.
+    if name in PLATFORMS:
+        platform: Platform = import_module(PLATFORMS[name]).PLATFORM
+        return platform
+    return plugin(GROUP, name, Platform, InputError)

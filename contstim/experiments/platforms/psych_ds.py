@@ -6,7 +6,6 @@ Every column is described in words, as a PropertyValue of schema.org.
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from contstim.errors import InputError, VerificationError
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
-from contstim.experiments.platforms.psych_ds_rules import PsychDsFinding, check_psych_ds
+from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
 from contstim.experiments.responses.table import (
     NO_BREAK_SPACE,
     SCALE,
@@ -33,7 +32,7 @@ from contstim.reporting.report import Paragraph, Report
 from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind
+from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -42,49 +41,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.table import ResponseOrigin
     from contstim.stimuli import Trial
 
-__all__ = [
-    "PLATFORM",
-    "PsychDsFinding",
-    "PsychDsSettings",
-    "check_psych_ds",
-    "export_psych_ds",
-    "write_psych_ds",
-]
-
-_DESCRIPTIONS = {
-    "trial_id": "The trial: two sentences that the participants of a group compared.",
-    "group": "The group of participants who saw the trial, from 1.",
-    "condition": "What the trial compares.",
-    "model_1": "One of the two language models that the trial sets against each other.",
-    "model_2": "The other one.",
-    "sentence_1": "The sentence that the lower half of ratings prefers.",
-    "sentence_2": "The sentence that the upper half of ratings prefers.",
-    "kind_1": "Where sentence_1 comes from.",
-    "kind_2": "Where sentence_2 comes from.",
-    "source_id": "The pair or triplet that the trial was made of.",
-    "instead_of": "The trial whose turn and side it has, after a review of the stimuli.",
-    "participant": "A pseudonym of the participant.",
-    "rating": "{}, whatever side each was on. Empty where none was given.",
-    "left": "The sentence that was shown left, 1 or 2. Empty where not recorded.",
-    "position": "Order of presentation, from 1. Empty where not recorded.",
-    "rt_ms": "Reaction time. Empty where not recorded.",
-    "simulated": "Whether an artificial participant answered, and no person: true or false.",
-    "sentence": "A sentence, to which the scores of a row belong.",
-}
-_VALUES: dict[str, dict[str, Any]] = {
-    "condition": {"valueReference": list(map(str, Condition))},
-    "kind_1": {"valueReference": list(map(str, Kind))},
-    "kind_2": {"valueReference": list(map(str, Kind))},
-    "left": {"minValue": 1, "maxValue": 2},
-    "position": {"minValue": 1},
-    "rt_ms": {"unitText": "ms"},
-    "simulated": {"valueReference": ["true", "false"]},
-}
-_RATINGS = {
-    Scale.CHOICE: "1: sentence_1 was chosen, 2: sentence_2 was",
-    Scale.CONFIDENCE: "1: very confident that sentence_1 is likelier, to 6: very confident that "
-    "sentence_2 is",
-}
+_VARIABLES: dict[str, dict[str, Any]] = json.loads(template("variables.json"))
 
 
 def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE) -> dict[str, Any]:
@@ -95,14 +52,12 @@ def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE)
         model: whether it holds a model's scores.
         scale: of ratings.
     """
-    about, values = _DESCRIPTIONS.get(name, ""), _VALUES.get(name, {})
     if model:
         about = f"Log-probability of the sentence under the model {name}."
-        values = {"unitText": "nats"}
-    elif name == "rating":
-        about = about.format(_RATINGS[scale])
-        values = {"minValue": scale.answers[0], "maxValue": scale.answers[-1]}
-    return {"@type": "PropertyValue", "name": name, "description": about, **values}
+        values = {"description": about, "unitText": "nats"}
+    else:
+        values = _VARIABLES[f"rating, {scale}" if name == "rating" else name]
+    return {"@type": "PropertyValue", "name": name, **values}
 
 
 @dataclass(frozen=True)
@@ -186,18 +141,14 @@ def write_psych_ds(
     # In names of files, the rules allow letters and digits only as values.
     study = re.sub(r"[^A-Za-z0-9]", "", settings.name)
     if not study:
-        raise InputError(
-            f"The name {settings.name!r} has no letter or digit, which file names need."
-        )
+        raise InputError(f"`name` must have a letter or a digit, not {settings.name!r}.")
     check_trials(trials)
-    _check_responses(trials, responses, simulated=settings.simulated)
+    origin = _origin(trials, responses, simulated=settings.simulated)
     folder = ExportFolder(out, "psych-ds")
+    shown = responses if settings.keep_names else numbered(responses)
     tables = {
         "stimuli": [cells(trial) for trial in trials],
-        "responses": [
-            cells(response)
-            for response in (responses if settings.keep_names else numbered(responses))
-        ],
+        "responses": [cells(response) for response in shown],
         "scores": _score_rows(scores),
     }
     # The first row names the columns, so that a table without rows cannot be written.
@@ -209,12 +160,11 @@ def write_psych_ds(
     # Every column of any table is described once, whichever tables have it.
     models = scores.models if scores else ()
     scale = responses[0].scale if responses else Scale.CONFIDENCE
-    variables = [
+    metadata = _metadata(settings, origin)
+    metadata["variableMeasured"] = [
         variable(name, model=name in models, scale=scale)
         for name in dict.fromkeys(name for names in columns.values() for name in names)
     ]
-    origin = origin_of(responses)
-    metadata = {**_metadata(settings, origin), "variableMeasured": variables}
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
         template("psych_ds.md"),
@@ -236,16 +186,14 @@ def cells(row: Trial | Response) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     # The scale is told with the description of the ratings
     for name in (field.name for field in fields(row) if field.name != SCALE):
-        value = cells[name] = getattr(row, name)
+        value = getattr(row, name)
+        # Elsewhere 0 is a number as any other; here it stands for what nobody recorded.
+        unknown = name in ("rating", "left", "position") and value == UNKNOWN
         if isinstance(value, str | Sentence):
-            cells[name] = escape_formula(str(value), NO_BREAK_SPACE)
+            value = escape_formula(str(value), NO_BREAK_SPACE)
         elif isinstance(value, bool):
-            cells[name] = str(value).lower()
-        elif (isinstance(value, float) and math.isnan(value)) or (
-            # Elsewhere 0 is a number as any other; here it stands for what nobody recorded.
-            value == UNKNOWN and name in ("rating", "left", "position")
-        ):
-            cells[name] = None
+            value = str(value).lower()
+        cells[name] = None if unknown or value != value else value  # nan differs from itself
     return cells
 
 
@@ -255,28 +203,27 @@ def _verify(folder: Path) -> None:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
 
 
-def _check_responses(
+def _origin(
     trials: Sequence[Trial], responses: Sequence[Response], *, simulated: bool
-) -> None:
-    """Refuse responses to other trials, and artificial ones that nobody has announced."""
+) -> ResponseOrigin:
+    """Who answered.
+
+    Raises:
+        InputError: responses are to other trials, or are artificial and nobody has said so.
+    """
     trial_ids = {trial.trial_id for trial in trials}
-    stray = sorted({r.trial_id for r in responses if r.trial_id not in trial_ids})
+    stray = sorted({response.trial_id for response in responses} - trial_ids)
     if stray:
+        raise InputError(f"Responses to trials beyond the table of trials: {listed(stray, 5)}.")
+    origin = origin_of(responses)
+    if origin.warning and not simulated:
         raise InputError(
-            f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
-            f"{', '.join(stray[:5])}. Export them with the trials that were shown."
+            f"{origin.warning} A public data set must say so: export with `simulated`, which names "
+            "it in the title and marks every answer, or export the answers of people alone."
         )
-    warning = origin_of(responses).warning
-    if warning and not simulated:
-        raise InputError(
-            f"{warning} A public data set must say so: export with `simulated`, which names it in "
-            "the title and marks every answer, or export the answers of people alone."
-        )
-    if simulated and not warning:
-        raise InputError(
-            "`simulated` is for answers of artificial participants, and none of these is marked as "
-            "one; leave it out."
-        )
+    if simulated and not origin.warning:
+        raise InputError("`simulated` is for answers of artificial participants; there are none.")
+    return origin
 
 
 def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
@@ -284,34 +231,25 @@ def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
         return []
     if not scores.sentences:
         raise InputError("These scores say nothing of their sentences; give a table that does.")
-    clash = sorted(_DESCRIPTIONS.keys() & {*scores.models})
-    if clash:
+    if clash := sorted({"rating", *_VARIABLES} & {*scores.models}):
         raise InputError(
-            f"{', '.join(clash)} cannot be the name of a model here, because a column of the "
-            "stimuli or responses is called so; score under another name."
+            f"{', '.join(clash)} cannot be the name of a model here: another column is called so."
         )
+    texts = [escape_formula(sentence.text, NO_BREAK_SPACE) for sentence in scores.sentences]
     return [
-        {
-            "sentence": escape_formula(sentence.text, NO_BREAK_SPACE),
-            **dict(zip(scores.models, map(float, row), strict=True)),
-        }
-        for sentence, row in zip(scores.sentences, scores.log_probs, strict=True)
+        {"sentence": text, **dict(zip(scores.models, row, strict=True))}
+        for text, row in zip(texts, scores.log_probs.tolist(), strict=True)
     ]
 
 
 def _metadata(settings: PsychDsSettings, origin: ResponseOrigin) -> dict[str, Any]:
     """The content of dataset_description.json, without the variables."""
     name = settings.name
-    description = settings.description or (
-        "Pairs of sentences on which language models disagree, rated."
-        if origin.simulated
-        else "Pairs of sentences on which language models disagree, and what people said of them."
-    )
+    description = settings.description or "Pairs of sentences on which language models disagree."
     # Artificial participants stand in the name itself, which every catalogue of data sets shows.
     if origin.simulated:
-        who = "artificial" if not origin.people else "people and artificial"
-        name += f" ({who} participants)"
-        description = f"{origin.warning} {description}"
+        who = "people and artificial" if origin.people else "artificial"
+        name, description = f"{name} ({who} participants)", f"{origin.warning} {description}"
     metadata: dict[str, Any] = {
         "@context": "https://schema.org/",
         "@type": "Dataset",

@@ -103,12 +103,7 @@ def _findings(root: Path) -> Iterator[PsychDsFinding]:
             metadata |= nearer
             yield from problems
         yield from _metadata_findings(metadata, about)
-        # Names of variables stand as texts, or as `name`s of objects; a single one needs no list.
-        stated = metadata.get("variableMeasured", [])
-        variables = [
-            str(each.get("name", "")) if isinstance(each, dict) else str(each)
-            for each in (stated if isinstance(stated, list) else [stated])
-        ]
+        variables = _variables(metadata)
         described.update(dict.fromkeys(variables))
         header, problems = _read_table(path, about)
         yield from problems
@@ -121,6 +116,15 @@ def _findings(root: Path) -> Iterator[PsychDsFinding]:
     for name in described:
         if name not in used:
             yield _error("VARIABLE_MISSING_FROM_CSV_COLUMNS", name)
+
+
+def _variables(metadata: dict[str, Any]) -> list[str]:
+    """Names of variables: texts, or `name`s of objects; a single one needs no list."""
+    stated = metadata.get("variableMeasured", [])
+    return [
+        str(each.get("name", "")) if isinstance(each, dict) else str(each)
+        for each in (stated if isinstance(stated, list) else [stated])
+    ]
 
 
 def _metadata_findings(metadata: dict[str, Any], about: str) -> Iterator[PsychDsFinding]:

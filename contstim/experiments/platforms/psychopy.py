@@ -40,7 +40,7 @@ from contstim.experiments.platforms.lists import (
     stimulus_lists,
 )
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.responses.alignment import Imported, align, recorded
+from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.options import Help
 from contstim.tables import listed
@@ -89,12 +89,10 @@ def export_psychopy(
     # What PsychoPy would not show, or not give back, as it is: all of it is refused at once.
     problems = [problem for trial in trials for problem in _problems(trial)]
     if problems:
-        more = len(problems) - _LISTED
+        lines = "\n".join(problems[:_LISTED])
         raise InputError(
-            "PsychoPy would not show these as they are:\n"
-            + "\n".join(problems[:_LISTED])
-            + (f"\n  and {more:,} more" if more > 0 else "")
-            + "\nChange them or leave their trials out; other platforms show them."
+            f"PsychoPy would not show these {len(problems):,} as they are; change them or leave "
+            f"their trials out. Other platforms show them.\n{lines}"
         )
     folder = ExportFolder(out, "psychopy")
     lists = stimulus_lists(trials, seed=settings.seed)
@@ -181,39 +179,38 @@ def import_psychopy(
             none of 1 to 6; and see `align`.
     """
     component = (settings or PsychopyReading()).component
-    answers: list[RecordedAnswer] = []
-    notes: list[str] = []
-    for path in map(Path, files):
-        rows = read_rows(path)
-        trial_rows = [(n, row) for n, row in enumerate(rows) if row.get("trial_id", "")]
-        if not trial_rows:
-            raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-        rating, time = _columns(path, list(rows[0]), component)
-        if len(trial_rows) < len(rows):
-            notes.append(f"{path}: {counted(len(rows) - len(trial_rows), 'row')} of no trial.")
-        if not any(row.get("participant") for _, row in trial_rows):
-            notes.append(f"{path} names no participant: it is one, called {path.stem}.")
-        position: Counter[str] = Counter()
-        # Rows stand in the order of presentation, so each person's are numbered as they come.
-        for n, row in trial_rows:
-            where = f"{path}, row {n}"
-            participant = row.get("participant") or path.stem
-            position[participant] += 1
-            button = _button(where, row[rating])
-            # A mouse lists the times of all its clicks; the first one is the answer's.
-            seconds = row.get(time, "").strip("[]").split(",")[0].strip()
-            answers.append(
-                recorded(
-                    where,
-                    participant=participant,
-                    trial_id=row["trial_id"],
-                    left=row.get("left", ""),
-                    rating=button,
-                    position=position[participant],
-                    rt_s=seconds if button and seconds not in _EMPTY else "",
-                )
-            )
-    return align(answers, trials, notes)
+    return import_files(files, trials, lambda path: _answers(path, component))
+
+
+def _answers(path: Path, component: str) -> Iterator[RecordedAnswer | str]:
+    """The answers of a file, and notes on it."""
+    rows = read_rows(path)
+    trial_rows = [(n, row) for n, row in enumerate(rows) if row.get("trial_id", "")]
+    if not trial_rows:
+        raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+    rating, time = _columns(path, list(rows[0]), component)
+    if len(trial_rows) < len(rows):
+        yield f"{path}: {counted(len(rows) - len(trial_rows), 'row')} of no trial."
+    if not any(row.get("participant") for _, row in trial_rows):
+        yield f"{path} names no participant: it is one, called {path.stem}."
+    position: Counter[str] = Counter()
+    # Rows stand in the order of presentation, so each person's are numbered as they come.
+    for n, row in trial_rows:
+        where = f"{path}, row {n}"
+        participant = row.get("participant") or path.stem
+        position[participant] += 1
+        button = _button(where, row[rating])
+        # A mouse lists the times of all its clicks; the first one is the answer's.
+        seconds = row.get(time, "").strip("[]").split(",")[0].strip()
+        yield recorded(
+            where,
+            participant=participant,
+            trial_id=row["trial_id"],
+            left=row.get("left", ""),
+            rating=button,
+            position=position[participant],
+            rt_s=seconds if button and seconds not in _EMPTY else "",
+        )
 
 
 def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
@@ -223,8 +220,7 @@ def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, s
     rating = next((name for name in ratings if name in columns), None)
     if rating is None:
         raise InputError(
-            f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}. "
-            "Name the component that recorded the rating."
+            f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}."
         )
     return rating, next((name for name in times if name in columns), "")
 
@@ -236,8 +232,7 @@ def _button(where: str, cell: str) -> str:
     button = _BUTTON.fullmatch(cell)
     if not button:
         raise InputError(
-            f"{where}: {shortened(cell)} is not a rating; a key or a button whose name ends in 1 "
-            "to 6 is one."
+            f"{where}: {shortened(cell)} is not a rating: nothing that ends in 1 to 6."
         )
     return button[1]
 

@@ -26,11 +26,12 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, read_rows, template
 from contstim.experiments.platforms.lists import BUTTONS, QUESTION, as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.responses.alignment import Imported, align, recorded
+from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help, Seed
+from contstim.tables import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.stimuli import Trial
@@ -137,47 +138,43 @@ def import_qualtrics(
         InputError: a file cannot be read, lacks a column, or has no question of the key; a rating
             is not a number; and see `align`.
     """
-    key, participant = settings.key, settings.participant
-    questions = _read_key(key)
-    answers: list[RecordedAnswer] = []
-    notes: list[str] = []
-    for path in map(Path, files):
-        people, previews = _people(path, participant)
-        asked = [tag for tag in questions if people and tag in people[0]]
-        if people and not asked:
-            raise InputError(
-                f"{path} has no column of the questions in {key} ({next(iter(questions))}, …); is "
-                "it of the same export?"
+    questions = _read_key(settings.key)
+    return import_files(files, trials, lambda path: _answers(path, questions, settings))
+
+
+def _answers(
+    path: Path, questions: Mapping[str, Mapping[str, str]], settings: QualtricsReading
+) -> Iterator[RecordedAnswer | str]:
+    """The answers of a file, and notes on it."""
+    people, previews = _people(path, settings.participant)
+    asked = [tag for tag in questions if people and tag in people[0]]
+    if people and not asked:
+        raise InputError(
+            f"{path} has no column of the questions in {settings.key} ({next(iter(questions))}, "
+            "…); is it of the same export?"
+        )
+    if people and len(asked) < len(questions):
+        missing = len(questions) - len(asked)
+        yield f"{missing:,} questions of {settings.key} are not columns of {path}."
+    if previews:
+        yield f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
+    idle = []
+    for person in people:
+        name = person[settings.participant]
+        # Most questions are those of other lists, which this person never saw.
+        answered = [tag for tag in asked if person[tag]]
+        for tag in answered:
+            yield recorded(
+                f"{path}, {tag} of {name or 'nobody'}",
+                participant=name,
+                rating=person[tag],  # exported as the text of a choice, it is no number
+                rt_s=person.get(f"{timing_tag(tag)}_Page Submit", ""),  # when the page was left
+                **questions[tag],
             )
-        if people and len(asked) < len(questions):
-            notes.append(
-                f"{len(questions) - len(asked):,} questions of {key} are not columns of {path}."
-            )
-        if previews:
-            notes.append(
-                f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
-            )
-        idle = []
-        for person in people:
-            # Most questions are those of other lists, which this person never saw.
-            answered = [tag for tag in asked if person[tag]]
-            answers += [
-                recorded(
-                    f"{path}, {tag} of {person[participant] or 'nobody'}",
-                    participant=person[participant],
-                    # Exported as the text of a choice, it is no number
-                    rating=person[tag],
-                    # When the page of the question was left.
-                    rt_s=person.get(f"{timing_tag(tag)}_Page Submit", ""),
-                    **questions[tag],
-                )
-                for tag in answered
-            ]
-            if not answered:
-                idle.append(person[participant])
-        if idle:
-            notes.append(f"These participants rated nothing: {', '.join(idle)}.")
-    return align(answers, trials, notes)
+        if not answered:
+            idle.append(name)
+    if idle:
+        yield f"These participants rated nothing: {', '.join(idle)}."
 
 
 def _read_key(key: Path) -> dict[str, dict[str, str]]:
@@ -202,8 +199,7 @@ def _people(path: Path, participant: str) -> tuple[list[dict[str, str]], list[st
     rows = read_rows(path)
     if participant not in rows[0]:
         raise InputError(
-            f"{path} has no column {participant!r}, which names people; its first columns are "
-            f"{', '.join(list(rows[0])[:12])}."
+            f"{path} has no column {participant!r}; its columns are {listed(rows[0])}."
         )
     # The row of import identifiers is the last header; exports without it have none but the names.
     headers = [row[participant].startswith('{"ImportId"') for row in rows[:2]]

@@ -41,6 +41,7 @@ RATIO = "log_ratio "
 
 _TRIAL = "trial_id condition model_1 model_2 kind_1 kind_2 sentence_1 sentence_2".split()
 _COLUMNS = ("participant", "simulated", "group", *_TRIAL, "left", "position", "rt_ms", "rating")
+_ACCURACY = ("scope", "model", "accuracy", "lower_ceiling", "upper_ceiling")
 _FIT = ("model", "log_likelihood", "estimate", "standard_error", "note")
 
 
@@ -85,12 +86,9 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     rows = _rating_rows(ratings, answers)
     columns = [*_COLUMNS, *(RATIO + model for model in ratings.models)]
     folder.rows("ratings.csv", rows, columns)
-    dictionary = [
-        {"column": name, "description": _description(name, ratings.scale)} for name in columns
-    ]
-    folder.rows("dictionary.csv", dictionary, ("column", "description"))
-    accuracies = _accuracy_rows(ratings)
-    folder.rows("accuracies.csv", accuracies, list(accuracies[0]))
+    described = [{"column": n, "description": _description(n, ratings.scale)} for n in columns]
+    folder.rows("dictionary.csv", described, ("column", "description"))
+    folder.rows("accuracies.csv", _accuracy_rows(ratings), _ACCURACY)
     folder.rows("mixed.csv", _mixed_rows(ratings), _FIT)
     middle = f"middle <- {ratings.scale.middle:g}"
     folder.text("analysis.R", template("r_analysis.R").replace("middle <- 3.5", middle))
@@ -101,30 +99,22 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
         trials=counted(sum(len(group.trials) for group in ratings.groups), "trial"),
         models=counted(len(ratings.models), "model"),
         sided=f"{ratings.sided:,} of {sum(group.left.size for group in ratings.groups):,}",
-        excluded=counted(len(admission.excluded), "participant")
-        if admission.excluded
-        else "nobody here",
+        excluded=counted(len(admission.excluded), "participant"),
     )
     return folder.finish(
-        keep_names=settings.keep_names,
-        simulated_participants=admission.origin.simulated,
+        keep_names=settings.keep_names, simulated_participants=admission.origin.simulated
     )
 
 
 def _rating_rows(ratings: Ratings, answers: Sequence[Response]) -> list[dict[str, object]]:
     """A row a rating, in the order of the responses; numbers that nobody recorded are empty."""
-    places = {
-        trial.trial_id: (group, column)
+    names = [RATIO + model for model in ratings.models]
+    about = {
+        trial.trial_id: cells(trial) | dict(zip(names, ratios, strict=True))
         for group in ratings.groups
-        for column, trial in enumerate(group.trials)
+        for trial, ratios in zip(group.trials, group.ratios.T.tolist(), strict=True)
     }
-    rows: list[dict[str, object]] = []
-    for response in answers:
-        group, column = places[response.trial_id]
-        ratios = zip(ratings.models, group.ratios[:, column].tolist(), strict=True)
-        named = {RATIO + model: ratio for model, ratio in ratios}
-        rows.append({**cells(group.trials[column]), **cells(response), **named})
-    return rows
+    return [about[response.trial_id] | cells(response) for response in answers]
 
 
 def _description(column: str, scale: Scale) -> str:
@@ -149,17 +139,11 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
             np.ma.masked_invalid(scores.of_groups(kind)).mean(axis=0).filled(np.nan).tolist()
             for kind in (scores.values, scores.lower, scores.upper)
         )
-        rows += [
-            {
-                "scope": str(scope),
-                "model": model,
-                "accuracy": values[column],
-                "lower_ceiling": None if math.isnan(lower[column]) else lower[column],
-                "upper_ceiling": None if math.isnan(upper[column]) else upper[column],
-            }
-            for column, model in enumerate(ratings.models)
-            if any(mask[column].any() for mask in masks)
-        ]
+        for column, model in enumerate(ratings.models):
+            if any(mask[column].any() for mask in masks):
+                ceilings = (None if math.isnan(c[column]) else c[column] for c in (lower, upper))
+                cells = (str(scope), model, values[column], *ceilings)
+                rows.append(dict(zip(_ACCURACY, cells, strict=True)))
     if not rows:
         raise InputError("There are no trials but catch trials, which say nothing of models.")
     return rows
@@ -178,17 +162,15 @@ def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
     settings = MixedSettings(link="logit" if len(degrees) == 1 else "probit")
     rows: list[dict[str, object]] = []
     for model in ratings.models:
-        row: dict[str, object] = {"model": model, "note": ""}
         try:
             fit = fit_mixed(ratings, [model], settings)
         except InputError as error:
-            row["note"] = str(error)
-        else:
-            typical = fit[model].typical_ratio
-            row["log_likelihood"] = fit.log_likelihood
-            row["estimate"] = fit[model].typical_effect
-            row["standard_error"] = fit[model].estimate.standard_error * typical
-        rows.append(row)
+            rows.append({"model": model, "note": str(error)})
+            continue
+        of_model = fit[model]
+        standard_error = of_model.estimate.standard_error * of_model.typical_ratio
+        cells = (model, fit.log_likelihood, of_model.typical_effect, standard_error, "")
+        rows.append(dict(zip(_FIT, cells, strict=True)))
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,10 @@ from contstim.evaluation.acceptability import read_judgements
 from contstim.evaluation.criteria import evaluate_acceptability, z_scores
 from contstim.evaluation.judged_scores import JudgedScores, published_scores
 from contstim.evaluation.settings import AcceptabilitySettings
-from contstim.experiments.reproduce.claims import PublishedClaim
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from contstim.evaluation.criteria import AcceptabilityEvaluation
 
 BEST = "bert-large-cased_mlm"
@@ -25,26 +25,17 @@ _PUBLISHED = {"blimp": "2,061", "adc-0.5": "890", "adc-1": "1,563", "adc-5": "2,
 _SAME = 1e-9  # z-scores that differ by less are the same
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """The published scores, evaluated.
-
-    Attributes:
-        evaluation: of every published column of scores.
-        differences: by pseudo-log-likelihood, how far our z-scores lie from the published ones.
-    """
-
-    evaluation: AcceptabilityEvaluation
-    differences: dict[str, float]
-
-
-def reproduce_adc(data: Path | str) -> Reproduction:
+def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, float]]:
     """Evaluate the published scores of a copy of hjvm/acceptability_delta_criterion.
 
     The pseudo-log-likelihoods must be there; the classifiers' confidences are read where they are.
 
     Args:
         data: the repository, or a folder that holds it as `li-adger`.
+
+    Returns:
+        Every published column of scores, evaluated; and by pseudo-log-likelihood, how far our
+        z-scores lie from the published ones.
 
     Raises:
         InputError: a file is missing or is not what was published.
@@ -54,8 +45,7 @@ def reproduce_adc(data: Path | str) -> Reproduction:
     )
     if folder is None or not (folder / "output" / _MASKED).is_file():
         raise InputError(
-            f"There is no output/{_MASKED} in {data}. Give a copy of the repository "
-            f"hjvm/acceptability_delta_criterion."
+            f"There is no output/{_MASKED} in {data}, a copy of hjvm/acceptability_delta_criterion."
         )
     judgements = read_judgements(folder)
     masked, classifiers = (folder / "output" / name for name in (_MASKED, _CLASSIFIERS))
@@ -67,41 +57,31 @@ def reproduce_adc(data: Path | str) -> Reproduction:
     columns = AcceptabilitySettings(column=tuple(f"{name}_zscores" for name in models))
     theirs = published_scores(judgements, masked, columns)
     largest = np.abs(z_scores(parts[0].values) - theirs.values).max(axis=0)
-    return Reproduction(
-        evaluate_acceptability(judgements, JudgedScores.joined(parts)),
-        dict(zip(models, largest.tolist(), strict=True)),
-    )
+    evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts))
+    return evaluation, dict(zip(models, largest.tolist(), strict=True))
 
 
-def claims(reproduction: Reproduction) -> tuple[PublishedClaim, ...]:
-    """Published results, and ours."""
-    evaluation = reproduction.evaluation
-    missing = int(np.isnan(evaluation.sentence_judgements).sum())
-    sentences = f"{len(evaluation.judgements.sentences):,}, {missing} without a judgement"
-    total, discarded = len(evaluation.judgements.pairs), len(evaluation.excluded)
-    pairs = f"{total:,}, {discarded} not evaluated"
-    rows = [
-        PublishedClaim("sentences", "4,178, 2 without a judgement", sentences),
-        PublishedClaim("minimal pairs", "2,393, 28 not evaluated", pairs),
-    ]
+def claims(
+    evaluation: AcceptabilityEvaluation, differences: Mapping[str, float]
+) -> Iterator[tuple[str, str, str]]:
+    """What claims are about, published results, and ours; see `reproduce_adc`."""
+    judgements = evaluation.judgements
+    unjudged = {s.id for s in judgements.sentences if np.isnan(s.judgement)}
+    ours = f"{len(judgements.sentences):,}, {len(unjudged)} without a judgement"
+    yield "sentences", "4,178, 2 without a judgement", ours
+    ours = f"{len(judgements.pairs):,}, {len(evaluation.excluded)} not evaluated"
+    yield "minimal pairs", "2,393, 28 not evaluated", ours
     # The paper's ADC counts two of the discarded pairs, which lack a judgement, as met. Ours counts
     # evaluated pairs alone, so that these are added here.
-    column = evaluation.models.index(BEST)
-    unjudged = {s.id for s in evaluation.judgements.sentences if np.isnan(s.judgement)}
-    lacking = sum(
-        bool({pair.acceptable, pair.unacceptable} & unjudged)
-        for pair in evaluation.judgements.pairs
-    )
+    lacking = sum(bool({p.acceptable, p.unacceptable} & unjudged) for p in judgements.pairs)
     for criterion in evaluation.criteria:
-        met = int(evaluation.met(criterion)[:, column].sum())
+        met = int(evaluation.met(criterion)[:, evaluation.models.index(BEST)].sum())
         about = f"{BEST}: pairs that meet {criterion.name}"
         if criterion.delta is not None:
             met += lacking
             about += f", with the {lacking} pairs that lack a judgement"
         published = f"{_PUBLISHED[criterion.name]} of 2,365"
-        rows.append(PublishedClaim(about, published, f"{met:,} of {len(evaluation.pairs):,}"))
-    for model, difference in reproduction.differences.items():
-        about = f"{model}: population z-scores over all sentences"
+        yield about, published, f"{met:,} of {len(evaluation.pairs):,}"
+    for model, difference in differences.items():
         ours = "the same" if difference < _SAME else f"differ by up to {difference:.2g}"
-        rows.append(PublishedClaim(about, "the same", ours))
-    return tuple(rows)
+        yield f"{model}: population z-scores over all sentences", "the same", ours

@@ -21,25 +21,28 @@ from contstim.experiments.analysis.measures import (
 )
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.analysis.scopes import Scope
-from contstim.experiments.reproduce.claims import PublishedClaim
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.experiments.reproduce.published.reading import read_stimulus_scores
+from contstim.experiments.reproduce.published import read_stimulus_scores
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
+
+    Claim = tuple[str, str, str]  # about, published, ours
 
 # By model, in the order of `_ORDER`: choices predicted of 900 on random pairs, and cosines over all
 # trials.
 _CORRECT = "675 641 637 643 631 637 605 605 585"
 _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269957"
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
+_SIZE = "16,500 of 100 participants in 10 groups"
 _TRIALS = "9 random, 36 natural, 72 natural vs. synthetic, 36 synthetic, 12 catch"
-_UNANIMOUS = "47 of 90 random, 132 of 360 natural, 487 of 720 natural vs. synthetic, "
+_UNANIMOUS = (
+    "47 of 90 random, 132 of 360 natural, 487 of 720 natural vs. synthetic, 216 of 360 synthetic"
+)
 PUBLISHED_SAMPLING = Sampling("groups", intervals="percentile", catch_trials=True)
 """The published statistics: tests over groups, percentiles, catch trials in overall results."""
 _CONDITIONS = {
@@ -67,14 +70,12 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     folder = next((f for f in (data / "contstimlang", data) if (f / "resources").is_dir()), None)
     if folder is None:
         raise InputError(
-            f"{data} holds no published data: expected the repository dpmlab/contstimlang there, "
-            f"or in {data / 'contstimlang'}."
+            f"{data} holds no published data: neither dpmlab/contstimlang nor its files."
         )
     file = Path(ratings) if ratings else data / "contstimlang-fork" / "data"
     if not file.is_file():
         raise InputError(
-            f"There are no ratings in {file}. They are the file `data` of the repository "
-            f"LpZamora/contstimlang; name it with --ratings."
+            f"There are no ratings in {file}, a file of LpZamora/contstimlang; name it (`ratings`)."
         )
     return folder, file
 
@@ -103,52 +104,35 @@ def analyze_golan2023(
     return analyze(trials, responses, scores, sampling=sampling, progress=progress)
 
 
-def claims(analysis: Analysis) -> tuple[PublishedClaim, ...]:
-    """Every claim, in the paper's order of conditions."""
-    return tuple(
-        PublishedClaim(about, published, ours)
-        for part in (_size, _random, _controversial, _overall)
-        for about, published, ours in part(analysis)
-    )
+def claims(analysis: Analysis) -> list[Claim]:
+    """Every claim, in the paper's order of conditions: what about, as published, as we find it."""
+    parts = (_size, _random, _controversial, _overall)
+    return [claim for part in parts for claim in part(analysis)]
 
 
-def _size(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
-    ratings = analysis.ratings
-    sizes = sum(group.ratings.size for group in ratings.groups)
-    people = len(ratings.participants)
-    yield (
-        "ratings",
-        "16,500 of 100 participants in 10 groups",
-        f"{sizes:,} of {people:,} participants in {len(ratings.groups)} groups",
-    )
-    # Counts of trials by condition, a dictionary for each design that some group has: one, if all
-    # participants saw as many of each.
-    each = {tuple(Counter(t.condition for t in g.trials).items()) for g in ratings.groups}
-    designs = {frozenset(counts): dict(counts) for counts in each}
-    ours = "; ".join(
-        ", ".join(f"{counts.get(c, 0)} {name}" for c, name in _CONDITIONS.items())
-        for counts in designs.values()
-    )
-    yield "trials of each participant", _TRIALS, ours
+def _size(analysis: Analysis) -> Iterator[Claim]:
+    groups, people = analysis.ratings.groups, len(analysis.ratings.participants)
+    sizes = sum(group.ratings.size for group in groups)
+    yield "ratings", _SIZE, f"{sizes:,} of {people:,} participants in {len(groups)} groups"
+    # One design, if all participants saw as many trials of each condition.
+    designs = {
+        ", ".join(f"{counts[c]} {name}" for c, name in _CONDITIONS.items())
+        for counts in (Counter(trial.condition for trial in group.trials) for group in groups)
+    }
+    yield "trials of each participant", _TRIALS, "; ".join(sorted(designs))
     yield "participants left out", "0", f"{len(analysis.admission.excluded)}"
 
 
-def _random(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
+def _random(analysis: Analysis) -> Iterator[Claim]:
     result = analysis.result(Scope.RANDOM, ACCURACY)
     # A participant's accuracy times their number of trials is how many choices were predicted; a
     # tie makes it a half.
     scores = result.evaluation
     sums = dict(zip(scores.models, (scores.values * scores.n_trials).sum(axis=0), strict=True))
-    yield (
-        "random pairs: choices predicted, of 900",
-        _listed(_CORRECT.split()),
-        _listed(f"{sums[model]:g}" for model in _ORDER),
-    )
-    yield (
-        "random pairs: noise ceiling",
-        ".748889 to .810000",
-        f"{_digits(scores.lower.mean())} to {_digits(scores.upper.mean())}",
-    )
+    ours = _listed(f"{sums[model]:g}" for model in _ORDER)
+    yield "random pairs: choices predicted, of 900", _listed(_CORRECT.split()), ours
+    ceiling = f"{_digits(scores.lower.mean())} to {_digits(scores.upper.mean())}"
+    yield "random pairs: noise ceiling", ".748889 to .810000", ceiling
     differ = sum(len(result.beaten_by(model)) for model in _ORDER)
     compared = sum(comparison.second != CEILING for comparison in result.comparisons)
     yield "random pairs: models that differ", "0 of 36 pairs", f"{differ} of {compared} pairs"
@@ -166,66 +150,42 @@ def _random(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
         yield f"random pairs: models that agree {about}", published, ours
 
 
-def _controversial(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
-    natural = analysis.result(Scope.NATURAL, ACCURACY)
-    everyone = ", ".join(_ORDER)
-    yield (
-        "natural controversial pairs: not below the ceiling",
-        "gpt2, roberta, electra",
-        _not_below(natural),
-    )
-    yield (
-        "natural controversial pairs: gpt2 is better than",
-        _ordered(set(_ORDER) - {"gpt2", "roberta"}),
-        _ordered(natural.beaten_by("gpt2")),
-    )
+def _controversial(analysis: Analysis) -> Iterator[Claim]:
+    better = analysis.result(Scope.NATURAL, ACCURACY).beaten_by("gpt2")
+    others = _ordered(set(_ORDER) - {"gpt2", "roberta"})
+    yield "natural controversial pairs: gpt2 is better than", others, _ordered(better)
     for scope, about, published in (
+        (Scope.NATURAL, "natural controversial pairs", "gpt2, roberta, electra"),
         (Scope.SYNTHETIC, "synthetic controversial pairs", "gpt2"),
         (Scope.ACCEPT, "natural vs. synthetic, accepting", "none"),
-        (Scope.REJECT, "natural vs. synthetic, rejecting", everyone),
+        (Scope.REJECT, "natural vs. synthetic, rejecting", ", ".join(_ORDER)),
     ):
-        result = analysis.result(scope, ACCURACY)
-        yield f"{about}: not below the ceiling", published, _not_below(result)
+        below = analysis.result(scope, ACCURACY).below_ceiling()
+        yield f"{about}: not below the ceiling", published, _ordered(set(_ORDER) - below)
 
 
-def _overall(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
+def _overall(analysis: Analysis) -> Iterator[Claim]:
     result = analysis.result(Scope.OVERALL, COSINE)
     scores = result.evaluation
     means = dict(zip(scores.models, scores.values.mean(axis=0), strict=True))
-    yield (
-        "all trials: signed-rank cosine",
-        _listed(_COSINES.split()),
-        _listed(_digits(means[model]) for model in _ORDER),
-    )
-    yield (
-        "all trials: noise ceiling of the cosine",
-        ".720220 to .773509",
-        f"{_digits(_published_ceiling(analysis.ratings))} to {_digits(scores.upper.mean())}",
-    )
+    ours = _listed(_digits(means[model]) for model in _ORDER)
+    yield "all trials: signed-rank cosine", _listed(_COSINES.split()), ours
+    ceiling = f"{_digits(_published_ceiling(analysis.ratings))} to {_digits(scores.upper.mean())}"
+    yield "all trials: noise ceiling of the cosine", ".720220 to .773509", ceiling
     # The paper orders its first four models, each significantly better than the next.
     for better, worse in pairwise(_ORDER[:4]):
-        beaten = worse in result.beaten_by(better)
-        yield (
-            f"all trials: {better} is better than {worse}",
-            "significantly",
-            "significantly" if beaten else "not significantly",
-        )
-    cells = [r for r in analysis.roles if (r.accept, r.reject) == ("gpt2", "bigram")]
-    yield (
-        "gpt2 accepts, bigram rejects: people prefer the synthetic sentence",
-        "22 of 100",
-        ", ".join(f"{cell.prefer_synthetic} of {cell.ratings}" for cell in cells),
-    )
+        ours = "significantly" if worse in result.beaten_by(better) else "not significantly"
+        yield f"all trials: {better} is better than {worse}", "significantly", ours
+    (cell,) = (r for r in analysis.roles if (r.accept, r.reject) == ("gpt2", "bigram"))
+    about = "gpt2 accepts, bigram rejects: people prefer the synthetic sentence"
+    yield about, "22 of 100", f"{cell.prefer_synthetic} of {cell.ratings}"
     unanimous = {row.condition: row for row in analysis.unanimity}
-    yield (
-        "at least nine of ten people agree on",
-        f"{_UNANIMOUS}216 of 360 synthetic",
-        ", ".join(
-            f"{unanimous[c].near_unanimous} of {unanimous[c].trials} {name}"
-            for c, name in _CONDITIONS.items()
-            if c is not Condition.CATCH
-        ),
+    ours = ", ".join(
+        f"{unanimous[c].near_unanimous} of {unanimous[c].trials} {name}"
+        for c, name in _CONDITIONS.items()
+        if c is not Condition.CATCH
     )
+    yield "at least nine of ten people agree on", _UNANIMOUS, ours
 
 
 def _published_ceiling(ratings: Ratings) -> float:
@@ -241,10 +201,6 @@ def _published_ceiling(ratings: Ratings) -> float:
         # Each person's own cosine with the others: (n_participants, n_participants), its diagonal
         cosines.append(np.diag(signed_rank_cosine(np.stack(others), group.preferences)))
     return float(np.concatenate(cosines).mean())
-
-
-def _not_below(result: Result) -> str:
-    return _ordered(set(_ORDER) - result.below_ceiling())
 
 
 def _ordered(models: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial, triplet_trials
 from contstim.experiments.platforms.platform import Platform, Reader
-from contstim.experiments.reproduce.published.reading import (
+from contstim.experiments.reproduce.published import (
     read_natural_pairs,
     read_stimulus_scores,
     read_triplets,

@@ -49,9 +49,7 @@ class CatchRule:
         if (self.number is None) == (self.share is None):
             raise InputError("A rule for catch trials is either a number or a share.")
         if self.number is not None and self.number < 0:
-            raise InputError(
-                f"{self.number} catch trials cannot be asked for; give a number from 0."
-            )
+            raise InputError(f"`number` of catch trials must be 0 or more, not {self.number}.")
         if self.share is not None and not 0 <= self.share <= 1:
             raise InputError(f"A share of catch trials is between 0 and 1, not {self.share}.")
 
@@ -76,8 +74,7 @@ class CatchRule:
         assert self.number is not None
         if self.number > n_trials:
             raise InputError(
-                f"{self.number} catch trials must be right, but only {n_trials} were shown; "
-                "give a smaller number, or a share."
+                f"{self.number} catch trials must be right, but only {n_trials} were shown."
             )
         return self.number
 

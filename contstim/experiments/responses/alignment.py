@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -32,7 +33,7 @@ from contstim.tables import whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.stimuli import Trial
 
@@ -105,6 +106,17 @@ class Imported:
         return CheckReport(report.responses, report.participants, self.unmatched + report.findings)
 
 
+def import_files(
+    files: Iterable[Path | str],
+    trials: Sequence[Trial],
+    read: Callable[[Path], Iterable[RecordedAnswer | str]],
+) -> Imported:
+    """Align what is read of each file: answers, and notes, which are texts; see `align`."""
+    found = [each for file in files for each in read(Path(file))]
+    answers = [each for each in found if not isinstance(each, str)]
+    return align(answers, trials, [each for each in found if isinstance(each, str)])
+
+
 def align(
     answers: Sequence[RecordedAnswer],
     trials: Sequence[Trial],
@@ -125,58 +137,57 @@ def align(
             the sentences shown are not those of its trial, no answer finds a trial, or a stated
             group is not a group of the trials.
     """
-    by_id = {trial.trial_id: trial for trial in trials}
-    by_pair: dict[frozenset[str], list[Trial]] = defaultdict(list)
-    for trial in trials:
-        by_pair[frozenset(_bare(_texts(trial)))].append(trial)
-
-    def candidates(answer: RecordedAnswer) -> list[Trial]:
-        if answer.trial_id:
-            return [by_id[answer.trial_id]] if answer.trial_id in by_id else []
-        if not all(answer.shown):
-            raise InputError(
-                f"{answer.where} has neither a trial_id nor both sentences; name the columns that "
-                "hold them."
-            )
-        return by_pair.get(frozenset(_bare(answer.shown)), [])
-
-    about = [candidates(answer) for answer in answers]
+    about = _candidates(answers, trials)
     meant = _groups_meant(answers, about, {trial.group for trial in trials})
     responses: list[Response] = []
-    lost: dict[str, list[str]] = defaultdict(list)
+    lost: dict[str, dict[str, None]] = defaultdict(dict)
     for answer, found in zip(answers, about, strict=True):
         group = meant[answer.group]
         one = _one_trial(answer, found, group)
         if one is None:
             shown = " / ".join(Sentence.parse(each).text for each in answer.shown if each)
-            lost[answer.participant].append(answer.trial_id or shown)
+            lost[answer.participant][answer.trial_id or shown] = None
         else:
             responses.append(_canonical(answer, one, group))
-    if not responses:
-        example = next(iter(lost.values()), ["no answers"])[0]
-        where = next((f" ({answer.where})" for answer in answers), "")
-        raise InputError(
-            f"No answer belongs to any of the {len(trials):,} trials; the first is "
-            f"{shortened(example)}{where}. "
-            "Are these the trials that were shown, and the columns in which they were?"
-        )
     unknown = [
-        ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(dict.fromkeys(trials_of)))
+        ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
         for participant, trials_of in lost.items()
     ]
-    renamed = [
+    if not responses:
+        example = f"{shortened(unknown[0].about[0])} ({answers[0].where})" if unknown else "none"
+        raise InputError(
+            f"No answer belongs to any of the {len(trials):,} trials; the first is {example}. Are "
+            "these the trials that were shown, and their columns?"
+        )
+    told = [
         f"The stated group {name!r} is group {group} of the trials, by the trials that they share."
         for name, group in meant.items()
         if name != str(group or "")
     ]
-    used = Counter(
-        "trial_id" if answer.trial_id else "the pair of sentences shown" for answer in answers
-    )
-    found_by = [
-        f"Found by {way}: the trial of {counted(count, 'answer')}." for way, count in used.items()
-    ]
-    told = (*notes, *renamed, *found_by)
-    return Imported(tuple(trials), tuple(responses), told, (*unmatched, *unknown))
+    used = Counter("trial_id" if a.trial_id else "the pair of sentences shown" for a in answers)
+    told += [f"Found by {way}: the trial of {counted(n, 'answer')}." for way, n in used.items()]
+    return Imported(tuple(trials), tuple(responses), (*notes, *told), (*unmatched, *unknown))
+
+
+def _candidates(
+    answers: Sequence[RecordedAnswer], trials: Sequence[Trial]
+) -> list[Sequence[Trial]]:
+    """The trials that each answer may be about, by trial_id or else by the pair of sentences."""
+    by_id = {trial.trial_id: (trial,) for trial in trials}
+    by_pair: dict[frozenset[str], list[Trial]] = defaultdict(list)
+    for trial in trials:
+        by_pair[frozenset(_bare(_texts(trial)))].append(trial)
+    about: list[Sequence[Trial]] = []
+    for answer in answers:
+        if answer.trial_id:
+            about.append(by_id.get(answer.trial_id, ()))
+        elif all(answer.shown):
+            about.append(by_pair.get(frozenset(_bare(answer.shown)), ()))
+        else:
+            raise InputError(
+                f"{answer.where} has neither a trial_id nor both sentences; name their columns."
+            )
+    return about
 
 
 def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
@@ -200,7 +211,7 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
 
 
 def _groups_meant(
-    answers: Sequence[RecordedAnswer], about: Sequence[list[Trial]], numbers: set[int]
+    answers: Sequence[RecordedAnswer], about: Sequence[Sequence[Trial]], numbers: set[int]
 ) -> dict[str, int]:
     """The trials' numbers for the groups that a platform states; 0 for none.
 
@@ -234,13 +245,12 @@ def _groups_meant(
             spread = ", ".join(f"{count:,} of group {number}" for number, count in shared.items())
             raise InputError(
                 f"The stated group {name!r} is not a group of the trials: of its answers "
-                f"{spread or 'none'} can be told. Name the column that holds the group under "
-                "[columns], or none (`group = []`)."
+                f"{spread or 'none'} can be told. Name its column, or none (`group = []`)."
             )
     return meant
 
 
-def _one_trial(answer: RecordedAnswer, candidates: list[Trial], group: int) -> Trial | None:
+def _one_trial(answer: RecordedAnswer, candidates: Sequence[Trial], group: int) -> Trial | None:
     """The trial that an answer is about; None where there is none."""
     # Several trials may show the same words: the group tells them apart, then the end marks
     if len(candidates) > 1 and group:

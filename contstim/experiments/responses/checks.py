@@ -85,10 +85,9 @@ class CheckReport:
         """
         if self.errors:
             errors = "\n".join(f"  {finding}" for finding in self.errors[:20])
-            more = f"\n  and {len(self.errors) - 20:,} more" if len(self.errors) > 20 else ""
             raise InputError(
-                f"These responses do not fit the trials:\n{errors}{more}\n"
-                "Correct the table of responses, or import it again with the right trials."
+                f"These responses do not fit the trials ({len(self.errors):,} problems). Correct "
+                f"the table, or import it again with the right trials.\n{errors}"
             )
 
     def __str__(self) -> str:
@@ -113,18 +112,13 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     scales = {response.scale for response in responses}
     for trial in trials:
         if trial.trial_id in groups:
-            raise InputError(
-                f"The trial {trial.trial_id!r} is in the table of trials twice; every trial needs "
-                "an identifier of its own."
-            )
+            raise InputError(f"The trial {trial.trial_id!r} is in the table of trials twice.")
         groups[trial.trial_id] = trial.group
         if trial.scale is Scale.CHOICE:
             scales.add(trial.scale)  # the other one is also that of trials which say nothing
     if len(scales) > 1:
         raise InputError(
-            "Some trials or responses are on the scale choice and others on the scale confidence. "
-            "Analyse answers together that were given on one scale, with the trials that ask for "
-            "it."
+            "Some trials or responses are on the scale choice, others on the scale confidence."
         )
     by_participant: dict[str, list[Response]] = defaultdict(list)
     for response in responses:

@@ -175,25 +175,19 @@ class ResponseOrigin:
         """Warning above every result of these responses; empty where people gave all."""
         if not self.simulated:
             return ""
-        if not self.people:
-            everybody = (
-                "The only participant was"
-                if self.simulated == 1
-                else f"All {self.simulated:,} participants were"
-            )
-            return f"Artificial participants: no person answered. {everybody} simulated."
-        others = "one is a person" if self.people == 1 else f"{self.people:,} are people"
-        simulated = f"{self.share} participants were simulated"
-        return f"Artificial participants: {simulated}; the other {others}."
+        nobody = "" if self.people else "no person answered; "
+        return f"Artificial participants: {nobody}{self.share} participants were simulated."
 
 
 def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
     """Count people and artificial participants."""
     # One marked answer is enough: who let a page answer for them is not a person to an analysis
-    marked: dict[str, bool] = {}
+    every, marked = set(), set()
     for response in responses:
-        marked[response.participant] = marked.get(response.participant, False) | response.simulated
-    return ResponseOrigin(len(marked) - sum(marked.values()), sum(marked.values()))
+        every.add(response.participant)
+        if response.simulated:
+            marked.add(response.participant)
+    return ResponseOrigin(len(every - marked), len(marked))
 
 
 def numbered(responses: Sequence[Response]) -> list[Response]:
@@ -269,8 +263,7 @@ def read_responses(
     foreign = [name for name in columns if name not in known and name not in _OF_THE_PAGE]
     if foreign:
         warnings.warn(
-            f"{path} has further columns, which nothing here uses or passes on: {listed(foreign)}. "
-            "What they say of participants can be joined to results by participant.",
+            f"{path} has further columns, which nothing here uses: {listed(foreign)}.",
             FurtherColumns,
             stacklevel=1,  # one place for all callers, so that Python says it once
         )
@@ -285,7 +278,7 @@ def read_responses(
     if scale is not None and recorded not in (scale, None):
         raise InputError(
             f"{path} holds answers on the scale {recorded}, as {record_path(path)} says, and the "
-            f"stated scale is {scale}. Leave out the stated one, or import the answers again."
+            f"stated scale is {scale}."
         )
     scale = recorded or scale or scale_of(str(path), trials, (row.rating for row in rows))
     return tuple(replace(row, scale=scale) for row in rows)
@@ -318,8 +311,6 @@ def scale_of(what: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scal
 def _recorded_scale(path: Path | str) -> Scale | None:
     record = record_path(path)
     name = read_json_object(record).get(SCALE) if record.is_file() else None
-    if name is not None and name not in [*Scale]:
-        raise InputError(
-            f"{record} names the scale {shortened(name)}; there are {', '.join(Scale)}."
-        )
+    if name not in (None, *Scale):
+        raise InputError(f"{record} names no scale of {', '.join(Scale)}: {shortened(name)}.")
     return None if name is None else Scale(name)

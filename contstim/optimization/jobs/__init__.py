@@ -22,16 +22,14 @@
         |
     TripletResults: triplets, failures, statistics of each pair
 
-Two queues are worked off: `EachOnce` has each model loaded once, `TripletQueue` has triplets
-searched for. The pool and the executors are those of `contstim.jobs`.
+Before, each model is loaded once to know what it is. The pool and the executors are those of
+`contstim.jobs`.
 
 triplets     the whole job, from a question to its results
 question     what a study asks of its searches, and what of it decides a result
 assignment   natural sentences for each pair of models, and their table
-searches     a task for each slot of a pair, and the result that stands there
-queues       which task comes next, and what becomes of it
-tasks        what workers do: inspect a model, score sentences, search for a triplet
-context      where they do it: a worker's loaded models, and the words of searches
+queues       a task for each slot of a pair, the result that stands there, and which comes next
+tasks        what workers do, and where: models that are loaded, and the words of searches
 floors       how rare a sentence may be, as a quantile of natural ones
 word_cap     in how many sentences of the study a word may stand; searches in rounds
 results      what is found: triplets, failures, statistics; the names that the user gave

@@ -118,19 +118,10 @@ class Assignment:
         needed = per_pair * len(self.slots)
         # A pair that can use as many as all pairs need never lacks any: no more are counted.
         pool = [sentence for sentence in self.pool if sentence not in self._reserved]
-        usable = {
-            pair: sum(1 for _ in islice(filter(can_use, pool), needed))
-            for pair, can_use in self._usable.items()
-        }
-        (first, second), fewest = min(usable.items(), key=lambda named: named[1])
-        supplied = (
-            f"every pair can use {needed:,} or more"
-            if fewest >= needed
-            else f"{first} × {second} can use the fewest, {fewest:,}"
-        )
+        usable = (list(islice(filter(can, pool), needed)) for can in self._usable.values())
         return (
-            f"Natural sentences: {counted(len(self.slots), 'pair')} of models × {per_pair:,} are "
-            f"{needed:,}; of the {len(self.pool):,} given, {supplied}."
+            f"Natural sentences: {needed:,} are needed of {len(self.pool):,}, and every pair of "
+            f"models can use {min(map(len, usable)):,} or more."
         )
 
     def _draw(self, pair: ModelPair) -> Sentence | None:
@@ -200,21 +191,16 @@ class Assignment:
         }
         if not short:
             return
-        first, second = pair = next(iter(short))
+        pair, lacks = next(iter(short.items()))
         # Of all sentences, taken or not: how far the pool goes if more are wanted.
         usable = sum(any(can_use(s) for can_use in self._usable.values()) for s in self.pool)
-        others_have = len(self._reserved)
-        are = "is" if others_have == 1 else "are"
-        reserved = f", and {others_have:,} {are} kept for models that were left out"
-        others = f", and {len(short) - 1:,} other pairs too few" if len(short) > 1 else ""
+        others = len(self._reserved)
         raise InputError(
-            f"Too few natural sentences: {len(self.slots):,} pairs of models × {per_pair:,} "
-            f"sentences are {len(self.slots) * per_pair:,}, none used twice. Of the "
-            f"{len(self.pool):,} distinct sentences given, {usable:,} have two words or more, all "
-            f"of them known to both models of some pair where they stand"
-            f"{reserved if others_have else ''}. {first} × {second} gets "
-            f"{len(self.slots[pair]):,}{others}. Give at least {sum(short.values()):,} more, or "
-            f"lower per_pair."
+            f"Too few natural sentences: {len(self.slots) * per_pair:,} are needed, none used "
+            f"twice. Of the {len(self.pool):,} given, {usable:,} have two words or more, all known "
+            f"to both models of some pair, less {others:,} of models that were left out. "
+            f"{' × '.join(pair)} lacks {lacks:,} of {per_pair:,}. Give at least "
+            f"{sum(short.values()):,} more, or lower per_pair."
         )
 
 
@@ -240,28 +226,21 @@ def read_assignment(path: Path | str) -> tuple[AssignedSentence, ...]:
             pair, or a sentence stands in two rows.
     """
     rows = read_rows(path, AssignedSentence, CELL_READERS, rows_are="assigned sentences")
-    slots: dict[tuple[frozenset[str], int], int] = {}
-    sentences: dict[Sentence, int] = {}
+    seen: dict[object, int] = {}
     for number, row in enumerate(rows):
-        if not row.model_1 or not row.model_2 or row.model_1 == row.model_2:
+        pair = frozenset((row.model_1, row.model_2))
+        if "" in pair or len(pair) < 2 or row.slot < 0:
             raise InputError(
-                f"{path}, row {number}: model_1 and model_2 must name two models, not "
-                f"{row.model_1!r} and {row.model_2!r}."
+                f"{path}, row {number}: model_1 and model_2 must name two models, and slot be 0 or "
+                f"more, not {row.model_1!r}, {row.model_2!r} and {row.slot}."
             )
-        if row.slot < 0:
-            raise InputError(f"{path}, row {number}: the slot {row.slot} is below 0.")
-        before = slots.setdefault((frozenset({row.model_1, row.model_2}), row.slot), number)
-        if before != number:
-            raise InputError(
-                f"{path} has slot {row.slot} of {row.model_1} × {row.model_2} in rows {before} "
-                f"and {number}; every slot has one sentence."
-            )
-        before = sentences.setdefault(row.sentence, number)
-        if before != number:
-            raise InputError(
-                f"{path} has the sentence {shortened(row.sentence.text)} in rows {before} and "
-                f"{number}; every sentence stands once, for one pair of models."
-            )
+        for what, key in (
+            (f"slot {row.slot} of {row.model_1} × {row.model_2}", (pair, row.slot)),
+            (f"the sentence {shortened(row.sentence.text)}", row.sentence),
+        ):
+            before = seen.setdefault(key, number)
+            if before != number:
+                raise InputError(f"{path} has {what} in rows {before} and {number}.")
     return rows
 
 

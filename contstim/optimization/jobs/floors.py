@@ -7,10 +7,18 @@ from collections import defaultdict
 from math import ceil
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from contstim.jobs.model_workers import work_off
+from contstim.optimization.jobs.tasks import ScoringTask, describe_words
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from contstim.jobs.pool import Pool
+    from contstim.optimization.jobs.question import SearchQuestion
+    from contstim.optimization.jobs.tasks import ModelProfile
+    from contstim.reporter import Reporter
     from contstim.sentence import Sentence
+    from contstim.store.triplets import TripletStore
     from contstim.vocabulary import Vocabulary
 
 MOST_SENTENCES = 1_000
@@ -20,8 +28,49 @@ The share of all natural sentences below the floor then has a standard error of 
 quartile, and a masked model scores them in minutes and not in hours.
 """
 
+_SENTENCES_PER_TASK = 200
+
 Floors = dict[str, dict[int, float]]
 """Of each model, by the number of words: the least log-probability, nats."""
+
+
+def find_floors(
+    question: SearchQuestion,
+    profiles: Mapping[str, ModelProfile],
+    models: Sequence[str],
+    sentences: Sequence[Sentence],
+    store: TripletStore,
+    workers: Pool,
+    reporter: Reporter,
+    *,
+    goes_on: bool,
+) -> Floors:
+    """The floors of plausibility: those that are kept, and those that workers compute.
+
+    A study that goes on keeps its floors, whatever sentences it has now, but for new lengths. So
+    does one that goes on on another machine, which would round otherwise.
+    """
+    named, quantile = question.plausibility
+    floors: Floors = {}
+    keys: dict[str, tuple[str, str, float]] = {}
+    tasks: list[ScoringTask] = []
+    for model in () if not quantile else models if named is None else (named.specification,):
+        profile = profiles[model]
+        keys[model] = (profile.convention.fingerprint, describe_words(profile.words), quantile)
+        floors[model] = store.floors(*keys[model]) if goes_on else {}
+        reference = reference_sentences(sentences, profile.words)
+        some = [sentence for sentence in reference if len(sentence) not in floors[model]]
+        if some:
+            reporter.say(f"Scoring {len(some):,} natural sentences under {model} for its floor.")
+        starts = range(0, len(some), _SENTENCES_PER_TASK)
+        tasks += [ScoringTask(model, tuple(some[i : i + _SENTENCES_PER_TASK])) for i in starts]
+    scores: defaultdict[str, dict[Sentence, float]] = defaultdict(dict)
+    work_off(workers, tasks, lambda task, told: scores[task.model].update(told), {})
+    for model, of_model in scores.items():
+        computed = floors_of(of_model, quantile)
+        store.keep_floors(*keys[model], computed)
+        floors[model] |= computed
+    return floors
 
 
 def reference_sentences(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import InputError
-from contstim.optimization.jobs.word_cap import WordCap
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings, model_and_number
 from contstim.options import Help, check_ranges
@@ -93,7 +92,7 @@ class SearchQuestion(SearchRules):
         if self.seed < 0:
             raise InputError(f"seed must be 0 or more, not {self.seed}.")
         # For their errors alone: a wrong name is told before any model is loaded.
-        _ = recipe_named(self.recipe), self.budget, self.cap
+        _ = recipe_named(self.recipe), self.budget
         if None not in (self.judge, self.plausibility[0]):
             raise InputError(
                 f"One further model judges sentences: give fluency ({self.fluency}) or "
@@ -101,11 +100,9 @@ class SearchQuestion(SearchRules):
             )
 
     @property
-    def cap(self) -> WordCap | None:
-        """The cap on words; None for none."""
-        if self.word_cap is None:
-            return None
-        return WordCap(self.word_cap, frozenset(map(str.lower, self.uncapped)))
+    def excluded(self) -> frozenset[str]:
+        """Words that may not be put in, in lower case."""
+        return frozenset(map(str.lower, self.exclude))
 
     @property
     def resolved(self) -> SearchQuestion:

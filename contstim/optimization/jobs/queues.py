@@ -1,78 +1,155 @@
-"""Queues of tasks left to do, in an order for which few models have to be loaded."""
+"""Searches of a study, what is kept of them, and which comes next, with few models to be loaded."""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from math import inf
+from typing import TYPE_CHECKING
 
-from contstim.errors import WorkerError
 from contstim.jobs.pool import TaskQueue
 from contstim.optimization.jobs.results import SearchTime
-from contstim.optimization.jobs.tasks import InspectionTask, ScoringTask, TripletTask
-from contstim.store.triplets import JobState, Outcome
+from contstim.optimization.jobs.tasks import Judge, TripletTask, describe_words
+from contstim.reporter import SILENT
+from contstim.store.triplets import JobState, Outcome, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from contstim.errors import ContstimError
     from contstim.optimization.jobs.assignment import Assignment
-    from contstim.optimization.jobs.searches import Searches
+    from contstim.optimization.jobs.floors import Floors
+    from contstim.optimization.jobs.question import SearchQuestion
+    from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.optimization.jobs.word_cap import CapRounds
-    from contstim.store.triplets import Result, Slot
+    from contstim.reporter import Reporter
+    from contstim.store.triplets import Slot, TripletStore
+    from contstim.vocabulary import Vocabulary
 
     ModelPair = tuple[str, str]
 
-_TaskT = TypeVar("_TaskT", bound="InspectionTask | ScoringTask")
 _ATTEMPTS = 3
 
 
-class EachOnce(TaskQueue[_TaskT], Generic[_TaskT]):
-    """Tasks of models, each to be done once.
+class Searches:
+    """The searches of a study, and what its store knows of them.
+
+    A result stands in a slot if it is of the same search, found without the words that the study
+    excludes: also if fewer were excluded when it was found, but it holds none of them.
 
     Args:
-        tasks: in the order in which they are taken, but that a worker prefers a model that it has.
-
-    Attributes:
-        results: (task, result) of each, as they came.
-
-    Raises, as results come in:
-        ModelError: a model cannot be loaded, or refuses a task.
+        question: of the study; `SearchQuestion.resolved`.
+        profiles: what has been told of each model.
+        words: that searches between the models of each pair may use.
+        floors: of plausibility.
+        store: where results are kept.
+        retry_failed: searches that failed are done again.
     """
 
-    def __init__(self, tasks: Iterable[_TaskT]) -> None:
-        self._waiting = list(tasks)
-        self._running = 0
-        self.results: list[tuple[_TaskT, Any]] = []
+    def __init__(
+        self,
+        question: SearchQuestion,
+        profiles: Mapping[str, ModelProfile],
+        words: Mapping[ModelPair, Vocabulary],
+        floors: Floors,
+        store: TripletStore,
+        *,
+        retry_failed: bool = False,
+    ) -> None:
+        self.question = question
+        self._profiles, self._floors, self._store = profiles, floors, store
+        self._words = {pair: describe_words(vocabulary) for pair, vocabulary in words.items()}
+        self._judge, self._further = question.judge, question.further
+        self._results = store.results(question.seed)
+        self._retry_failed = retry_failed
 
-    @property
-    def finished(self) -> bool:
-        """See `TaskQueue.finished`."""
-        return not self._waiting and not self._running
+    def task(self, slot: Slot, capped: frozenset[str] = frozenset()) -> TripletTask:
+        """The search of a slot, without words that a cap keeps out."""
+        first, second = slot.pair
+        # No floor for a length at which the model can score no sentence: the search will say so.
+        least = {m: floors.get(len(slot.sentence), -inf) for m, floors in self._floors.items()}
+        judge = None
+        if self._further is not None:
+            name = self._further.specification
+            floor = least[name] if self._judge is None else self._judge[1]
+            judge = Judge(name, self._fingerprint(name), floor)
+        # The floor of a model that judges all sentences is the judge's, a part of the search. Of
+        # models that judge what they accept, that of the natural sentence is all, judge of fluency
+        # or not: what they accept is no less likely.
+        by_pair = first in least and second in least and (judge is None or self._judge is not None)
+        return TripletTask(
+            question=self.question,
+            models=slot.pair,
+            fingerprints=(self._fingerprint(first), self._fingerprint(second)),
+            slot=slot.slot,
+            natural=slot.sentence,
+            words=self._words[slot.pair],
+            judge=judge,
+            floors=(least[first], least[second]) if by_pair else None,
+            capped=capped,
+        )
 
-    def take(self, loaded: Sequence[str]) -> _TaskT | None:
-        """See `TaskQueue.take`."""
-        if not self._waiting:
+    def _fingerprint(self, model: str) -> str:
+        return self._profiles[model].convention.fingerprint
+
+    def standing(self, slot: Slot) -> Result | None:
+        """The result that stands in a slot; None where none does."""
+        if slot.rejected:
+            rejected = self._results[slot.result]
+            return replace(
+                rejected, state=JobState.INADMISSIBLE, reason=slot.rejected, triplet=None
+            )
+        result, excluded = self._of_same_search(slot), self.question.excluded
+        if result is None or slot.refused or not self._counts(result):
             return None
-        self._running += 1
-        task = min(self._waiting, key=lambda waiting: waiting.model not in loaded)
-        self._waiting.remove(task)
-        return task
+        if not result.excluded <= excluded:
+            return None
+        passed_over = result.state is JobState.INADMISSIBLE
+        return result if passed_over or not result.holds(excluded) else None
 
-    def done(self, task: _TaskT, result: Any) -> None:
-        """See `TaskQueue.done`."""
-        self._running -= 1
-        self.results.append((task, result))
+    def refused(self, slot: Slot) -> frozenset[str]:
+        """The words that were too many under the cap in the result of a slot."""
+        return frozenset() if self._of_same_search(slot) is None else slot.refused
 
-    def failed(self, task: _TaskT, error: ContstimError, attempt: int) -> None:
-        """See `TaskQueue.failed`: again after a worker's death, but not if a model refuses."""
-        self._running -= 1
-        if not isinstance(error, WorkerError) or attempt == _ATTEMPTS:
-            raise error
-        self._waiting.append(task)
+    def _of_same_search(self, slot: Slot) -> Result | None:
+        result = self._results.get(slot.result)
+        return result if result and result.base == self.task(slot).base else None
+
+    def find(self, task: TripletTask) -> Result | None:
+        """The kept result of a search; None where there is none."""
+        result = self._store.find(task.key)
+        if result is None or not self._counts(result):
+            return None
+        self._results[result.id] = result
+        return result
+
+    def _counts(self, result: Result) -> bool:
+        return result.state is not JobState.FAILED or not self._retry_failed
+
+    def keep(self, task: TripletTask, outcome: Outcome) -> Result:
+        """Keep the outcome of a search."""
+        costs = [cost for trail in outcome.trails for cost in trail["costs"].values()]
+        result = Result(
+            id=0,
+            base=task.base,
+            excluded=self.question.excluded,
+            model_1=task.models[0],
+            model_2=task.models[1],
+            natural=task.natural.text,
+            state=outcome.state,
+            reason=outcome.reason,
+            triplet=outcome.triplet,
+            rows=sum(rows for rows, _, _ in costs),
+            tokens=sum(tokens for _, tokens, _ in costs),
+            searches=sum(len(trail["searches"]) for trail in outcome.trails),
+        )
+        result = self._store.keep(task.key, result, outcome.trails)
+        self._results[result.id] = result
+        return result
 
 
+@dataclass
 class PairQueue:
     """The searches of one pair of models, by the slots of its sentences.
 
@@ -80,56 +157,21 @@ class PairQueue:
     turns out inadmissible makes room for the next. So which sentences are taken depends on nothing
     but their order.
 
-    Args:
-        pair: the models' names.
-        wanted: how many triplets.
-        has: whether there is a slot of a number.
-        known: what became of the search of a slot; None where it is to be done. Asked once, when it
-            is planned.
-
     Attributes:
         pair: the models' names.
         waiting: the slots whose searches are to be taken.
+        planned: how many slots are planned so far, whatever became of them.
         running: how many searches have been taken and have not come back.
         settled: how many have ended, inadmissible sentences apart.
         missing: how many triplets are wanted for which there is no sentence.
     """
 
-    def __init__(
-        self,
-        pair: ModelPair,
-        wanted: int,
-        has: Callable[[ModelPair, int], bool],
-        known: Callable[[ModelPair, int], JobState | None],
-    ) -> None:
-        self.pair = pair
-        self.waiting: deque[int] = deque()
-        self.running = self.settled = self.missing = 0
-        self._has, self._known = has, known
-        self._length = 0  # slots that are planned so far, whatever became of them
-        for _ in range(wanted):
-            self._plan_one_more()
-
-    def _plan_one_more(self) -> None:
-        """Plan the next slot that is not inadmissible already."""
-        while self._has(self.pair, self._length):
-            slot, self._length = self._length, self._length + 1
-            state = self._known(self.pair, slot)
-            if state is None:
-                self.waiting.append(slot)
-            elif state is not JobState.INADMISSIBLE:
-                self.settled += 1
-            if state is not JobState.INADMISSIBLE:
-                return
-        self.missing += 1
-
-    def settle(self, state: JobState) -> None:
-        """Note the end of a search that was running."""
-        self.running -= 1
-        if state is JobState.INADMISSIBLE:
-            self._plan_one_more()
-        else:
-            self.settled += 1
+    pair: ModelPair
+    waiting: deque[int] = field(default_factory=deque)
+    planned: int = 0
+    running: int = 0
+    settled: int = 0
+    missing: int = 0
 
 
 class TripletQueue(TaskQueue[TripletTask]):
@@ -138,7 +180,7 @@ class TripletQueue(TaskQueue[TripletTask]):
     Args:
         searches: of the study.
         assignment: the slots of each pair; may go on with further rounds.
-        progress: told how many searches have come to an end, and how many are wanted.
+        reporter: told how many searches have come to an end, and how many are wanted.
         rounds: of a cap on words; None where there is none, so that results stand as they come.
         together: whether workers gain by searching between the same models at the same time.
 
@@ -152,24 +194,38 @@ class TripletQueue(TaskQueue[TripletTask]):
         self,
         searches: Searches,
         assignment: Assignment,
-        progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
+        reporter: Reporter = SILENT,
         rounds: CapRounds | None = None,
         *,
         together: bool = False,
     ) -> None:
-        self._searches, self._assignment, self._progress = searches, assignment, progress
+        self._searches, self._assignment, self._reporter = searches, assignment, reporter
         self._rounds, self._together = rounds, together
         self._slots = assignment.slots  # which further rounds lengthen
         self._wanted = searches.question.per_pair
         wanted = self._wanted if rounds is None else rounds.wanted
         self.time = SearchTime()
         self.results: dict[ModelPair, dict[int, Result]] = {p: {} for p in self._slots}
-        self.pairs = {
-            pair: PairQueue(pair, wanted, assignment.has, self._known) for pair in self._slots
-        }
+        self.pairs = {pair: PairQueue(pair) for pair in self._slots}
+        for pair in self.pairs.values():
+            for _ in range(wanted):
+                self._plan_one_more(pair)
         models = list(dict.fromkeys(model for pair in self._slots for model in pair))
-        self._order = [self.pairs[pair] for pair in pairs_sharing_models(models)]
+        self._order = [self.pairs[names] for names in pairs_sharing_models(models)]
         self._report_progress()
+
+    def _plan_one_more(self, pair: PairQueue) -> None:
+        """Plan the next slot that is not inadmissible already."""
+        while self._assignment.has(pair.pair, pair.planned):
+            slot, pair.planned = pair.planned, pair.planned + 1
+            state = self._known(pair.pair, slot)
+            if state is None:
+                pair.waiting.append(slot)
+            elif state is not JobState.INADMISSIBLE:
+                pair.settled += 1
+            if state is not JobState.INADMISSIBLE:
+                return
+        pair.missing += 1
 
     def _known(self, pair: ModelPair, number: int) -> JobState | None:
         """What became of the search of a slot; that it is unsuitable is kept as its outcome."""
@@ -189,7 +245,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     def _unsuitable(self, slot: Slot) -> str:
         """Reason for which a natural sentence is not to be searched; empty where it is."""
-        excluded = frozenset(map(str.lower, self._searches.question.exclude))
+        excluded = self._searches.question.excluded
         words = [word for word in slot.sentence.words if word.lower() in excluded]
         if words:
             return f"holds an excluded word: {', '.join(words)}"
@@ -224,7 +280,8 @@ class TripletQueue(TaskQueue[TripletTask]):
     def _report_progress(self) -> None:
         missing = sum(pair.missing for pair in self._order)
         wanted = len(self._order) * self._wanted - missing
-        self._progress(sum(pair.settled for pair in self._order), wanted)
+        settled = sum(pair.settled for pair in self._order)
+        self._reporter.progress("triplets", settled, wanted)
 
     @property
     def finished(self) -> bool:
@@ -254,7 +311,12 @@ class TripletQueue(TaskQueue[TripletTask]):
         self.time += SearchTime(result.wall_seconds, result.network_seconds)
         self._stand(self._slots[task.models][task.slot], kept)
         self.results[task.models][task.slot] = kept
-        self.pairs[task.models].settle(result.state)
+        pair = self.pairs[task.models]
+        pair.running -= 1
+        if result.state is JobState.INADMISSIBLE:
+            self._plan_one_more(pair)
+        else:
+            pair.settled += 1
         self._report_progress()
 
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:

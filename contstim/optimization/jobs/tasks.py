@@ -1,36 +1,36 @@
-"""Tasks of workers: inspect a model, search for a triplet."""
+"""Tasks of workers, and where they are done: inspect a model, score sentences, search."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from copy import copy
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from math import isnan
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from contstim.errors import ContstimError, ModelError
-from contstim.jobs.worker_context import WorkerTask
+from contstim.errors import ContstimError, ModelError, VocabularyError
+from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
 from contstim.models.letter_case import UnknownWords, unknown_words
 from contstim.models.merging import merged
-from contstim.optimization.jobs.context import SearchContext
+from contstim.models.vocabularies import DEFAULT_MIN_COUNT, default_vocabulary
 from contstim.optimization.search.constraints import Candidates, Capitals, Fixed, NoRepeats
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
-from contstim.store.triplets import JobState, Outcome, Searched, Trail
+from contstim.store.triplets import JobState, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from contstim.arrays import FloatArray
-    from contstim.models.base import Convention
+    from contstim.models.base import Convention, LanguageModel
     from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
@@ -44,6 +44,70 @@ SEEDS = 3
 
 VERSION = 1
 """Number of the way to search, to be raised when the same search finds another result."""
+
+
+@dataclass
+class SearchContext(WorkerContext):
+    """A worker's options and models, and the words of searches between them.
+
+    Attributes:
+        vocabulary: words to use; None for those frequent in the models' own training text.
+        allow_unknown: also use words that a word-level model cannot tell.
+    """
+
+    vocabulary: Vocabulary | None = None
+    allow_unknown: bool = False
+    _words: dict[tuple[str, ...], Vocabulary] = field(default_factory=dict, init=False)
+
+    def words(self, names: tuple[str, ...]) -> Vocabulary:
+        """The words that a search between two models, and a judge if any, may use.
+
+        Raises:
+            VocabularyError: there is none.
+        """
+        if names not in self._words:
+            usable = tuple(self.usable_words(model) for model in self.models(names))
+            # Of one pair only: a worker mostly stays with a pair, and vocabularies are large.
+            self._words = {names: shared_words(names, usable)}
+        return self._words[names]
+
+    def usable_words(self, model: LanguageModel) -> Vocabulary | None:
+        """The words that a model lets a search use; None where every word will do.
+
+        Raises:
+            VocabularyError: the model knows none of the words.
+            ModelError: the model's counts, which are its own words, are not at hand.
+        """
+        if self.vocabulary is None:
+            return model.vocabulary(DEFAULT_MIN_COUNT)
+        return self.vocabulary if self.allow_unknown else self.vocabulary.restrict(model.knows)[0]
+
+
+def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
+    """Usable words that models have in common; the embedded English where any word will do.
+
+    Args:
+        models: the models' names.
+        words: what `SearchContext.usable_words` says of each.
+
+    Raises:
+        VocabularyError: nothing, for the start of a sentence or elsewhere.
+    """
+    # Models that take any word do not count; where both do, the embedded English is the limit.
+    first, *others = [v for v in words if v is not None] or [default_vocabulary(())]
+    for place, words_there in (
+        ("start a sentence", [set(v.initial) for v in (first, *others)]),
+        ("follow another", [set(v.inner) for v in (first, *others)]),
+    ):
+        if not set.intersection(*words_there):
+            raise VocabularyError(
+                f"No word of the vocabulary that may {place} is known to "
+                f"{'both' if len(models) == 2 else 'all of'} {' and '.join(models)}. Give a "
+                f"vocabulary in the models' language and case."
+            )
+    for other in others:
+        first = first.intersect(other)
+    return first
 
 
 @dataclass(frozen=True)
@@ -76,6 +140,7 @@ class InspectionTask(WorkerTask[SearchContext]):
 
     model: str
     sentences: tuple[Sentence, ...] = ()
+    text: ClassVar[str] = "Loading the model"
 
     def perform(self, context: SearchContext) -> ModelProfile:
         """See `WorkerTask.perform`."""
@@ -100,6 +165,7 @@ class ScoringTask(WorkerTask[SearchContext]):
 
     model: str
     sentences: tuple[Sentence, ...]
+    text: ClassVar[str] = "Scoring for the floor of plausibility"
 
     def perform(self, context: SearchContext) -> dict[Sentence, float]:
         """Log-probabilities, nats, of those sentences that the model can score."""
@@ -161,8 +227,8 @@ class TripletTask(WorkerTask[SearchContext]):
         return int.from_bytes(hashlib.sha256("\x1f".join(parts).encode()).digest()[:7])
 
     @cached_property
-    def searched(self) -> Searched:
-        """All that decides the outcome, as a store knows it."""
+    def base(self) -> str:
+        """A digest of all that decides the outcome, but for the words that may not be put in."""
         facts = {
             "version": VERSION,
             "models": self.models,
@@ -173,10 +239,12 @@ class TripletTask(WorkerTask[SearchContext]):
             "floors": self.floors,
             **self.question.key,
         }
-        excluded = frozenset(map(str.lower, self.question.exclude))
-        base = digest([json.dumps(facts, sort_keys=True)])
-        key = digest([base, *sorted(excluded | self.capped)])
-        return Searched(self.models, self.natural, base, excluded, key)
+        return digest([json.dumps(facts, sort_keys=True)])
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of all that decides the outcome, words that a cap excludes among them."""
+        return digest([self.base, *sorted(self.question.excluded | self.capped)])
 
     def perform(self, context: SearchContext) -> Outcome:
         """See `WorkerTask.perform`.
@@ -190,60 +258,29 @@ class TripletTask(WorkerTask[SearchContext]):
             ModelError: a model is no longer what it was when the job began.
             ContstimError: see `synthesize_triplet`.
         """
-        judges = () if self.judge is None else (self.judge,)
-        # A judge that is one of the two models is loaded once.
-        names = tuple(dict.fromkeys((*self.models, *(judge.model for judge in judges))))
-        loaded = dict(zip(names, context.models(names), strict=True))
+        loaded = self._load(context)
         models = [loaded[name] for name in self.models]
-        fingerprints = {judge.model: judge.fingerprint for judge in judges}
-        fingerprints |= dict(zip(self.models, self.fingerprints, strict=True))
-        # Files may have been overwritten since, and scores of two models must not share a name.
-        for name, model in loaded.items():
-            if model.convention.fingerprint != fingerprints[name]:
-                raise ModelError(f"{model.name} has changed since the job began; start it again.")
-
-        limits = [(loaded[judge.model], judge.floor) for judge in judges]
-        limits += zip(models, self.floors or (), strict=False)
-        for model, floor in limits:
-            log_prob = float(model.log_probs([self.natural])[0])
-            # The floor was computed in a batch, in which this very sentence may have been.
-            high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
-            if computes_coarsely((model,)):
-                # A floor holds in float32, and the search must be able to start from the sentence.
-                precise = float(model.float32_log_probs([self.natural])[0])
-                high_enough = high_enough and reaches_floor(precise, floor, ROUNDING)
-                log_prob = min(log_prob, precise)
-            if not high_enough:
-                return Outcome(
-                    JobState.INADMISSIBLE,
-                    f"below the floor of plausibility: {model.name} gives it {log_prob:.2f} nats, "
-                    f"and the floor for {len(self.natural)} words is {floor:.2f}",
-                )
-        vocabulary = context.words(names)
+        limits = list(zip(models, self.floors or (), strict=False))
+        if self.judge is not None:
+            limits.insert(0, (loaded[self.judge.model], self.judge.floor))
+        vocabulary = context.words(tuple(loaded))
+        reason = self._below_floor(limits)
         constraints = self._constraints(vocabulary)
         # Without constraints, a position where no word fits is the user's vocabulary's fault.
-        if constraints:
-            candidates = Candidates(
-                vocabulary, self.natural, (NoRepeats(vocabulary.repeatable), *constraints)
-            )
+        if constraints and not reason:
+            rules = (NoRepeats(vocabulary.repeatable), *constraints)
+            candidates = Candidates(vocabulary, self.natural, rules)
+            can_change = [candidates.allowed(self.natural, p).any() for p in candidates.positions]
             blocked = [
-                p for p in candidates.positions if not candidates.allowed(self.natural, p).any()
+                p for p, can in zip(candidates.positions, can_change, strict=True) if not can
             ]
-            if len(blocked) == len(candidates.positions):
-                return Outcome(
-                    JobState.INADMISSIBLE,
-                    "nothing may be put in: the constraints allow no other word at any position",
+            if not any(can_change):
+                reason = (
+                    "nothing may be put in: the constraints allow no other word at any position"
                 )
             constraints = (*constraints, Fixed(frozenset(blocked)))
-
-        fluency = None
-        if self.judge is not None:
-            judge_model = loaded[self.judge.model]
-            if self.judge.model in self.models:
-                # Its second role has a name of its own; weights and caches are shared.
-                judge_model = copy(judge_model)
-                judge_model.name = f"{judge_model.name} (judge)"
-            fluency = (judge_model, self.judge.floor)
+        if reason:
+            return Outcome(JobState.INADMISSIBLE, reason)
         began = perf_counter()
         try:
             with counting(Tally()) as tally, merged():
@@ -254,7 +291,7 @@ class TripletTask(WorkerTask[SearchContext]):
                     vocabulary,
                     recipe=recipe_named(self.question.recipe),
                     constraints=constraints,
-                    fluency=fluency,
+                    fluency=self._fluency(loaded),
                     seed=self.seed,
                     seeds=SEEDS,
                     restarts=self.question.budget,
@@ -269,10 +306,49 @@ class TripletTask(WorkerTask[SearchContext]):
             JobState.FOUND,
             triplet.alike,
             triplet,
-            tuple(map(_trail, syntheses)),
+            tuple(map(trail_of, syntheses)),
             wall_seconds=perf_counter() - began - tally.others_seconds,
             network_seconds=tally.seconds,
         )
+
+    def _load(self, context: SearchContext) -> dict[str, LanguageModel]:
+        """The two models, and the judge; one that is both is loaded once."""
+        fingerprints = {} if self.judge is None else {self.judge.model: self.judge.fingerprint}
+        fingerprints = dict(zip(self.models, self.fingerprints, strict=True)) | fingerprints
+        loaded = dict(zip(fingerprints, context.models(tuple(fingerprints)), strict=True))
+        # Files may have been overwritten since, and scores of two models must not share a name.
+        for name, model in loaded.items():
+            if model.convention.fingerprint != fingerprints[name]:
+                raise ModelError(f"{model.name} has changed since the job began; start it again.")
+        return loaded
+
+    def _below_floor(self, limits: Iterable[tuple[LanguageModel, float]]) -> str:
+        """Reason for which the natural sentence is below a floor, nats; empty where it is not."""
+        for model, floor in limits:
+            log_prob = float(model.log_probs([self.natural])[0])
+            # The floor was computed in a batch, in which this very sentence may have been.
+            high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
+            if computes_coarsely((model,)):
+                # A floor holds in float32, and the search must be able to start from the sentence.
+                precise = float(model.float32_log_probs([self.natural])[0])
+                high_enough = high_enough and reaches_floor(precise, floor, ROUNDING)
+                log_prob = min(log_prob, precise)
+            if not high_enough:
+                return (
+                    f"below the floor of plausibility: {model.name} gives it {log_prob:.2f} nats, "
+                    f"and the floor for {len(self.natural)} words is {floor:.2f}"
+                )
+        return ""
+
+    def _fluency(self, loaded: Mapping[str, LanguageModel]) -> tuple[LanguageModel, float] | None:
+        if self.judge is None:
+            return None
+        model = loaded[self.judge.model]
+        if self.judge.model in self.models:
+            # Its second role has a name of its own; weights and caches are shared.
+            model = copy(model)
+            model.name = f"{model.name} (judge)"
+        return model, self.judge.floor
 
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
         limits = replace(self.question, exclude=(*self.question.exclude, *self.capped))
@@ -284,41 +360,51 @@ class TripletTask(WorkerTask[SearchContext]):
         return constraints
 
 
-def _trail(synthesis: Synthesis) -> Trail:
-    """The way to one synthetic sentence, as plain values for the database."""
+def trail_of(synthesis: Synthesis) -> dict[str, Any]:
+    """The way to one synthetic sentence, as plain values.
+
+    Returns:
+        accept, reject: the models' names.
+        visits: how many positions were visited.
+        ending: why the search ended.
+        costs: (rows, tokens, calls) of each model's network, by its name.
+        steps: (round, visit, position, old, new, sentence, log p accept, log p reject) of each
+            accepted replacement, in order; nats. Within a round each begins where the one before
+            ended; a new round begins from a changed copy of the best sentence so far, which is
+            itself a step where it is better: of several new words the last is named.
+        evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
+            that was scored exactly, in order; None for a model that was not asked.
+        searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
+            sentence, in order; all else is about the best of them, but for the costs, which are
+            those of all.
+    """
     climb = synthesis.climb
-    return Trail(
-        synthesis.accept,
-        synthesis.reject,
-        climb.visits,
-        climb.end.value,
-        {name: (cost.rows, cost.tokens, cost.calls) for name, cost in synthesis.costs.items()},
-        tuple(
+    searches = []
+    for search in synthesis.history.searches:
+        cost = sum(search.costs.values(), Cost())
+        counts = (search.visits, cost.rows, cost.tokens)
+        searches.append((search.seed, search.loss, search.gain, *counts))
+    return {
+        "accept": synthesis.accept,
+        "reject": synthesis.reject,
+        "visits": climb.visits,
+        "ending": climb.end.value,
+        "costs": {name: (c.rows, c.tokens, c.calls) for name, c in synthesis.costs.items()},
+        "steps": [
             (s.round, s.visit, s.position, s.old, s.new, s.sentence.text, *_two(s.log_probs))
             for s in climb.steps
-        ),
-        tuple(
-            (e.visit, e.position, e.word, e.sentence.text, *_known(e.log_probs))
+        ],
+        "evaluations": [
+            (e.visit, e.position, e.word, e.sentence.text, *_two(e.log_probs))
             for e in synthesis.evaluations
-        ),
-        tuple(
-            (s.seed, s.loss, s.gain, s.visits, total.rows, total.tokens)
-            for s in synthesis.history.searches
-            for total in (sum(s.costs.values(), Cost()),)
-        ),
-    )
+        ],
+        "searches": searches,
+    }
 
 
-def _two(log_probs: FloatArray) -> tuple[float, float]:
-    """Of the accept and the reject model, nats."""
-    accept, reject = log_probs.tolist()[:2]
-    return accept, reject
-
-
-def _known(log_probs: FloatArray) -> tuple[float | None, float | None]:
-    """The same; None for a model that was not asked."""
-    accept, reject = (None if isnan(score) else score for score in _two(log_probs))
-    return accept, reject
+def _two(log_probs: FloatArray) -> list[float | None]:
+    """Of the accept and the reject model, nats; None for a model that was not asked."""
+    return [None if isnan(score) else score for score in log_probs.tolist()[:2]]
 
 
 def describe_words(words: Vocabulary | None) -> str:

@@ -8,17 +8,17 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from contstim.errors import InputError, ModelError
+from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
-from contstim.optimization.jobs.context import shared_words
-from contstim.optimization.jobs.floors import floors_of, reference_sentences
-from contstim.optimization.jobs.queues import EachOnce, TripletQueue
+from contstim.optimization.jobs.floors import find_floors
+from contstim.optimization.jobs.queues import Searches, TripletQueue
 from contstim.optimization.jobs.results import SearchTime, TripletResults, pair_statistics
-from contstim.optimization.jobs.searches import Searches
-from contstim.optimization.jobs.tasks import InspectionTask, ScoringTask, describe_words
+from contstim.optimization.jobs.tasks import InspectionTask, shared_words
 from contstim.optimization.jobs.word_cap import CapRounds
-from contstim.optimization.search.constraints import fixed_positions
+from contstim.optimization.search.settings import fixed_positions
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
+from contstim.reporter import SILENT
 from contstim.reviews import Decision, ItemKind
 from contstim.stimuli import Triplet
 from contstim.store.triplets import AssignedSentence, JobState, Result, TripletStore
@@ -29,27 +29,25 @@ if TYPE_CHECKING:
 
     from contstim.jobs.pool import Executor, Pool
     from contstim.models.specifications import Specification
-    from contstim.optimization.jobs.context import SearchContext
-    from contstim.optimization.jobs.floors import Floors
     from contstim.optimization.jobs.question import SearchQuestion
-    from contstim.optimization.jobs.tasks import ModelProfile
+    from contstim.optimization.jobs.tasks import ModelProfile, SearchContext
+    from contstim.reporter import Reporter
     from contstim.reviews import Review
     from contstim.sentence import Sentence
-    from contstim.store.database import Database
+    from contstim.store.database import Store
     from contstim.store.triplets import Slot
     from contstim.vocabulary import Vocabulary
 
     ModelPair = tuple[str, str]
 
 _RowT = TypeVar("_RowT", Triplet, Result, AssignedSentence)
-_SENTENCES_PER_TASK = 200  # of natural ones that are scored for a floor
 
 
 def find_triplets(
     question: SearchQuestion,
     models: Sequence[Specification],
     sentences: Sequence[Sentence],
-    database: Database,
+    database: Store,
     executor: Executor,
     context: SearchContext,
     *,
@@ -58,10 +56,7 @@ def find_triplets(
     review: Review | None = None,
     shown: Collection[Sentence] = frozenset(),
     assignment: Sequence[AssignedSentence] = (),
-    say: Callable[[str], None] = lambda _text: None,
-    note: Callable[[str], None] = lambda _text: None,
-    warn: Callable[[str], None] = lambda _text: None,
-    progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
+    reporter: Reporter = SILENT,
 ) -> TripletResults:
     """Search for both directions of every natural sentence that is assigned to a pair of models.
 
@@ -87,11 +82,8 @@ def find_triplets(
         shown: sentences that trials show, from which no search begins as long as there are others.
         assignment: the natural sentences that a new study begins with, by the models' names; one
             that goes on has its own.
-        say: told what the user should know.
-        note: told, for users who like to read it, how many sentences are needed and can be used,
-            what is scored, and how few words a model does not know.
-        warn: told, before any search, if these are many.
-        progress: told how many searches have come to an end, and how many are wanted.
+        reporter: told how many sentences are needed and can be used, what is scored, which words a
+            model does not know, which workers are replaced, and how many searches have ended.
 
     Raises:
         InputError: fewer than two models, too few natural sentences, a word to fix that none has,
@@ -114,11 +106,11 @@ def find_triplets(
     ordered = models_in_order(of_name.values(), slots or given)
     if review is not None:
         slots = _rejected(review, slots, store, question.seed, database.path)
-    with worker_pool(executor, context, say=say, task_limit=task_limit) as workers:
+    with worker_pool(executor, context, say=reporter.say, task_limit=task_limit) as workers:
         profiles = _inspect(ordered, sentences, workers)
         for profile in profiles.values():
             if profile.unknown is not None:
-                profile.unknown.tell(warn, note)
+                profile.unknown.tell(reporter.warn, reporter.say)
         further = question.further
         judges = () if further is None else (further.specification,)
         if not {*judges} <= profiles.keys():
@@ -144,21 +136,23 @@ def find_triplets(
             shown=shown,
             save=partial(store.assign, question.seed),
         )
-        note(held.supply(question.per_pair))
+        reporter.say(held.supply(question.per_pair))
         held.assign(question.per_pair)
         goes_on = any(slot.sentence in pool for slot in own)
-        floors = _floors(question, ordered, profiles, sentences, store, workers, note, goes_on)
+        floors = find_floors(
+            question, profiles, ordered, sentences, store, workers, reporter, goes_on=goes_on
+        )
 
         # Nothing is kept before all input has been found to be good.
         others = [slot for slot in slots if slot.pair not in words]
         held.save([*others, *(slot for some in held.slots.values() for slot in some)])
         searches = Searches(question, profiles, words, floors, store, retry_failed=retry_failed)
-        cap = question.cap
-        rounds = None if cap is None else CapRounds(cap, searches, held, question.per_pair)
+        cap = question.word_cap
+        rounds = None if cap is None else CapRounds(cap, searches, held)
         time = SearchTime()
         # Without a cap on words there is one round of all searches.
         while True:
-            queue = TripletQueue(searches, held, progress, rounds, together=executor.shares_models)
+            queue = TripletQueue(searches, held, reporter, rounds, together=executor.shares_models)
             workers.work_off(queue)
             time += queue.time
             if rounds is None or not rounds.decide(queue.outcomes):
@@ -247,9 +241,9 @@ def _inspect(
         ModelError: two of them are one and the same, or scores are not log-probabilities.
     """
     # The first models come last, so that they are still loaded when searches begin.
-    queue = EachOnce([InspectionTask(model, tuple(sentences)) for model in reversed(models)])
-    workers.work_off(queue)
-    told: dict[str, ModelProfile] = {task.model: profile for task, profile in queue.results}
+    tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]
+    told: dict[str, ModelProfile] = {}
+    work_off(workers, tasks, lambda task, profile: told.update({task.model: profile}), {})
     of_fingerprint: dict[str, str] = {}
     for model in models:
         convention = told[model].convention
@@ -261,53 +255,6 @@ def _inspect(
                 f"them out."
             )
     return {model: told[model] for model in models}
-
-
-def _floors(
-    question: SearchQuestion,
-    models: Sequence[str],
-    profiles: Mapping[str, ModelProfile],
-    sentences: Sequence[Sentence],
-    store: TripletStore,
-    workers: Pool,
-    note: Callable[[str], None],
-    goes_on: bool,
-) -> Floors:
-    """The floors of plausibility: those that are kept, and those that workers compute.
-
-    A study that goes on keeps its floors, whatever sentences it has now, but for new lengths. So
-    does one that goes on on another machine, which would round otherwise.
-    """
-    named, quantile = question.plausibility
-    floors: Floors = {}
-    keys: dict[str, tuple[str, str, float]] = {}
-    tasks: list[ScoringTask] = []
-    for model in () if not quantile else models if named is None else (named.specification,):
-        profile = profiles[model]
-        key = (profile.convention.fingerprint, describe_words(profile.words), quantile)
-        floors[model], keys[model] = store.floors(*key) if goes_on else {}, key
-        reference = reference_sentences(sentences, profile.words)
-        some = [sentence for sentence in reference if len(sentence) not in floors[model]]
-        if some:
-            note(
-                f"Scoring {len(some):,} natural sentences under {model}, for the floor of "
-                f"plausibility."
-            )
-        size = _SENTENCES_PER_TASK
-        tasks += [
-            ScoringTask(model, tuple(some[start : start + size]))
-            for start in range(0, len(some), size)
-        ]
-    queue = EachOnce(tasks)
-    workers.work_off(queue)
-    scores: dict[str, dict[Sentence, float]] = {}
-    for task, result in queue.results:
-        scores.setdefault(task.model, {}).update(result)
-    for model, of_model in scores.items():
-        computed = floors_of(of_model, quantile)
-        store.keep_floors(*keys[model], computed)
-        floors[model] |= computed
-    return floors
 
 
 def _rejected(

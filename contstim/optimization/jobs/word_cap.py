@@ -21,17 +21,16 @@ over where one of its words has no room for three sentences more.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from contstim.errors import InputError
 from contstim.store.triplets import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from contstim.optimization.jobs.assignment import Assignment
-    from contstim.optimization.jobs.searches import Searches
+    from contstim.optimization.jobs.queues import Searches
     from contstim.sentence import Sentence
     from contstim.store.triplets import Result, Slot
 
@@ -41,72 +40,26 @@ _TRIPLETS_PER_ROUND, _LEAST_PER_PAIR = 32, 4
 _SENTENCES = 3  # of a triplet
 
 
-@dataclass(frozen=True)
-class WordCap:
-    """In how many sentences of a study a word may stand.
-
-    Attributes:
-        sentences: at most, natural ones included; 3 or more.
-        uncapped: words that do not count, in lower case.
-
-    Raises:
-        InputError: a cap below 3, so that no natural sentence would have room.
-    """
-
-    sentences: int
-    uncapped: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        if self.sentences < _SENTENCES:
-            raise InputError(
-                f"The cap on words must be 3 sentences or more, not {self.sentences}: a natural "
-                f"sentence and the two made of it share words."
-            )
-
-    def count(self, sentences: Iterable[Sentence]) -> Counter[str]:
-        """In how many of some sentences each word stands, in lower case."""
-        words = Counter(word for s in sentences for word in {w.lower() for w in s.words})
-        return Counter({word: n for word, n in words.items() if word not in self.uncapped})
-
-    def no_room(self, used: Mapping[str, int], natural: Sentence) -> str:
-        """Why a natural sentence has no room; empty where it has."""
-        words = [
-            word
-            for word in dict.fromkeys(map(str.lower, natural.words))
-            if word not in self.uncapped and used.get(word, 0) + _SENTENCES > self.sentences
-        ]
-        return f"no room under the cap on words: {', '.join(words)}" if words else ""
-
-    def used_up(self, used: Mapping[str, int]) -> frozenset[str]:
-        """The words that no further sentence may have."""
-        return frozenset(word for word, n in used.items() if n >= self.sentences)
-
-
 class CapRounds:
     """Rounds of a study with a cap: some slots of every pair at a time.
 
     Args:
-        cap: on words.
+        cap: in how many sentences of the study, natural ones included, a word may stand.
         searches: of the study.
         assignment: the slots of each pair.
-        per_pair: triplets wanted for each.
     """
 
-    def __init__(
-        self,
-        cap: WordCap,
-        searches: Searches,
-        assignment: Assignment,
-        per_pair: int,
-    ) -> None:
-        self._cap, self._searches, self._per_pair = cap, searches, per_pair
+    def __init__(self, cap: int, searches: Searches, assignment: Assignment) -> None:
+        self._cap, self._searches = cap, searches
+        self._per_pair = searches.question.per_pair
+        self._uncapped = frozenset(map(str.lower, searches.question.uncapped))
         self._assignment, slots = assignment, assignment.slots
         self._order = {pair: number for number, pair in enumerate(slots)}
         # Enough searches at once for many workers, whatever their number is; and several of a
         # pair, so that a worker does not load other models after each.
         self._size = max(_LEAST_PER_PAIR, -(-_TRIPLETS_PER_ROUND // len(slots)))
         self._used = Counter[str]()
-        self._used_up = frozenset[str]()
+        self._used_up = frozenset[str]()  # words that no further sentence may have
         self._accepted: set[tuple[ModelPair, int]] = set()
         standing = {
             pair: [
@@ -123,11 +76,14 @@ class CapRounds:
         self._end = self._size * max(1, -(-max(sizes) // self._size) if min(sizes) else 1)
 
     def _count(self, result: Result) -> Counter[str]:
+        """In how many sentences of a triplet each word that counts stands, in lower case."""
         # A triplet whose sentences are not all different is in no table.
         triplet = result.triplet
         if triplet is None or not triplet.distinct:
             return Counter()
-        return self._cap.count((triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
+        sentences = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
+        each = ({word.lower() for word in sentence.words} for sentence in sentences)
+        return Counter(word for words in each for word in words - self._uncapped)
 
     @property
     def wanted(self) -> int:
@@ -140,7 +96,12 @@ class CapRounds:
 
     def no_room(self, natural: Sentence) -> str:
         """Why a natural sentence has no room in the present round; empty where it has."""
-        return self._cap.no_room(self._used, natural)
+        words = [
+            word
+            for word in dict.fromkeys(map(str.lower, natural.words))
+            if word not in self._uncapped and self._used[word] + _SENTENCES > self._cap
+        ]
+        return f"no room under the cap on words: {', '.join(words)}" if words else ""
 
     def decide(self, outcomes: Iterable[tuple[Slot, Result]]) -> bool:
         """Accept or refuse the triplets of the round; whether more follow.
@@ -170,7 +131,7 @@ class CapRounds:
         for slot, result in sorted(new, key=lambda each: (each[0].slot, self._order[each[0].pair])):
             # A failed search has no triplet, and no words.
             words = self._count(result)
-            over = {w for w, n in words.items() if self._used[w] + n > self._cap.sentences}
+            over = {w for w, n in words.items() if self._used[w] + n > self._cap}
             excluded = self.excluded(slot) | over if over else frozenset()
             changed.append(replace(slot, result=result.id, refused=excluded))
             if over:
@@ -179,5 +140,5 @@ class CapRounds:
                 self._used += words
         self._assignment.stand(changed)
         self._accepted |= {(slot.pair, slot.slot) for slot in changed if not slot.refused}
-        self._used_up = self._cap.used_up(self._used)
+        self._used_up = frozenset(word for word, n in self._used.items() if n >= self._cap)
         return refused

@@ -40,16 +40,14 @@ symmetric     a pair of sentences at once
 recipes       ways to search under a name: ours (`default`), and the published one
               (`golan2023`)
 climb         the one loop
-proposers     how a better word is looked for: screen, draft, score exactly
+proposers     how a better word is looked for: screen, draft, score exactly; the published way
 screening     what is expected of each word at a position, and the state: what a search has learned
 black_box     what is expected of sentences where only scores of whole ones are known
-regression    a better word in the published way, by lines fitted to a few exact scores
-perturbation  new starts for the loop
-oscillation   new starts from below the floor, where all words are scored at once
+perturbation  new starts for the loop, some from below the floor
 restarts      how often and how long a sentence is searched, and the best of all searches
 evaluator     exact scores under the models, their cache, their costs, and the log
 objectives    what to minimise and to keep
 constraints   which words may stand at a position
 verification  what is checked before a search, and from scratch after it
-json_facts    what a search found as plain values
+settings      what is asked of a search, as options have it
 """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
 
@@ -82,6 +82,25 @@ class Climb:
     log_probs: FloatArray
     visits: int
     end: End
+
+    def facts(self, names: Sequence[str]) -> dict[str, Any]:
+        """Every accepted step as plain values for JSON, log-probabilities by names of models."""
+        return {
+            "steps": [
+                {
+                    "visit": step.visit,
+                    "start": step.round + 1,
+                    "position": step.position,
+                    "old": step.old,
+                    "new": step.new,
+                    "sentence": step.sentence.text,
+                    "log_probs": dict(zip(names, step.log_probs.tolist(), strict=True)),
+                }
+                for step in self.steps
+            ],
+            "visits": self.visits,
+            "end": self.end.value,
+        }
 
 
 def climb(

@@ -6,13 +6,11 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import InputError
 from contstim.models.caching import WORDS, SizedCache
-from contstim.options import Help, check_ranges
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
@@ -29,10 +27,6 @@ class Constraint(ABC):
         self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         """Mask of words that may replace the sentence's word at a 0-based position, (n_words,)."""
-
-    @abstractmethod
-    def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """Fault of a finished sentence, in words; empty where the rule holds."""
 
     def fixes(self, position: int) -> bool:  # noqa: ARG002
         """True if a 0-based position is never to change."""
@@ -54,23 +48,8 @@ class NoRepeats(Constraint):
     ) -> BoolArray:
         """See `Constraint.allowed`."""
         del natural
-        places = _by_lower_case(words)
-        allowed = np.ones(len(words), np.bool_)
-        for place, word in enumerate(sentence.words):
-            other = word.lower()
-            if place != position and other not in self.repeatable:
-                for repeated in places.get(other, ()):
-                    allowed[repeated] = False
-        return allowed
-
-    def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """See `Constraint.broken`."""
-        new = self._repeated(sentence) - self._repeated(natural)
-        return f"it repeats {', '.join(sorted(new))}" if new else ""
-
-    def _repeated(self, sentence: Sentence) -> set[str]:
-        words = [word.lower() for word in sentence.words]
-        return {word for word in words if words.count(word) > 1} - self.repeatable
+        others = {word.lower() for i, word in enumerate(sentence.words) if i != position}
+        return ~_listed(words, frozenset(others - self.repeatable))
 
 
 @dataclass(frozen=True)
@@ -89,11 +68,6 @@ class Fixed(Constraint):
         """See `Constraint.allowed`."""
         del natural, sentence
         return np.full(len(words), position not in self.positions)
-
-    def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """See `Constraint.broken`."""
-        changed = sorted(p for p in self.positions if sentence.words[p] != natural.words[p])
-        return f"it changes fixed positions {changed}" if changed else ""
 
     def fixes(self, position: int) -> bool:
         """See `Constraint.fixes`."""
@@ -117,11 +91,6 @@ class OnlyWords(Constraint):
         del natural, sentence, position
         return _listed(words, self.words)
 
-    def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """See `Constraint.broken`."""
-        others = [w for w in _new_words(natural, sentence) if w.lower() not in self.words]
-        return f"it has words that are not allowed: {', '.join(others)}" if others else ""
-
 
 @dataclass(frozen=True)
 class WithoutWords(Constraint):
@@ -139,11 +108,6 @@ class WithoutWords(Constraint):
         """See `Constraint.allowed`."""
         del natural, sentence, position
         return ~_listed(words, self.words)
-
-    def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """See `Constraint.broken`."""
-        excluded = [w for w in _new_words(natural, sentence) if w.lower() in self.words]
-        return f"it has excluded words: {', '.join(excluded)}" if excluded else ""
 
 
 @dataclass(frozen=True)
@@ -166,11 +130,6 @@ class SameLength(Constraint):
         within: BoolArray = np.abs(excess) <= self.margin
         return within
 
-    def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """See `Constraint.broken`."""
-        excess = len(sentence.bare) - len(natural.bare)
-        return f"it is {excess:+} characters longer" if abs(excess) > self.margin else ""
-
 
 @dataclass(frozen=True)
 class MaxChanges(Constraint):
@@ -188,16 +147,11 @@ class MaxChanges(Constraint):
         """See `Constraint.allowed`; the natural sentence's own word always is."""
         # Words that are new at other positions; if they use up what is allowed, this one may only
         # become the natural sentence's again.
-        elsewhere = len(_new_words(natural, sentence))
-        elsewhere -= sentence.words[position] != natural.words[position]
+        pairs = enumerate(zip(natural.words, sentence.words, strict=True))
+        elsewhere = sum(new != old for i, (old, new) in pairs if i != position)
         if elsewhere < self.words:
             return np.ones(len(words), np.bool_)
         return np.array([word == natural.words[position] for word in words], np.bool_)
-
-    def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """See `Constraint.broken`."""
-        changed = len(_new_words(natural, sentence))
-        return f"{changed} of its words are new" if changed > self.words else ""
 
 
 @dataclass(frozen=True)
@@ -240,94 +194,6 @@ class Capitals(Constraint):
         del sentence
         misplaced = self.capitalised if position else self.small
         return ~_members(words, misplaced - {natural.words[position]})
-
-    def broken(self, natural: Sentence, sentence: Sentence) -> str:
-        """See `Constraint.broken`."""
-        misplaced = [
-            new
-            for place, (old, new) in enumerate(zip(natural.words, sentence.words, strict=True))
-            if new != old and new in (self.capitalised if place else self.small)
-        ]
-        return f"it has capitals where none may stand: {', '.join(misplaced)}" if misplaced else ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordLimits:
-    """Limits on replacing words of natural sentences: which words, how many, and by which others.
-
-    Attributes:
-        fix: words to leave as they are, compared in lower case, or 0-based positions as numbers. A
-            number is a position only where the sentence has no such word: in "The 2 men saw 2
-            dogs" `2` is both words, and not the second position after the first.
-        allow: the only words that may be put in, whatever their case; none for all of the
-            vocabulary.
-        exclude: words that may not be put in, whatever their case.
-
-    Raises:
-        InputError: a number is out of range.
-    """
-
-    fix: Annotated[
-        tuple[str, ...], Help("A word to leave as it is, or its position from 0. Repeatable.")
-    ] = ()
-    max_changes: Annotated[
-        int | None, Help("How many words may differ from the natural sentence's.", at_least=1)
-    ] = None
-    allow: Annotated[
-        tuple[str, ...],
-        Help("A word that may be put in, or a file of words; no others may. Repeatable."),
-    ] = ()
-    exclude: Annotated[
-        tuple[str, ...], Help("A word that may not be put in, or a file of words. Repeatable.")
-    ] = ()
-    same_length: Annotated[
-        int | None,
-        Help("Keep the number of characters, within a margin of so many.", at_least=0),
-    ] = None
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
-    def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
-        """The same as constraints of a search that starts from a natural sentence.
-
-        Args:
-            natural: the sentence.
-            every_fix: whether the sentence must have each word or position to fix; otherwise what
-                it does not have fixes nothing in it.
-
-        Raises:
-            InputError: a position or word to fix is not in the sentence.
-        """
-        chosen: list[Constraint] = []
-        fixed: list[int] = []
-        for text in self.fix:
-            positions = fixed_positions(text, natural)
-            if every_fix and not positions:
-                raise InputError(
-                    f"fix: {natural.text!r} has no word {text!r}, and positions go from 0 to "
-                    f"{len(natural) - 1}."
-                )
-            fixed += positions
-        if fixed:
-            chosen.append(Fixed(frozenset(fixed)))
-        if self.max_changes is not None:
-            chosen.append(MaxChanges(self.max_changes))
-        if self.allow:
-            chosen.append(OnlyWords(frozenset(map(str.lower, self.allow))))
-        if self.exclude:
-            chosen.append(WithoutWords(frozenset(map(str.lower, self.exclude))))
-        if self.same_length is not None:
-            chosen.append(SameLength(self.same_length))
-        return tuple(chosen)
-
-
-def fixed_positions(text: str, natural: Sentence) -> list[int]:
-    """The 0-based positions that a word or a number fixes in a sentence; see `WordLimits`."""
-    positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
-    if not positions and text in map(str, range(len(natural))):
-        positions = [int(text)]
-    return positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,25 +275,33 @@ class Candidates:
         """Faults of a finished sentence, vocabulary included; empty if there are none."""
         missing = self.vocabulary.missing(sentence)
         faults = [f"words outside the vocabulary: {', '.join(missing)}"] if missing else []
-        broken = (constraint.broken(self.natural, sentence) for constraint in self.constraints)
-        return faults + [fault for fault in broken if fault]
+        for index, (old, new) in enumerate(zip(self.natural.words, sentence.words, strict=True)):
+            words = self.vocabulary.at(index)
+            if new == old or new not in _places(words):
+                continue
+            for constraint in self.constraints:
+                if not constraint.allowed(self.natural, sentence, index, words)[
+                    _places(words)[new]
+                ]:
+                    name = type(constraint).__name__
+                    faults.append(f"{name} does not allow {new!r} as word {index + 1}")
+        return faults
 
 
 def _capitalise(word: str) -> str:
     return word[0].upper() + word[1:]  # not str.capitalize, which writes `iPhone` as `Iphone`
 
 
-def _new_words(natural: Sentence, sentence: Sentence) -> list[str]:
-    pairs = zip(natural.words, sentence.words, strict=True)
-    return [new for old, new in pairs if new != old]
-
-
 def _listed(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
+    """Which words are among some, in lower case, (n_words,)."""
     places = _by_lower_case(words)
     listed = np.zeros(len(words), np.bool_)
     for word in chosen:
         listed[places.get(word, [])] = True
     return listed
+
+
+# A vocabulary's tens of thousands of words are asked about at every visit: computed once.
 
 
 def _find_places(words: tuple[str, ...]) -> dict[str, int]:
@@ -445,12 +319,11 @@ def _count_characters(words: tuple[str, ...]) -> IntArray:
     return np.fromiter(map(len, words), np.int64, len(words))
 
 
-def _which_are(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
+def _find_members(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
     return np.fromiter((word in chosen for word in words), np.bool_, len(words))
 
 
-# A vocabulary's tens of thousands of words are asked about at every visit: computed once.
 _places = SizedCache(_find_places, len, WORDS)
 _by_lower_case = SizedCache(_places_by_lower_case, len, WORDS)
 _lengths = SizedCache(_count_characters, len, WORDS)
-_members = SizedCache(_which_are, len, WORDS)
+_members = SizedCache(_find_members, len, WORDS)

@@ -1,9 +1,14 @@
-"""Proposal of better words at a position: the interface, and our own strategy.
+"""Proposal of better words at a position: the interface, our own strategy, and the published one.
 
 `ScreeningProposer` asks cheap questions first. All words are screened, estimated by what costs
 least; the promising ones are scored by drafts, models that cost a fraction, or exactly where a
 model has no draft because exact scores are cheap; the best of these are scored exactly under all
 models. Each stage is calibrated by what came out at the next, for as long as the search lasts.
+
+`RegressionProposer` is the published way, exact scores regressed on estimates (Golan et al. 2023,
+Methods, Eq. 3). At each visit a line is fitted to the exact log-probabilities of a few words on
+their estimates. If none of these words is a gain, the word with the best prediction is scored, and
+the line is refitted, a few times.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray
+    from contstim.models.base import Replacements
     from contstim.optimization.search.constraints import Position
     from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.objectives import Objective
@@ -152,3 +158,139 @@ class ScreeningProposer(Proposer):
             estimates.calibrate(chosen, log_probs[:, chosen], improved=improved)
             failures = 0 if improved else failures + len(chosen)
         return better
+
+
+@dataclass(frozen=True)
+class RegressionProposer(Proposer):
+    """The published strategy; models that are exact take part as they are.
+
+    Attributes:
+        threshold: under models that read from left to right, the least log-probability, nats, of a
+            candidate given the words before it; all that reach it are scored exactly.
+        threshold_step: by how much the threshold falls, nats, while too few candidates reach it.
+        min_candidates: how many are enough.
+        patience: predictions without gain after which the position is given up.
+        penalty: what a nat by which a prediction misses the constraint adds to its loss.
+    """
+
+    threshold: float = -10.0
+    threshold_step: float = 5.0
+    min_candidates: int = 10
+    patience: int = 5
+    penalty: float = 1e5
+
+    def propose(
+        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+    ) -> ScoredSentence | None:
+        """See `Proposer.propose`."""
+        del state  # lines are fitted anew at every visit
+        # Candidates are the words that every left-to-right model finds likely enough after those
+        # before them; such models then score them all exactly. Rows of arrays are models, columns
+        # candidates.
+        screenings = [evaluator.screen(number, position) for number in range(len(evaluator.models))]
+        chosen = self._likely_enough(screenings, position.allowed)
+        words = [position.words[i] for i in np.flatnonzero(chosen)]
+        exact = np.stack([screening.exact[chosen] for screening in screenings])
+        for number, screening in enumerate(screenings):
+            if screening.is_left_to_right and np.isnan(exact[number]).any():
+                exact[number] = evaluator.replacement_log_probs(number, position, words)
+        if not np.isnan(exact).any():
+            return rank_exactly(position, objective, evaluator, words, exact)
+
+        # Lines for the models that only estimate begin with three points: the candidates with the
+        # highest and the lowest estimate, and the word that stands there (column `here`).
+        here = position.column
+        estimates = np.stack([screening.estimate[chosen] for screening in screenings])
+        current = np.array([screening.estimate[here] for screening in screenings])
+        extremes = _extremes(exact, estimates, current)
+        for number, column in extremes:
+            scores = evaluator.replacement_log_probs(number, position, [words[column]])
+            exact[number, column] = scores[0]
+        for column in dict.fromkeys(column for _, column in extremes):
+            sentence = position.replace(words[column])
+            evaluator.record(position.visit, position.index, sentence, exact[:, column])
+
+        # While none of the scored words is a gain, score the one with the best prediction; each
+        # score moves the lines.
+        better = best_word(position, objective, words, exact)
+        for _ in range(self.patience):
+            scored = ~np.isnan(exact).any(axis=0)
+            if better is not None or scored.all():
+                break
+            # Words that are scored come last, the others by predicted loss, penalty included.
+            predicted = _predict(exact, estimates, position.current.log_probs, current)
+            with np.errstate(invalid="ignore"):  # -inf + inf
+                losses = objective.loss(predicted) + self.penalty * objective.shortfall(predicted)
+            losses = np.where(np.isnan(losses), np.inf, losses)
+            column = int(np.lexsort((losses, scored))[0])
+            exact[:, [column]] = evaluator.evaluate(position, [words[column]])
+            better = best_word(position, objective, words, exact)
+        return better
+
+    def _likely_enough(self, screenings: list[Replacements], allowed: BoolArray) -> BoolArray:
+        """The allowed words that every left-to-right model finds likely enough, (n_words,)."""
+        # Log-probabilities of the words given those before them, under each of these models.
+        conditional = [
+            r.upper_bound - r.prefix_log_prob
+            for r in screenings
+            if r.is_left_to_right and not r.complete
+        ]
+        if not conditional:
+            return allowed
+        least: FloatArray = np.min(conditional, axis=0)
+        threshold, lowest = self.threshold, least[allowed & np.isfinite(least)].min(initial=0.0)
+        while (allowed & (least >= threshold)).sum() < self.min_candidates and threshold > lowest:
+            threshold -= self.threshold_step
+        return allowed & (least >= threshold)
+
+
+def _extremes(
+    exact: FloatArray, estimates: FloatArray, current: FloatArray
+) -> list[tuple[int, int]]:
+    """The words with the highest and the lowest estimate under each model that only estimates.
+
+    Pairs of row and column. Where the word that stands there is itself the extreme, its exact score
+    is known and no other takes its place.
+
+    Args:
+        exact: (n_models, n_words), nats, nan where not known.
+        estimates: (n_models, n_words).
+        current: of the word that stands there, (n_models,).
+    """
+    extremes = []
+    for number in np.flatnonzero(np.isnan(exact).any(axis=1)).tolist():
+        highest, lowest = int(estimates[number].argmax()), int(estimates[number].argmin())
+        extremes += [(number, highest)] * bool(estimates[number, highest] > current[number])
+        extremes += [(number, lowest)] * bool(estimates[number, lowest] < current[number])
+    return extremes
+
+
+def _predict(
+    exact: FloatArray, estimates: FloatArray, current_exact: FloatArray, current: FloatArray
+) -> FloatArray:
+    """Log-probabilities, (n_models, n_words): exact ones, and points of the fitted lines.
+
+    Lines are least-squares fits, and never fall: a higher estimate predicts no lower score.
+
+    Args:
+        exact: see `_extremes`, as for the estimates.
+        estimates: of the words.
+        current_exact: of the sentence as it stands, (n_models,), nats.
+        current: the estimate of the word that stands there, (n_models,).
+    """
+    predicted = exact.copy()
+    for number, (known, of_words) in enumerate(zip(exact, estimates, strict=True)):
+        unscored = np.isnan(known)
+        # Points of the line: the words scored so far, and the one that stands there.
+        x = np.append(of_words[~unscored], current[number])
+        y = np.append(known[~unscored], current_exact[number])
+        finite = np.isfinite(x) & np.isfinite(y)
+        x, y = x[finite], y[finite]
+        if not len(x):  # nothing to fit: estimates are taken as they are
+            predicted[number, unscored] = of_words[unscored]
+            continue
+        centred = x - x.mean()
+        squares = float(centred @ centred)
+        slope = max(0.0, float(centred @ y) / squares) if squares > 0 else 1.0
+        predicted[number, unscored] = y.mean() + slope * (of_words[unscored] - x.mean())
+    return predicted

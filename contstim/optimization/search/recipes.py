@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.optimization.search.oscillation import Oscillation
-from contstim.optimization.search.perturbation import SlackPerturbation
-from contstim.optimization.search.proposers import ScreeningProposer
-from contstim.optimization.search.regression import RegressionProposer
+from contstim.optimization.search.perturbation import Oscillation, SlackPerturbation
+from contstim.optimization.search.proposers import RegressionProposer, ScreeningProposer
 from contstim.optimization.search.restarts import SINGLE, SearchBudget
 
 if TYPE_CHECKING:
@@ -53,8 +51,6 @@ class Recipe:
         return replace(self, perturbation=perturbation, restarts=restarts, with_cheap_words=None)
 
 
-_SLACK = SlackPerturbation(max_words=3, max_drafts=8, draft_covers=1, patience=4, tries=4)
-
 DEFAULT = Recipe(
     name="default",
     capitals=True,
@@ -62,31 +58,13 @@ DEFAULT = Recipe(
     # published synthetic pairs whose natural sentence is above the first quartile under both, and
     # about 59 % of the others; above it, agreement hardly rises (benchmarks/plausibility.py).
     plausible=0.25,
-    proposer=ScreeningProposer(
-        draft_share=0.25,
-        min_draft_passes=16,
-        draft_covers=1,
-        min_expected_improvement=0.5,
-        patience=5,
-    ),
-    perturbation=_SLACK,
+    proposer=ScreeningProposer(),
+    perturbation=SlackPerturbation(),
     restarts=SearchBudget(searches=20, patience=5, min_gain=0.5, passes=4000),
     # With the perturbation above, searches between n-gram models over few words end six nats above
     # the best sentence that there is; with this one, less than two (benchmarks/optimality.py). Many
     # rounds of it in one search come nearer in the same time than several searches do.
-    with_cheap_words=(
-        Oscillation(
-            otherwise=_SLACK,
-            random_words=3,
-            lowest=0.5,
-            highest=1.5,
-            rises=(1.0, 2.0, 4.0, 16.0),
-            first_words=3,
-            patience=6,
-            tries=2,
-        ),
-        SINGLE,
-    ),
+    with_cheap_words=(Oscillation(otherwise=SlackPerturbation()), SINGLE),
 )
 """Our recipe, used where none is named: what it changes in the published one, and why.
 

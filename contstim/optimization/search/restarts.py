@@ -10,22 +10,24 @@ Searches share nothing. Each is what a single search with its seed is, and can b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from itertools import takewhile
 from math import inf, isfinite
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.models.costs import Cost
+from contstim.options import Help, check_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.models.base import LanguageModel
+    from contstim.sentence import Sentence
 
 
 @dataclass(frozen=True)
@@ -48,28 +50,18 @@ class SearchBudget:
             for a single one.
     """
 
-    searches: int | None = None
+    searches: Annotated[int | None, Help("Number.", at_least=1)] = None
     seconds: float | None = None
-    patience: int | None = 5
-    min_gain: float = 0.5
-    passes: int | None = None
+    patience: Annotated[int | None, Help("Searches without gain.", at_least=1)] = 5
+    min_gain: Annotated[float, Help("Nats.", at_least=0)] = 0.5
+    passes: Annotated[int | None, Help("Through networks.", at_least=0)] = None
 
     def __post_init__(self) -> None:
-        if self.searches is not None and self.searches < 1:
-            raise InputError(f"Searches of a sentence must be 1 or more, not {self.searches}.")
+        check_ranges(self)
         if self.seconds is not None and not (isfinite(self.seconds) and self.seconds > 0):
-            raise InputError(f"Seconds must be a number above 0, not {self.seconds:g}.")
+            raise InputError(f"seconds must be a number above 0, not {self.seconds:g}.")
         if self.searches == 1 and self.seconds is not None:
-            raise InputError(
-                "A single search always finishes, whatever its time limit. Ask for 2 searches or "
-                "more, or leave the seconds out."
-            )
-        if self.patience is not None and self.patience < 1:
-            raise InputError(f"The patience must be 1 search or more, not {self.patience}.")
-        if not self.min_gain >= 0:
-            raise InputError(f"The least gain must not be negative, but is {self.min_gain:g} nats.")
-        if self.passes is not None and self.passes < 0:
-            raise InputError(f"Passes must not be negative, but are {self.passes}.")
+            raise InputError("A single search always finishes: ask for 2 or leave out the seconds.")
         # Passes do not end searches between models without a network.
         if self.searches is None and self.seconds is None and self.patience is None:
             raise InputError("Nothing ends the searches: give their number, seconds or a patience.")
@@ -155,18 +147,34 @@ class SearchHistory:
         return text
 
 
-class SearchResult(Protocol):
-    """Result of a search: a dataclass with, among others, these fields."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SearchResult:
+    """Result of a search, or the best of several.
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    Attributes:
+        natural: where the search started.
+        recipe: the recipe's name.
+        costs: what each model computed in all searches, by its name.
+        history: all searches from the natural sentence.
+    """
+
+    natural: Sentence
+    recipe: str
+    costs: Mapping[str, Cost]
+    history: SearchHistory
 
     @property
-    def costs(self) -> Mapping[str, Cost]:
-        """Cost of each model, by its name."""
-
-    @property
-    def history(self) -> SearchHistory:
-        """All searches from the natural sentence."""
+    def facts(self) -> dict[str, Any]:
+        """What was found, and what it cost, as plain values for JSON."""
+        return {
+            "natural": self.natural.text,
+            "recipe": self.recipe,
+            "costs": {name: asdict(cost) for name, cost in self.costs.items()},
+            "restarts": self.history.budget.text,
+            "seconds": self.history.budget.seconds,
+            "searches": [asdict(search) for search in self.history.searches],
+            "end_of_searches": self.history.end.value,
+        }
 
 
 ResultT = TypeVar("ResultT", bound=SearchResult)

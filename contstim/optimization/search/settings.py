@@ -7,18 +7,56 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.models.specifications import parse_models
-from contstim.optimization.search.constraints import WordLimits
+from contstim.optimization.search.constraints import (
+    Constraint,
+    Fixed,
+    MaxChanges,
+    OnlyWords,
+    SameLength,
+    WithoutWords,
+)
 from contstim.optimization.search.restarts import SearchBudget
-from contstim.options import Help
+from contstim.options import Help, check_ranges
 from contstim.tables import number
 
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification
+    from contstim.sentence import Sentence
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchSettings(WordLimits):
-    """Choices of a search: recipe, words, a model of fluency, and how often and how long."""
+class SearchSettings:
+    """Choices of a search: words, recipe, a model of fluency, and how often and how long.
+
+    Attributes:
+        fix: words to leave as they are, compared in lower case, or 0-based positions as numbers. A
+            number is a position only where the sentence has no such word: in "The 2 men saw 2
+            dogs" `2` is both words, and not the second position after the first.
+        allow: the only words that may be put in, whatever their case; none for all of the
+            vocabulary.
+        exclude: words that may not be put in, whatever their case.
+
+    Raises:
+        InputError: a number is out of range.
+    """
+
+    fix: Annotated[
+        tuple[str, ...], Help("A word to leave as it is, or its position from 0. Repeatable.")
+    ] = ()
+    max_changes: Annotated[
+        int | None, Help("How many words may differ from the natural sentence's.", at_least=1)
+    ] = None
+    allow: Annotated[
+        tuple[str, ...],
+        Help("A word that may be put in, or a file of words; no others may. Repeatable."),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], Help("A word that may not be put in, or a file of words. Repeatable.")
+    ] = ()
+    same_length: Annotated[
+        int | None,
+        Help("Keep the number of characters, within a margin of so many.", at_least=0),
+    ] = None
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
     allow_unknown: Annotated[
@@ -49,6 +87,9 @@ class SearchSettings(WordLimits):
         ),
     ] = None
 
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
     @property
     def budget(self) -> SearchBudget | None:
         """How often and how long to search; None as the recipe says."""
@@ -70,6 +111,47 @@ class SearchSettings(WordLimits):
         if named is None:
             raise InputError(f"fluency {self.fluency!r} names no model.")
         return named, floor
+
+    def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
+        """The same as constraints of a search that starts from a natural sentence.
+
+        Args:
+            natural: the sentence.
+            every_fix: whether the sentence must have each word or position to fix; otherwise what
+                it does not have fixes nothing in it.
+
+        Raises:
+            InputError: a position or word to fix is not in the sentence.
+        """
+        chosen: list[Constraint] = []
+        fixed: list[int] = []
+        for text in self.fix:
+            positions = fixed_positions(text, natural)
+            if every_fix and not positions:
+                raise InputError(
+                    f"fix: {natural.text!r} has no word {text!r}, and positions go from 0 to "
+                    f"{len(natural) - 1}."
+                )
+            fixed += positions
+        if fixed:
+            chosen.append(Fixed(frozenset(fixed)))
+        if self.max_changes is not None:
+            chosen.append(MaxChanges(self.max_changes))
+        if self.allow:
+            chosen.append(OnlyWords(frozenset(map(str.lower, self.allow))))
+        if self.exclude:
+            chosen.append(WithoutWords(frozenset(map(str.lower, self.exclude))))
+        if self.same_length is not None:
+            chosen.append(SameLength(self.same_length))
+        return tuple(chosen)
+
+
+def fixed_positions(text: str, natural: Sentence) -> list[int]:
+    """The 0-based positions that a word or a number fixes in a sentence; see `SearchSettings`."""
+    positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
+    if not positions and text in map(str, range(len(natural))):
+        positions = [int(text)]
+    return positions
 
 
 def model_and_number(field: str, text: str, example: str) -> tuple[Specification | None, float]:

@@ -4,71 +4,68 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import VerificationError
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
-from contstim.optimization.search.constraints import Candidates, NoRepeats
 from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import AgainstOther, WithFloor
 from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.restarts import best_of, history_of_one
+from contstim.optimization.search.restarts import SearchResult, best_of, history_of_one
 from contstim.optimization.search.verification import (
     check_floor,
-    check_input,
-    check_models,
     computes_coarsely,
     natural_log_probs,
+    prepare,
     verify,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
-    from contstim.optimization.search.constraints import Constraint
+    from contstim.optimization.search.constraints import Candidates, Constraint
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.recipes import Recipe
-    from contstim.optimization.search.restarts import SearchBudget, SearchHistory, SearchSummary
+    from contstim.optimization.search.restarts import SearchBudget, SearchSummary
+    from contstim.optimization.search.verification import Judges
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True)
-class SymmetricPair:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SymmetricPair(SearchResult):
     """Two sentences: model_1 finds sentence_2 likelier, model_2 finds sentence_1 likelier.
+
+    The loss of its searches is the disagreement, negated.
 
     Attributes:
         model_1: its name.
         model_2: its name.
-        natural: where both searches started.
         sentence_1: the one that model_1 rejects.
         sentence_2: the one that model_2 rejects.
         log_probs: of sentence_1 and sentence_2 (columns) under model_1, model_2 and the model of
             fluency if there is one (rows), nats.
         climbs: of sentence_1, sentence_2, sentence_1 again, and so on; of several searches, those
             of the best.
-        recipe: the recipe's name.
-        costs: what each model computed in all searches, by its name.
-        history: all searches from the natural sentence; their loss is the disagreement, negated.
         fluency: the name of the model of fluency; empty where there is none.
     """
 
     model_1: str
     model_2: str
-    natural: Sentence
     sentence_1: Sentence
     sentence_2: Sentence
     log_probs: tuple[tuple[float, float], ...]
     climbs: tuple[Climb, ...]
-    recipe: str
-    costs: Mapping[str, Cost]
-    history: SearchHistory
     fluency: str = ""
+
+    def __repr__(self) -> str:
+        sides = f"{self.model_1} prefers {self.sentence_2.text!r}, {self.model_2} "
+        return f"<SymmetricPair of {self.natural.text!r}: {sides}{self.sentence_1.text!r}>"
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -86,16 +83,38 @@ class SymmetricPair:
         (first_1, second_1), (first_2, second_2) = self.log_probs[:2]
         return (second_1 - first_1) + (first_2 - second_2)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """See `SearchResult.facts`; with every accepted step."""
+        names = self.models
+        first, second = zip(*self.log_probs, strict=True)
+        # The first model of a climb is the one that is to prefer its sentence.
+        turned = (names[1], names[0], *names[2:])
+        return {
+            "changed": self.changed,
+            **super().facts,
+            "model_1": self.model_1,
+            "model_2": self.model_2,
+            "sentence_1": self.sentence_1.text,
+            "sentence_2": self.sentence_2.text,
+            "log_probs_sentence_1": dict(zip(names, first, strict=True)),
+            "log_probs_sentence_2": dict(zip(names, second, strict=True)),
+            "disagreement": self.disagreement,
+            "climbs": [
+                climb.facts(names if turn % 2 else turned) for turn, climb in enumerate(self.climbs)
+            ],
+        }
+
 
 def synthesize_pair(
-    model_1: LanguageModel,
-    model_2: LanguageModel,
-    natural: Sentence,
+    model_1: LanguageModel | str,
+    model_2: LanguageModel | str,
+    natural: Sentence | str,
     vocabulary: Vocabulary,
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
-    fluency: tuple[LanguageModel, float] | None = None,
+    fluency: tuple[LanguageModel | str, float] | None = None,
     seed: int = 0,
     restarts: SearchBudget | None = None,
     on_step: Callable[[Step], None] | None = None,
@@ -110,34 +129,33 @@ def synthesize_pair(
 
     Raises what `synthesize` raises; see there for the arguments.
     """
-    judges = () if fluency is None else (fluency[0],)
-    models = (model_1, model_2)
-    check_models((model_1,), (model_2,), judges)
-    candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
-    check_input(candidates, seed)
-    search = partial(_search, models, fluency, candidates, recipe, on_step)
-    return best_of(search, (*models, *judges), seed, restarts or recipe.restarts, on_restart)
+    firsts, seconds, judges, candidates = prepare(
+        model_1, model_2, natural, vocabulary, constraints, fluency, seed
+    )
+    models = (firsts[0], seconds[0])
+    search = partial(_search, models, judges, candidates, recipe, on_step)
+    every = (*models, *(judge for judge, _ in judges))
+    return best_of(search, every, seed, restarts or recipe.restarts, on_restart)
 
 
 def _search(
     models: tuple[LanguageModel, LanguageModel],
-    fluency: tuple[LanguageModel, float] | None,
+    judges: Judges,
     candidates: Candidates,
     recipe: Recipe,
     on_step: Callable[[Step], None] | None,
     seed: int,
 ) -> SymmetricPair:
     """A single search; see `synthesize_pair`."""
-    natural = candidates.natural
-    judges = () if fluency is None else (fluency[0],)
+    natural, judging = candidates.natural, [judge for judge, _ in judges]
     # Side 0 is sentence_1, which model_2 is to prefer; side 1 is sentence_2, which model_1 is to
     # prefer. The models of a side: first the one that is to prefer its sentence, last the judge.
-    evaluators = [Evaluator((models[1 - side], models[side], *judges)) for side in (0, 1)]
+    evaluators = [Evaluator((models[1 - side], models[side], *judging)) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
     _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)  # of side 1
-    if fluency is not None:
-        check_floor(*fluency, natural, scores[-1])
+    for judge in judges:
+        check_floor(*judge, natural, scores[-1])
     # (model_1, model_2, judge if any) × (sentence_1, sentence_2)
     log_probs = np.stack([scores, scores], axis=1)
     sentences = [natural, natural]
@@ -148,8 +166,8 @@ def _search(
         rows = [1 - side, side, *range(2, len(log_probs))]
         preferred, rejected = log_probs[rows[:2], 1 - side].tolist()
         objective: Objective = AgainstOther((models[1 - side], models[side]), (preferred, rejected))
-        if fluency is not None:
-            objective = WithFloor(objective, *fluency)
+        for judge in judges:
+            objective = WithFloor(objective, *judge)
         result = climb(
             sentences[side],
             candidates,
@@ -164,10 +182,12 @@ def _search(
         climbs.append(verify(result, candidates, objective, evaluators[side]))
         sentences[side] = climbs[-1].sentence
         log_probs[rows, side] = climbs[-1].log_probs
-    if computes_coarsely((*models, *judges)):
-        log_probs = _in_float32(evaluators[0], sentences, fluency)
+    if computes_coarsely((*models, *judging)):
+        log_probs = _in_float32(evaluators[0], sentences, judges)
     (a, b), (c, d) = log_probs[:2].tolist()
-    costs = {m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in (*models, *judges)}
+    costs = {
+        m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in (*models, *judging)
+    }
     visits = sum(turn.visits for turn in climbs)
     return SymmetricPair(
         model_1=models[0].name,
@@ -180,14 +200,14 @@ def _search(
         recipe=recipe.name,
         costs=costs,
         history=history_of_one(seed, a - b + d - c, visits, costs),
-        fluency="".join(judge.name for judge in judges),
+        fluency="".join(judge.name for judge in judging),
     )
 
 
 def _in_float32(
     evaluator: Evaluator,
     sentences: Sequence[Sentence],
-    fluency: tuple[LanguageModel, float] | None,
+    judges: Judges,
 ) -> FloatArray:
     """Float32 log-probabilities, (models, sentences), nats, by which each model prefers its own.
 
@@ -199,11 +219,11 @@ def _in_float32(
     log_probs = np.stack(columns, axis=1)
     log_probs[[0, 1]] = log_probs[[1, 0]]  # side 0's evaluator has model_2 first
     (first_1, second_1), (first_2, second_2) = log_probs[:2]
-    is_fluent = fluency is None or bool((log_probs[2] >= fluency[1]).all())
+    is_fluent = all((log_probs[2] >= floor).all() for _, floor in judges)
     if second_1 < first_1 or first_2 < second_2 or not is_fluent:
         fault = "a model prefers the wrong sentence" if is_fluent else "one is below the floor"
         raise VerificationError(
             f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
-            f"the search: scored in float32, {fault}. Search with --dtype float32."
+            f"the search: scored in float32, {fault}. Search with the `dtype` float32."
         )
     return log_probs

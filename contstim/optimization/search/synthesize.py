@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,38 +12,38 @@ from contstim.errors import InputError
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
-from contstim.optimization.search.constraints import Candidates, NoRepeats
 from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import AcceptReject, AllAgree, WithFloor
 from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.restarts import best_of, history_of_one
+from contstim.optimization.search.restarts import SearchResult, best_of, history_of_one
 from contstim.optimization.search.verification import (
-    InFloat32,
+    as_sentence,
     check_floor,
-    check_input,
-    check_models,
     computes_coarsely,
+    load,
     natural_log_probs,
+    prepare,
     reaches_floor,
     verify,
 )
 from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
     from contstim.models.base import LanguageModel
-    from contstim.optimization.search.constraints import Constraint
+    from contstim.optimization.search.constraints import Candidates, Constraint
     from contstim.optimization.search.evaluator import ScoredCandidate
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.recipes import Recipe
-    from contstim.optimization.search.restarts import SearchBudget, SearchHistory, SearchSummary
+    from contstim.optimization.search.restarts import SearchBudget, SearchSummary
+    from contstim.optimization.search.verification import Judges, LoadedModels, Models
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True)
-class Synthesis:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Synthesis(SearchResult):
     """A sentence that one model accepts and another rejects, and the way there.
 
     Log-probabilities in nats.
@@ -52,28 +51,25 @@ class Synthesis:
     Attributes:
         accept: the accept model's name; of several, joined by ` & `.
         reject: the reject model's name; of several, joined by ` & `.
-        natural: where the search started.
         climb: the accepted steps and why they ended; of several searches, those of the best.
-        recipe: the recipe's name.
         evaluations: every candidate that was chosen to be scored exactly, in that order; of words
             ranked by exact scores of all models, the one that was taken. What one model alone said
             of many words on the way is not listed. Of several searches, those of the best.
-        costs: what each model computed in all searches, by its name.
         models: the names of the models, in the order of all log-probabilities.
         roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
-        history: all searches from the natural sentence.
     """
 
     accept: str
     reject: str
-    natural: Sentence
     climb: Climb
-    recipe: str
     evaluations: tuple[ScoredCandidate, ...]
-    costs: Mapping[str, Cost]
     models: tuple[str, ...]
     roles: tuple[str, ...]
-    history: SearchHistory
+
+    def __repr__(self) -> str:
+        found = repr(self.synthetic.text) if self.changed else "nothing"
+        sides = f"{self.accept} accepts, {self.reject} rejects"
+        return f"<Synthesis of {self.natural.text!r}: {found}; {sides}>"
 
     @property
     def synthetic(self) -> Sentence:
@@ -95,16 +91,31 @@ class Synthesis:
         """Of the synthetic sentence, under each of `models`."""
         return tuple(self.climb.log_probs.tolist())
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """See `SearchResult.facts`; with every accepted step."""
+        names = self.roles if len(set(self.roles)) == len(self.roles) else self.models
+        return {
+            "accept": self.accept,
+            "reject": self.reject,
+            "synthetic": self.synthetic.text,
+            "changed": self.changed,
+            **super().facts,
+            "log_probs_natural": dict(zip(names, self.natural_log_probs, strict=True)),
+            "log_probs_synthetic": dict(zip(names, self.log_probs, strict=True)),
+            **self.climb.facts(names),
+        }
+
 
 def synthesize(
-    accept: LanguageModel | Sequence[LanguageModel],
-    reject: LanguageModel | Sequence[LanguageModel],
-    natural: Sentence,
+    accept: Models,
+    reject: Models,
+    natural: Sentence | str,
     vocabulary: Vocabulary,
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
-    fluency: tuple[LanguageModel, float] | None = None,
+    fluency: tuple[LanguageModel | str, float] | None = None,
     seed: int = 0,
     restarts: SearchBudget | None = None,
     on_step: Callable[[Step], None] | None = None,
@@ -119,9 +130,10 @@ def synthesize(
     sentence and the result are scored in float32, and the constraints checked on that.
 
     Args:
-        accept: must find the result at least as likely as the natural sentence.
-        reject: is to find it as unlikely as possible.
-        natural: where the search starts; its words are in the vocabulary.
+        accept: must find the result at least as likely as the natural sentence; a model, a
+            specification such as `kenlm:trigram.arpa`, or several.
+        reject: is to find it as unlikely as possible; likewise.
+        natural: where the search starts, or its text; its words are in the vocabulary.
         vocabulary: the words allowed; see `contstim.models.vocabularies.shared_vocabulary`. No
             other than its repeatable words may occur twice.
         recipe: how to search.
@@ -142,22 +154,19 @@ def synthesize(
         InputError: the natural sentence is below the floor of fluency, or the seed is negative.
         VerificationError: scored from scratch, the result breaks a constraint.
     """
-    accepts, rejects = _as_tuple(accept), _as_tuple(reject)
-    judges = () if fluency is None else (fluency[0],)
-    check_models(accepts, rejects, judges)
-
-    candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
-    check_input(candidates, seed)
-    models = (*accepts, *rejects, *judges)
+    accepts, rejects, judges, candidates = prepare(
+        accept, reject, natural, vocabulary, constraints, fluency, seed
+    )
+    models = (*accepts, *rejects, *(judge for judge, _ in judges))
     recipe = recipe.between(models)
-    search = partial(_search, accepts, rejects, fluency, candidates, recipe, on_step)
+    search = partial(_search, accepts, rejects, judges, candidates, recipe, on_step)
     return best_of(search, models, seed, restarts or recipe.restarts, on_restart)
 
 
 def _search(
-    accepts: tuple[LanguageModel, ...],
-    rejects: tuple[LanguageModel, ...],
-    fluency: tuple[LanguageModel, float] | None,
+    accepts: LoadedModels,
+    rejects: LoadedModels,
+    judges: Judges,
     candidates: Candidates,
     recipe: Recipe,
     on_step: Callable[[Step], None] | None,
@@ -165,12 +174,11 @@ def _search(
 ) -> Synthesis:
     """A single search; see `synthesize`."""
     # Exact scores, and the objective, whose floors are the natural sentence's own scores.
-    judges = () if fluency is None else (fluency[0],)
     natural = candidates.natural
-    evaluator = Evaluator((*accepts, *rejects, *judges))
+    evaluator = Evaluator((*accepts, *rejects, *(judge for judge, _ in judges)))
     scores = natural_log_probs(evaluator, natural)
-    tolerance = judges[0].convention.tolerance if judges else 0.0
-    objective = _objective(accepts, rejects, fluency, natural, scores, tolerance)
+    tolerance = max((judge.convention.tolerance for judge, _ in judges), default=0.0)
+    objective = judged_by = _objective(accepts, rejects, judges, natural, scores, tolerance)
 
     # Where a model computes coarsely, the result will be judged by float32 scores, with floors of
     # the same kind.
@@ -178,9 +186,8 @@ def _search(
     if computes_coarsely(evaluator.models):
         start = evaluator.float32_log_probs(natural)
         limits = tuple(start.tolist())
-        in_float32 = InFloat32(
-            start, _objective(accepts, rejects, fluency, natural, limits, ROUNDING)
-        )
+        judged_by = _objective(accepts, rejects, judges, natural, limits, ROUNDING)
+        in_float32 = judged_by, judged_by.assess(natural, start)
 
     result = climb(
         natural,
@@ -193,7 +200,6 @@ def _search(
         on_step=on_step,
     )
     result = verify(result, candidates, objective, evaluator, in_float32)
-    judged_by = objective if in_float32 is None else in_float32.objective
     loss = judged_by.assess(result.sentence, result.log_probs).loss
     return Synthesis(
         accept=" & ".join(model.name for model in accepts),
@@ -213,14 +219,10 @@ def _search(
     )
 
 
-def _as_tuple(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
-    return tuple(models) if isinstance(models, Sequence) else (models,)
-
-
 def _objective(
-    accepts: tuple[LanguageModel, ...],
-    rejects: tuple[LanguageModel, ...],
-    fluency: tuple[LanguageModel, float] | None,
+    accepts: LoadedModels,
+    rejects: LoadedModels,
+    judges: Judges,
     natural: Sentence,
     scores: tuple[float, ...],
     tolerance: float,
@@ -239,25 +241,24 @@ def _objective(
     else:
         models = (*accepts, *rejects)
         objective = AllAgree(models, len(accepts), scores[: len(models)])
-    if fluency is None:
-        return objective
-    judge, floor = fluency
-    # The floor may be this very score, computed in another batch; a search must be able to start.
-    if reaches_floor(scores[-1], floor, tolerance):
-        floor = min(floor, scores[-1])
-    check_floor(judge, floor, natural, scores[-1])
-    return WithFloor(objective, judge, floor)
+    for judge, floor in judges:
+        # The floor may be this very score, computed in another batch: a search must be able to
+        # start.
+        least = min(floor, scores[-1]) if reaches_floor(scores[-1], floor, tolerance) else floor
+        check_floor(judge, least, natural, scores[-1])
+        objective = WithFloor(objective, judge, least)
+    return objective
 
 
 def synthesize_triplet(
-    model_1: LanguageModel,
-    model_2: LanguageModel,
-    natural: Sentence,
+    model_1: LanguageModel | str,
+    model_2: LanguageModel | str,
+    natural: Sentence | str,
     vocabulary: Vocabulary,
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
-    fluency: tuple[LanguageModel, float] | None = None,
+    fluency: tuple[LanguageModel | str, float] | None = None,
     seed: int = 0,
     seeds: int = 1,
     restarts: SearchBudget | None = None,
@@ -290,6 +291,7 @@ def synthesize_triplet(
         "fluency": fluency,
         "restarts": restarts,
     }
+    (model_1,), (model_2,), natural = load(model_1), load(model_2), as_sentence(natural)
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
         # The natural sentence is no result, nor is what the first direction has found already.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,64 +16,107 @@ from contstim.errors import (
     VerificationError,
     VocabularyError,
 )
-from contstim.models.base import FLOAT32, require_language_model
+from contstim.models.base import FLOAT32, Scorer, require_language_model
+from contstim.optimization.search.constraints import Candidates, NoRepeats
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.climb import Climb
-    from contstim.optimization.search.constraints import Candidates
+    from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import Evaluator
-    from contstim.optimization.search.objectives import Objective
-    from contstim.sentence import Sentence
+    from contstim.optimization.search.objectives import Objective, ScoredSentence
+
+    Models = LanguageModel | str | Sequence[LanguageModel | str]
+    LoadedModels = tuple[LanguageModel, ...]
+    Judges = tuple[
+        tuple[LanguageModel, float], ...
+    ]  # one, and the least that it must give, or none
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 
 _MIN_TOLERANCE = 1e-4  # nats; how far any score may differ between batches
 
 
-def check_models(
-    accept: Sequence[LanguageModel],
-    reject: Sequence[LanguageModel],
-    judges: Sequence[LanguageModel] = (),
-) -> None:
-    """Refuse models that cannot disagree, and scores that are not log-probabilities.
+def prepare(
+    accept: Models,
+    reject: Models,
+    natural: Sentence | str,
+    vocabulary: Vocabulary,
+    constraints: Sequence[Constraint],
+    fluency: tuple[LanguageModel | str, float] | None,
+    seed: int,
+) -> tuple[LoadedModels, LoadedModels, Judges, Candidates]:
+    """Models that accept, that reject and that judge fluency, and the words of a search.
 
     Raises:
         ModelError: there is no accept or no reject model, one model is to do both, or the scores of
             one are not log-probabilities, which the floors and losses of all objectives are about.
-        InputError: two models have the same name.
-    """
-    if not accept or not reject:
-        raise ModelError("A search needs at least one accept model and one reject model.")
-    for model in (*accept, *reject, *judges):
-        require_language_model(model, NEEDS_LOG_PROBABILITIES)
-    for accepting in accept:
-        for rejecting in reject:
-            if accepting.convention.fingerprint == rejecting.convention.fingerprint:
-                raise ModelError(
-                    f"{accepting.name} and {rejecting.name} are the same model: they can never "
-                    f"disagree."
-                )
-    names = [model.name for model in (*accept, *reject, *judges)]
-    if len(set(names)) < len(names):
-        raise InputError(f"Two of the models have one name: {', '.join(names)}.")
-
-
-def check_input(candidates: Candidates, seed: int) -> None:
-    """Refuse a natural sentence that a search cannot start from, and a negative seed.
-
-    Raises:
-        InputError: the seed is negative.
-        SentenceError: the sentence has fewer than two words.
+        InputError: something is neither what a search takes nor a text that tells it, two models
+            have the same name, or the seed is negative.
+        SentenceError: the natural sentence has fewer than two words.
         VocabularyError: a word is not in the vocabulary, all positions are fixed, or at one that is
             not no other word may stand.
     """
-    natural, vocabulary = candidates.natural, candidates.vocabulary
+    accepts, rejects = load(accept), load(reject)
+    judges: Judges = () if fluency is None else ((load(fluency[0])[0], fluency[1]),)
+    if not accepts or not rejects:
+        raise ModelError("A search needs at least one accept model and one reject model.")
+    models = (*accepts, *rejects, *(judge for judge, _ in judges))
+    for model in models:
+        require_language_model(model, NEEDS_LOG_PROBABILITIES)
+    for accepting, rejecting in product(accepts, rejects):
+        if accepting.convention.fingerprint == rejecting.convention.fingerprint:
+            raise ModelError(
+                f"{accepting.name} and {rejecting.name} are the same model: they can never "
+                f"disagree."
+            )
+    names = [model.name for model in models]
+    if len(set(names)) < len(names):
+        raise InputError(f"Two of the models have one name: {', '.join(names)}.")
     if seed < 0:
-        raise InputError(f"The seed must not be negative, but is {seed}.")
+        raise InputError(f"seed must be 0 or more, not {seed}.")
+    return accepts, rejects, judges, _candidates(as_sentence(natural), vocabulary, constraints)
+
+
+def load(models: Models) -> LoadedModels:
+    """Models, those loaded that are given by their specifications.
+
+    Raises:
+        InputError: something is no model.
+        ModelError: one cannot be loaded.
+    """
+    from contstim.models.catalog import load_model
+
+    given = (models,) if isinstance(models, str | Scorer) else models
+    if not isinstance(given, Sequence) or not all(isinstance(m, str | Scorer) for m in given):
+        raise InputError(
+            f"A model must be what load_model returns, or a specification such as "
+            f"'kenlm:trigram.arpa', not {models!r}."
+        )
+    return tuple(load_model(model) if isinstance(model, str) else model for model in given)
+
+
+def as_sentence(natural: Sentence | str) -> Sentence:
+    """A natural sentence, read if it is given as a text.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if not isinstance(natural, str | Sentence):
+        raise InputError(f"A natural sentence must be a text or a Sentence, not {natural!r}.")
+    return Sentence.parse(natural) if isinstance(natural, str) else natural
+
+
+def _candidates(
+    natural: Sentence, vocabulary: Vocabulary, constraints: Sequence[Constraint]
+) -> Candidates:
+    if not isinstance(vocabulary, Vocabulary):
+        raise InputError(
+            f"The words must be a Vocabulary, as Vocabulary.load reads, not {vocabulary!r}."
+        )
     if len(natural) < 2:
         raise SentenceError(
             f"{natural.text!r} has one word; a search needs two or more, so that something of the "
@@ -84,6 +129,7 @@ def check_input(candidates: Candidates, seed: int) -> None:
             f"they stand: {', '.join(missing)}. Choose another sentence, or add them to the "
             f"vocabulary if every model knows them."
         )
+    candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     if not candidates.positions:
         raise VocabularyError(f"All positions of {natural.text!r} are fixed.")
     for index in candidates.positions:
@@ -93,6 +139,7 @@ def check_input(candidates: Candidates, seed: int) -> None:
                 f"{index + 1} of {natural.text!r}, under the constraints given. Fix "
                 f"that position, loosen them, or give more words."
             )
+    return candidates
 
 
 def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> tuple[float, ...]:
@@ -149,35 +196,12 @@ def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
     return any(model.convention.precision != FLOAT32 for model in models)
 
 
-class InFloat32(NamedTuple):
-    """Start and objective that a result is judged by where a model computes in less than float32.
-
-    Attributes:
-        start: log-probabilities of the start, (n_models,), nats.
-        objective: the search's, with limits from these.
-    """
-
-    start: FloatArray
-    objective: Objective
-
-    @property
-    def loss(self) -> float:
-        """Of the start."""
-        return float(self.objective.loss(self.start[:, None])[0])
-
-    def improves(self, log_probs: FloatArray) -> bool:
-        """True if log-probabilities (n_models,) keep the constraint and have a lower loss."""
-        column = log_probs[:, None]
-        lower = self.objective.loss(column)[0] < self.loss
-        return bool(lower and self.objective.feasible(column)[0])
-
-
 def verify(
     climb: Climb,
     candidates: Candidates,
     objective: Objective,
     evaluator: Evaluator,
-    in_float32: InFloat32 | None = None,
+    in_float32: tuple[Objective, ScoredSentence] | None = None,
 ) -> Climb:
     """The climb with scores computed from scratch, on which every constraint is checked.
 
@@ -189,8 +213,8 @@ def verify(
         candidates: what the words must keep.
         objective: what was minimised.
         evaluator: scores exactly.
-        in_float32: where a model computes in less than float32, what decides instead: scores of the
-            start and of the result are then float32 ones.
+        in_float32: where a model computes in less than float32, the objective that decides instead,
+            and the start: its scores and those of the result are then float32 ones.
 
     Raises:
         VerificationError: scores differ by more than rounding, or a constraint is broken.
@@ -201,17 +225,17 @@ def verify(
     results = [(climb.sentence, climb.log_probs)]
     results += [(step.sentence, step.log_probs) for step in earlier if step.loss < climb.start_loss]
     if in_float32 is not None:
-        climb = replace(climb, start_log_probs=in_float32.start, start_loss=in_float32.loss)
+        objective, start = in_float32
+        climb = replace(climb, start_log_probs=start.log_probs, start_loss=start.loss)
     for sentence, log_probs in results:
         if sentence == climb.start:
             break
         rescored = _rescore(sentence, log_probs, evaluator, candidates.broken(sentence))
-        if in_float32 is None:
-            holds = bool(objective.feasible(rescored[:, None])[0])
-        else:
+        if in_float32 is not None:
             rescored = evaluator.float32_log_probs(sentence)
-            holds = in_float32.improves(rescored)
-        if holds:
+            if not objective.assess(sentence, rescored).loss < climb.start_loss:
+                continue
+        if objective.feasible(rescored[:, None])[0]:
             return replace(climb, sentence=sentence, log_probs=rescored)
     # Nothing holds, or nothing was found: the result is the start.
     rescored = climb.start_log_probs

@@ -38,7 +38,7 @@ from contstim.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.experiments.responses import Response
+    from contstim.experiments.responses.table import Response
     from contstim.frequencies import WordFrequencies
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet

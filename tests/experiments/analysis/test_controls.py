@@ -15,7 +15,7 @@ from contstim.experiments.analysis.controls import (
     token_count_control,
 )
 from contstim.experiments.analysis.ratings import Ratings, gather
-from contstim.experiments.responses import Response
+from contstim.experiments.responses.table import Response
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial

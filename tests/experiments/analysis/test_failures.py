@@ -9,7 +9,7 @@ from contstim.experiments.analysis.evaluation import COSINE, evaluate
 from contstim.experiments.analysis.failures import failures
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask
-from contstim.experiments.responses import Response
+from contstim.experiments.responses.table import Response
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial

@@ -13,7 +13,7 @@ from contstim.arrays import FloatArray
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
-from contstim.experiments.responses import Response
+from contstim.experiments.responses.table import Response
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import simulate as simulated

@@ -16,7 +16,7 @@ from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.platforms.r import RSettings, export_r
-from contstim.experiments.responses import write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.steps.mixed import FitMixed, MixedOptions
 from contstim.stimuli import Condition, write_trials
 from contstim.testing.platform import read_csv_rows

@@ -78,7 +78,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
 def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> None:
     joined = served.join(group="1")
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=20, deadline=None)
     @given(
         address=st.sampled_from(ADDRESSES),
         wrong=st.dictionaries(st.sampled_from([*answer("t1-0")]), anything, max_size=2),
@@ -97,7 +97,7 @@ def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> No
 
 
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(address=st.sampled_from([*ADDRESSES, "/", "/admin/responses.csv"]), body=st.binary())
 def test_bytes_that_are_no_json_are_answered(served: Served, address: str, body: bytes) -> None:
@@ -130,7 +130,7 @@ headers = st.lists(
 
 
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(method=methods, path=paths, lines=headers, body=st.binary(max_size=20))
 def test_bytes_that_are_no_http_are_answered_or_dropped(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.tables import PLATFORM, collected_responses
-from contstim.experiments.responses import read_responses
+from contstim.experiments.responses.table import read_responses
 from contstim.testing.platform import PlantedAnswers, ReadContract
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import answer, write_study

@@ -21,7 +21,8 @@ from contstim.experiments.design.artificial import (
     lower_ceiling,
     simulate_responses,
 )
-from contstim.experiments.responses import admit, check_responses
+from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.checks import check_responses
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.analysis.simulation import simulate

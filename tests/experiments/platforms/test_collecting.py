@@ -12,7 +12,8 @@ import pytest
 
 from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY
-from contstim.experiments.responses import check_responses, read_responses
+from contstim.experiments.responses.checks import check_responses
+from contstim.experiments.responses.table import read_responses
 from tests.experiments.collection.conftest import Serve, Served, serve
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, picture, reach

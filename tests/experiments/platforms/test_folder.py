@@ -201,7 +201,7 @@ def test_texts_that_the_page_cannot_use_are_named(
         ({"save": SaveTo.DATAPIPE}, "needs the experiment's ID"),
         ({"datapipe_id": "abc"}, "nothing else does"),
         ({"save": SaveTo.DATAPIPE, "datapipe_id": "a'b"}, "not a DataPipe ID"),
-        ({"language": 'en"><script>'}, "not the name of a language"),
+        ({"language": 'en"><script>'}, "`language` must be such as en"),
         ({"redirect": "javascript:alert(1)"}, "not a web address"),
     ],
 )

@@ -19,7 +19,7 @@ from contstim.experiments.platforms.gorilla import (
     export_gorilla,
     import_gorilla,
 )
-from contstim.experiments.responses import Problem
+from contstim.experiments.responses.checks import Problem
 from contstim.stimuli import Trial
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials

@@ -13,7 +13,8 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych import PLATFORM, import_jspsych
-from contstim.experiments.responses import Problem, Response
+from contstim.experiments.responses.checks import Problem
+from contstim.experiments.responses.table import Response
 from contstim.testing.platform import PlantedAnswers, PlatformContract
 from tests.experiments.responses.experiment import make_responses, make_trials
 
@@ -161,7 +162,7 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
     rows = page(RESPONSES)
     for row in rows[1:]:
         row["rating"] = row["response"] + 1
-    with pytest.raises(InputError, match="whatever side each was on"):
+    with pytest.raises(InputError, match="does not fit the button 3"):
         import_jspsych([write(tmp_path / "data.json", rows)], TRIALS)
 
 

@@ -16,7 +16,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.pcibex import PLATFORM, export_pcibex, import_pcibex
-from contstim.experiments.responses import Problem
+from contstim.experiments.responses.checks import Problem
 from contstim.stimuli import Condition
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials

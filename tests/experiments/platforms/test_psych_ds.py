@@ -17,11 +17,13 @@ from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, export_
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
     PsychDsSettings,
-    check_psych_ds,
+    variable,
     write_psych_ds,
 )
+from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind
 from contstim.testing.platform import ExportContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.responses.experiment import make_responses, scores_of
@@ -99,10 +101,10 @@ def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) ->
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no letter or digit"):
+    with pytest.raises(InputError, match="must have a letter or a digit"):
         write_psych_ds(TRIALS, tmp_path / "a", PsychDsSettings(name="—"))
     stray = replace(RESPONSES[0], trial_id="practice-1")
-    with pytest.raises(InputError, match=r"1 trial beyond the table of trials: practice-1"):
+    with pytest.raises(InputError, match="trials beyond the table of trials: practice-1"):
         write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
     bare = ScoreTable(None, scores().models, scores().log_probs)
     with pytest.raises(InputError, match="say nothing of their sentences"):
@@ -134,11 +136,16 @@ def test_a_title_is_shown_in_readmes_as_it_is(tmp_path: Path) -> None:
     assert f"<p>{shown}</p>" in page
 
 
+def test_values_are_described_as_they_are_written() -> None:
+    for name, kind in (("condition", Condition), ("kind_1", Kind), ("kind_2", Kind)):
+        assert variable(name)["valueReference"] == list(map(str, kind))
+
+
 def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
     with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* say so"):
         write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
-    with pytest.raises(InputError, match="none of these is marked"):
+    with pytest.raises(InputError, match="of artificial participants; there are none"):
         write_psych_ds(TRIALS, tmp_path / "a", replace(ABOUT, simulated=True), RESPONSES)
     assert not (tmp_path / "a").exists()
     folder = write_psych_ds(TRIALS, tmp_path / "b", replace(ABOUT, simulated=True), robots).path

@@ -19,7 +19,7 @@ from contstim.experiments.platforms.psychopy import (
     export_psychopy,
     import_psychopy,
 )
-from contstim.experiments.responses import Problem
+from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
@@ -57,7 +57,7 @@ def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
 def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="PsychoPy would not show these") as refused:
         export_psychopy(hostile_trials(), tmp_path / "out")
-    named = str(refused.value).splitlines()[1:-1]
+    named = str(refused.value).splitlines()[1:]
     assert [line.split(":")[0].strip() for line in named] == [f"trial-1-{n}" for n in range(14, 18)]
     assert [line.rpartition(": ")[2] for line in named] == [
         *["it evaluates what stands in square brackets"] * 2,
@@ -160,7 +160,7 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
         row["choice.keys"] = row.pop("rating.keys")
         row["participant"] = ""
     rewrite(path, rows)
-    with pytest.raises(InputError, match=r"no column rating.keys .* Name the component"):
+    with pytest.raises(InputError, match=r"no column rating.keys .*; its columns are"):
         import_psychopy([path], TRIALS)
     found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
     assert {r.participant for r in found.responses} == {path.stem}

@@ -21,7 +21,7 @@ from contstim.experiments.platforms.qualtrics import (
     export_qualtrics,
     import_qualtrics,
 )
-from contstim.experiments.responses import Problem
+from contstim.experiments.responses.checks import Problem
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows, read_html
 from tests.experiments.platforms.hostile import hostile_trials
 

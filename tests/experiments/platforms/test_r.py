@@ -19,7 +19,7 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.platforms.r import PLATFORM, RSettings, export_r
-from contstim.experiments.responses import write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.scale import Scale
 from contstim.stimuli import Condition
 from contstim.testing.platform import HOSTILE, make_trial, read_csv_rows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.platforms.registry import PLATFORMS, platform_named, platforms
+from contstim.experiments.platforms.platform import PLATFORMS, platform_named, platforms
 from contstim.stimuli import write_trials
 from contstim.testing.platform import TRIALS
 from tests.cli.running import run

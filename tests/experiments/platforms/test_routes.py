@@ -19,8 +19,8 @@ from contstim.experiments.platforms.qualtrics import (
     export_qualtrics,
     import_qualtrics,
 )
-from contstim.experiments.responses import Response
 from contstim.experiments.responses.alignment import Imported
+from contstim.experiments.responses.table import Response
 from contstim.testing.platform import PlantedAnswers
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.platforms import test_gorilla as gorilla

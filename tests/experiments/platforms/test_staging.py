@@ -9,9 +9,9 @@ import pytest
 
 from contstim.errors import ContstimError, InputError
 from contstim.experiments.platforms.folder import staged
+from contstim.experiments.platforms.platform import platforms
 from contstim.experiments.platforms.psychopy import export_psychopy
-from contstim.experiments.platforms.registry import platforms
-from contstim.experiments.responses import write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.testing.platform import contents
 from tests.experiments.platforms.conftest import TRIALS
 from tests.experiments.platforms.hostile import hostile_trials

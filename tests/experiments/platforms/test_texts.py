@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
-from contstim.experiments.platforms.jspsych.texts import keep_texts
+from contstim.experiments.platforms.jspsych.folder import keep_texts
 from contstim.experiments.platforms.lists import as_html
 from contstim.experiments.platforms.psychopy import psychopy_cell, unquotable
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from contstim.experiments.responses import Response
+from contstim.experiments.responses.table import Response
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial

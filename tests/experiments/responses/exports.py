@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from contstim.experiments.responses import Response
+from contstim.experiments.responses.table import Response
 from contstim.stimuli import Condition, Kind, Trial
 
 COLUMNS = (

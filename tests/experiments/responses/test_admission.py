@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from contstim.errors import InputError
-from contstim.experiments.responses import CatchRule, Response, admit, catch_scores
-from contstim.experiments.responses.admission import DEFAULT_RULE
+from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit, catch_scores
+from contstim.experiments.responses.table import Response
 from contstim.stimuli import Condition
 from tests.experiments.responses.experiment import make_responses, make_trials
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.responses import Problem, Response, ResponseFinding, check_responses
+from contstim.experiments.responses.checks import Problem, ResponseFinding, check_responses
+from contstim.experiments.responses.table import Response
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()

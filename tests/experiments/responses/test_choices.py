@@ -9,15 +9,9 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.responses import (
-    Problem,
-    Response,
-    admit,
-    catch_scores,
-    check_responses,
-    read_responses,
-    write_responses,
-)
+from contstim.experiments.responses.admission import admit, catch_scores
+from contstim.experiments.responses.checks import Problem, check_responses
+from contstim.experiments.responses.table import Response, read_responses, write_responses
 from contstim.records import record_path
 from contstim.scale import Scale
 from contstim.stimuli import Condition, on_scale, read_trials, write_trials
@@ -75,7 +69,7 @@ def test_what_contradicts_the_record_is_refused(path: Path) -> None:
     with pytest.raises(InputError, match=r"on the scale choice.*stated scale is confidence"):
         read_responses(path, scale=Scale.CONFIDENCE)
     record(path, scale="slider")
-    with pytest.raises(InputError, match="'slider'; there are confidence, choice"):
+    with pytest.raises(InputError, match="no scale of confidence, choice: 'slider'"):
         read_responses(path)
     with pytest.raises(InputError, match="others on the scale confidence"):
         admit(CHOICE_TRIALS, RATED)

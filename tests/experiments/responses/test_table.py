@@ -16,20 +16,18 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
-from contstim.experiments.responses import (
-    Response,
-    admit,
-    origin_of,
-    read_responses,
-    write_responses,
-)
+from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import (
     APOSTROPHE,
     NO_BREAK_SPACE,
     FurtherColumns,
+    Response,
     escape_formula,
+    origin_of,
+    read_responses,
     response_columns,
     unescape_formula,
+    write_responses,
 )
 from contstim.tables import read_table, write_table
 from tests.experiments.responses.experiment import make_responses, make_trials
@@ -64,7 +62,7 @@ def test_further_columns_are_named(tmp_path: Path, suffix: str) -> None:
     write_table(
         path, {"age": ["31", "24"], **response_columns(people), "native language": ["", "x"]}
     )
-    with pytest.warns(FurtherColumns, match=r"columns, which .*: age, native language\. ") as told:
+    with pytest.warns(FurtherColumns, match=r"columns, which .*: age, native language\.") as told:
         assert list(read_responses(path)) == people
     assert len(told) == 1
     assert str(path) in str(told[0].message)
@@ -149,11 +147,9 @@ def test_what_is_no_truth_value_is_named(tmp_path: Path) -> None:
 
 def test_people_and_artificial_participants_are_counted() -> None:
     assert origin_of(PEOPLE).warning == ""
-    assert "no person answered. The only participant was" in origin_of(ROBOTS).warning
-    assert origin_of([*PEOPLE, *ROBOTS]).warning.endswith("the other 2 are people.")
-    assert origin_of([PEOPLE[0], *ROBOTS]).warning.endswith("the other one is a person.")
+    assert "no person answered; 1 of 1 participants were simulated" in origin_of(ROBOTS).warning
     mixed = admit(TRIALS, (*PEOPLE, *ROBOTS)).origin
-    assert "1 of 3 participants were simulated; the other 2 are people" in mixed.warning
+    assert "participants: 1 of 3 participants were simulated." in mixed.warning
     half = [*PEOPLE, replace(PEOPLE[0], simulated=True)]
     assert origin_of(half).simulated == 1  # a mark on any answer counts
 

@@ -20,7 +20,7 @@ from contstim.models.server.address import parse_address
 from contstim.models.server.client import ServerFault, ServerFaultError
 from contstim.models.server.model import ServerModel, load_server
 from contstim.sentence import Sentence
-from contstim.store.scores import Store
+from contstim.store import Store
 from tests.models.server.fakes import MODEL, FakeServer, Network, Reply, Row
 from tests.models.server.hashed import HashedNetwork
 from tests.models.tiny import TEXTS

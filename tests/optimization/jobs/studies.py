@@ -16,15 +16,20 @@ from contstim.jobs import LocalExecutor
 from contstim.models.base import Convention, LanguageModel
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_models
-from contstim.optimization.jobs.context import SearchContext
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.results import TripletResults
-from contstim.optimization.jobs.tasks import InspectionTask, ModelProfile, TripletTask
+from contstim.optimization.jobs.tasks import (
+    InspectionTask,
+    ModelProfile,
+    SearchContext,
+    TripletTask,
+)
 from contstim.optimization.jobs.triplets import find_triplets
+from contstim.reporter import Reporter
 from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet, content_id
-from contstim.store import JobState, Outcome, Store, Trail
+from contstim.store import JobState, Outcome, Store
 from contstim.vocabulary import Vocabulary
 
 NOUNS = tuple(f"noun{n}" for n in range(40))
@@ -34,6 +39,20 @@ NATURALS = tuple(
 )
 MODELS = tuple(f"kenlm:{letter}.arpa" for letter in "cabd")
 """None of these files is there: only made-up searches can be made between them."""
+
+
+class Told(Reporter):
+    """Passes what is said, and how many searches have ended, to functions."""
+
+    def __init__(self, say: Callable[[str], None], progress: Callable[[int, int], None]) -> None:
+        self._say, self._progress = say, progress
+
+    def say(self, text: str) -> None:
+        self._say(text)
+
+    def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
+        del what, note
+        self._progress(int(done), int(total or 0))
 
 
 @dataclass(frozen=True)
@@ -54,7 +73,15 @@ class Study:
         }
         return replace(self, **own, question=replace(self.question, **values))
 
-    def find(self, path: Path, executor: Any = None, **options: Any) -> TripletResults:
+    def find(
+        self,
+        path: Path,
+        executor: Any = None,
+        *,
+        say: Callable[[str], None] = lambda _text: None,
+        progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
+        **options: Any,
+    ) -> TripletResults:
         with Store(path) as store:
             return find_triplets(
                 self.question,
@@ -63,6 +90,7 @@ class Study:
                 store,
                 executor or LocalExecutor(),
                 self.context,
+                reporter=Told(say, progress),
                 **options,
             )
 
@@ -116,7 +144,7 @@ def found(task: TripletTask) -> Outcome:
     """What a made-up search finds."""
     if random.Random(f"{task.natural.text} {task.fingerprints}").random() < 0.15:
         return Outcome(JobState.INADMISSIBLE, "impossible: as it happens")
-    chance = random.Random(task.searched.key)
+    chance = random.Random(task.key)
     excluded = {word.lower() for word in task.question.exclude} | task.capped
     words = [word for word in NOUNS[:12] if word not in excluded]
     synthetic = [task.natural.replace(2, chance.choice(words)) for _ in range(2)]
@@ -139,7 +167,14 @@ def found(task: TripletTask) -> Outcome:
         controversiality=sum(drops),
     )
     trails = tuple(
-        Trail(accept, reject, 3, "settled", {accept: (1, 8, 1)}, (), (), ((1, -1.0, 0.0, 3, 1, 8),))
+        {
+            "accept": accept,
+            "reject": reject,
+            "costs": {accept: (1, 8, 1)},
+            "steps": [],
+            "evaluations": [],
+            "searches": [(1, -1.0, 0.0, 3, 1, 8)],
+        }
         for reject, accept in (task.models, task.models[::-1])
     )
     return Outcome(JobState.FOUND, triplet.alike, triplet, trails)

@@ -95,7 +95,7 @@ def test_what_decides_a_result_has_all_searched_anew_and_going_back_finds_what_w
     other = MADE_UP.but(**values)
     searches.done.clear()
     results = other.find(tmp_path / "s.sqlite")
-    keys = {task.searched.key for task in searches.done}
+    keys = {task.key for task in searches.done}
     assert len(keys) == len(searches.done) >= 12
     assert results == other.find(tmp_path / "new.sqlite")
     searches.done.clear()
@@ -290,7 +290,7 @@ def test_whatever_is_edited_what_holds_stays_and_nothing_is_searched_twice(
                     assert name in now
         stood, recipe = now, study.question.recipe
         before_excluded, per_pair_before = excluded, study.question.per_pair
-    keys = [task.searched.key for task in made_up.done]
+    keys = [task.key for task in made_up.done]
     assert len({*keys}) == len(keys)
 
 

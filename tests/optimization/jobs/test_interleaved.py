@@ -65,8 +65,8 @@ class Run:
         hooks = [each.model.register_forward_hook(count) for each in checkpoints]
         self.results: TripletResults = study.find(path, executor)
         with Store(path) as store:
-            self.steps = TripletStore(store).trajectories(self.results.found, {})
-            self.evaluations = TripletStore(store).evaluations(self.results.found, {})
+            self.steps = TripletStore(store).entries(self.results.found, {}, "steps")
+            self.evaluations = TripletStore(store).entries(self.results.found, {}, "evaluations")
         for hook in hooks:
             hook.remove()
 

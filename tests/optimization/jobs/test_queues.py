@@ -11,13 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contstim.errors import ContstimError, ModelError, WorkerError
+from contstim.errors import ContstimError
 from contstim.models.base import Convention
 from contstim.optimization.jobs.assignment import Assignment
 from contstim.optimization.jobs.question import SearchQuestion
-from contstim.optimization.jobs.queues import EachOnce, TripletQueue, pairs_sharing_models
-from contstim.optimization.jobs.searches import Searches
-from contstim.optimization.jobs.tasks import InspectionTask, ModelProfile, TripletTask
+from contstim.optimization.jobs.queues import Searches, TripletQueue, pairs_sharing_models
+from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
 from contstim.sentence import Sentence
 from contstim.store import JobState, Outcome, Store, TripletStore
 from contstim.vocabulary import Vocabulary
@@ -144,14 +143,3 @@ def test_the_third_failure_is_kept(store: TripletStore) -> None:
         queue.failed(task, ContstimError("out of luck"), attempt)
     assert list(kept(store).values()) == [JobState.FAILED]
     assert queue.finished
-
-
-def test_a_task_is_done_again_after_a_workers_death_alone() -> None:
-    queue = EachOnce([InspectionTask("a")])
-    for attempt in (1, 2):
-        assert queue.take(()) == InspectionTask("a")
-        queue.failed(InspectionTask("a"), WorkerError("gone"), attempt)
-        assert not queue.finished
-    assert queue.take(()) == InspectionTask("a")
-    with pytest.raises(ModelError, match="no such file"):
-        queue.failed(InspectionTask("a"), ModelError("no such file"), 1)

@@ -51,7 +51,7 @@ def test_rejected_triplets_are_replaced_from_the_next_sentences_and_all_others_s
     assert STUDY.find(path, review=review) == STUDY.find(path) == replaced
     assert not searches.done
     with Store(path) as kept:
-        ids = {*TripletStore(kept).trajectories(replaced.found, {})["triplet_id"]}
+        ids = {*TripletStore(kept).entries(replaced.found, {}, "steps")["triplet_id"]}
     assert ids <= {t.triplet_id for t in replaced.triplets}
 
 

@@ -15,10 +15,9 @@ from contstim.errors import InputError, ModelError, VocabularyError, WorkerError
 from contstim.jobs import LocalExecutor, ProcessExecutor
 from contstim.jobs.pool import Died
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.context import SearchContext
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.results import TripletResults
-from contstim.optimization.jobs.tasks import SEEDS, TripletTask
+from contstim.optimization.jobs.tasks import SEEDS, SearchContext, TripletTask
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
@@ -93,7 +92,7 @@ def test_trajectories_lead_from_the_natural_to_the_synthetic_sentence(
     """Step by step within a round; the triplet has the best sentence of all rounds."""
     path, results = request.getfixturevalue(fixture)
     with Store(path) as kept:
-        columns = TripletStore(kept).trajectories(results.found, {})
+        columns = TripletStore(kept).entries(results.found, {}, "steps")
     steps = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     assert (max(columns["round"]) > 0) == (fixture == "thorough")
     for triplet in results.triplets:
@@ -131,8 +130,9 @@ def test_workers_that_are_killed_change_nothing(
         progress=kill_now_and_then,
     )
     assert results == finished[1]
-    assert remarks
-    assert all("is replaced: killed by SIGKILL" in remark for remark in remarks)
+    replaced = [remark for remark in remarks if "is replaced" in remark]
+    assert replaced
+    assert all("killed by SIGKILL" in remark for remark in replaced)
     assert not multiprocessing.active_children()
 
 
@@ -227,7 +227,7 @@ def test_bad_input_is_refused_before_anything_is_kept(
         (MADE_UP.but(models=MODELS[:1]), InputError, "two models or more"),
         (MADE_UP.but(models=MODELS[:1] * 2), ModelError, "given twice"),
         (MADE_UP.but(models=MODELS), ModelError, "same model: they can never disagree"),
-        (MADE_UP.but(per_pair=5_000), InputError, "3 pairs of models × 5,000 sentences are 15,000"),
+        (MADE_UP.but(per_pair=5_000), InputError, "15,000 are needed, none used twice"),
         (MADE_UP.but(fix=("xylograph",)), InputError, "no sentence has the word or position"),
         (MADE_UP.but(vocabulary=Vocabulary((), ("x",))), VocabularyError, "start a sentence"),
     ):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from contstim.optimization.jobs import word_cap
+from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.results import TripletResults
-from contstim.optimization.jobs.word_cap import WordCap
+from contstim.optimization.jobs.word_cap import CapRounds
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
+from contstim.store import JobState, Slot
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches, reviewed
 
 CAP = 4
@@ -103,8 +107,19 @@ def test_what_stands_stays_while_a_capped_study_changes(tmp_path: Path) -> None:
 
 def test_natural_sentences_without_room_are_passed_over() -> None:
     """Witness: three sentences more than those that are there."""
-    cap = WordCap(5, frozenset({"the"}))
     natural = Sentence.parse("The dog saw the cat")
-    assert not cap.no_room({"dog": 2, "the": 50}, natural)
-    assert cap.no_room({"dog": 3}, natural) == "no room under the cap on words: dog"
-    assert cap.used_up({"dog": 5, "cat": 4}) == {"dog"}
+    question = SearchQuestion(per_pair=4, uncapped=frozenset({"The"}))
+    slot = Slot("a", "b", 0, natural)
+
+    def rounds(*synthetic: str) -> CapRounds:
+        """After a first triplet."""
+        sentences = map(Sentence.parse, ("Small dog", *synthetic))
+        triplet = cast("Any", Triplet)("t", "a", "b", *sentences, *(0.0,) * 7)
+        result = SimpleNamespace(triplet=triplet, state=JobState.FOUND, id=1)
+        searches = SimpleNamespace(question=question, standing=lambda _: result)
+        slots = {("a", "b"): [slot]}
+        held = SimpleNamespace(slots=slots, stand=lambda _: None)
+        return CapRounds(5, cast("Any", searches), cast("Any", held))
+
+    assert not rounds("The dog", "The the").no_room(natural)
+    assert rounds("The dog", "A dog").no_room(natural) == "no room under the cap on words: dog"

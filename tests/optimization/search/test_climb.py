@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.climb import Climb, End
 from contstim.optimization.search.perturbation import SlackPerturbation
-from contstim.optimization.search.proposers import Proposer, ScreeningProposer
-from contstim.optimization.search.regression import RegressionProposer
+from contstim.optimization.search.proposers import Proposer, RegressionProposer, ScreeningProposer
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 from tests.optimization.search.toys import search_for

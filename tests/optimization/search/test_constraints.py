@@ -18,8 +18,8 @@ from contstim.optimization.search.constraints import (
     OnlyWords,
     SameLength,
     WithoutWords,
-    WordLimits,
 )
+from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
@@ -62,43 +62,50 @@ def test_which_words_may_stand_there(
 @pytest.mark.parametrize(
     ("constraint", "text", "fault"),
     [
-        (NoRepeats(), "The dog sees the cat", "repeats the"),
+        (NoRepeats(), "The dog sees the cat", "'the' as word 4"),
         (NoRepeats(frozenset({"the"})), "The dog sees the cat", ""),
-        (Fixed(frozenset({1, 4})), "The dog sees a horse", "fixed positions"),
+        (Fixed(frozenset({1, 4})), "The dog sees a horse", "Fixed does not allow 'horse'"),
         (Fixed(frozenset({1})), "The dog sees a horse", ""),
-        (OnlyWords(frozenset({"ox"})), "The Ox sees a horse", "not allowed: horse"),
-        (WithoutWords(frozenset({"ox"})), "The Ox sees a horse", "excluded words: Ox"),
-        (SameLength(1), "The dog sees a horse", "2 characters longer"),
+        (OnlyWords(frozenset({"ox"})), "The ox sees a horse", "'horse' as word 5"),
+        (WithoutWords(frozenset({"ox"})), "The ox sees a horse", "'ox' as word 2"),
+        (SameLength(1), "The dog sees a horse", "'horse' as word 5"),
         (SameLength(2), "The dog sees a horse", ""),
-        (MaxChanges(1), "The ox sees a horse", "2 of its words"),
+        (MaxChanges(1), "The ox sees a horse", "'ox' as word 2"),
         (MaxChanges(2), "The ox sees a horse", ""),
+        (MaxChanges(1), "The owl sees a cat", "outside the vocabulary: owl"),
     ],
 )
 def test_what_is_wrong_with_a_finished_sentence(
     constraint: Constraint, text: str, fault: str
 ) -> None:
     """Witness: by hand."""
-    found = constraint.broken(DOG, Sentence.parse(text))
-    assert (fault in found) if fault else not found
+    found = Candidates(ANIMALS, DOG, (constraint,)).broken(Sentence.parse(text))
+    assert (fault in found[0]) if fault else not found
 
 
 @pytest.mark.parametrize(
-    "constraints",
+    ("constraints", "fixed", "most", "letters"),
     [
-        (Fixed(frozenset({0, 2})),),
-        (MaxChanges(2),),
-        (OnlyWords(frozenset("bcdefgh")), Fixed(frozenset({0}))),
-        (WithoutWords(frozenset("xyzuvw")),),
-        (MaxChanges(1), WithoutWords(frozenset("e"))),
+        ((Fixed(frozenset({0, 2})),), {0, 2}, 4, None),
+        ((MaxChanges(2),), set(), 2, None),
+        ((OnlyWords(frozenset("bcdefgh")), Fixed(frozenset({0}))), {0}, 4, set("bcdefgh")),
+        ((WithoutWords(frozenset("xyzuvw")),), set(), 4, set("abcdefghijklmnopqrst")),
+        ((MaxChanges(1), WithoutWords(frozenset("e"))), set(), 1, set("abcdfghijklmnopqrstuvwxyz")),
     ],
 )
-def test_whatever_is_found_keeps_every_constraint(constraints: tuple[Constraint, ...]) -> None:
+def test_whatever_is_found_keeps_every_constraint(
+    constraints: tuple[Constraint, ...], fixed: set[int], most: int, letters: set[str] | None
+) -> None:
     """Property, judged by the text of the result."""
     changed = 0
     for seed in range(5):
         pair = TableModel(seed), TableModel(seed + 50)
         found = synthesize(*pair, NATURAL, WORDS, constraints=constraints).synthetic
-        assert not [c.broken(NATURAL, found) for c in constraints if c.broken(NATURAL, found)]
+        pairs = enumerate(zip(NATURAL.words, found.words, strict=True))
+        new = {index: word.lower() for index, (old, word) in pairs if word != old}
+        assert not fixed & new.keys()
+        assert len(new) <= most
+        assert letters is None or {*new.values()} <= letters
         changed += found != NATURAL
     assert changed
 
@@ -145,9 +152,11 @@ def test_words_with_capitals_stand_where_capitals_may() -> None:
     # The natural sentence's own word may always come back
     assert rule.allowed(natural, natural, 2, words.inner).tolist()[1]
     assert rule.allowed(natural, natural, 0, words.initial).tolist() == [True, False, True]
-    assert not rule.broken(natural, natural)
-    assert "The" in rule.broken(natural, natural.replace(1, "The"))
-    assert "the" in rule.broken(natural, natural.replace(0, "the"))
+    natural = Sentence(("Ann", "the"))
+    candidates = Candidates(words, natural, (rule,))
+    assert not candidates.broken(natural)
+    assert "'The' as word 2" in candidates.broken(natural.replace(1, "The"))[0]
+    assert "'the' as word 1" in candidates.broken(natural.replace(0, "the"))[0]
 
 
 def test_lists_made_by_the_rules_need_no_rule_of_capitals(english: list[Sentence]) -> None:
@@ -165,11 +174,11 @@ def test_limits_of_a_study_fix_what_a_sentence_has() -> None:
     """Witness: the positions, counted by hand."""
     natural = Sentence.parse("The 2 men saw 2 dogs")
     for fix, positions in (("2", {1, 4}), ("3", {3}), ("DOGS", {5}), ("cats", set()), ("6", set())):
-        constraints = WordLimits(fix=(fix,)).constraints(natural, every_fix=False)
+        constraints = SearchSettings(fix=(fix,)).constraints(natural, every_fix=False)
         assert constraints == ((Fixed(frozenset(positions)),) if positions else ())
     with pytest.raises(InputError, match=r"fix: 'The 2 men saw 2 dogs\.' has no word 'cats'"):
-        WordLimits(fix=("cats",)).constraints(natural, every_fix=True)
+        SearchSettings(fix=("cats",)).constraints(natural, every_fix=True)
     with pytest.raises(InputError, match="1 or more, not 0"):
-        WordLimits(max_changes=0)
+        SearchSettings(max_changes=0)
     with pytest.raises(InputError, match="must be 0 or more, not -1"):
-        WordLimits(same_length=-1)
+        SearchSettings(same_length=-1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from contstim.errors import InputError, ModelError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.constraints import MaxChanges
-from contstim.optimization.search.json_facts import json_facts
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
@@ -87,7 +88,7 @@ def test_a_model_of_fluency_keeps_both_sentences_above_its_floor() -> None:
     )
     assert min(pair.log_probs[2]) >= floor
     assert pair.changed
-    facts = json_facts(pair)
+    facts = pair.facts
     assert facts["log_probs_sentence_1"][judge.name] == judge.score(pair.sentence_1)
     with pytest.raises(InputError, match="below the floor"):
         synthesize_pair(*models, NATURAL, WORDS, fluency=(judge, 0.0))
@@ -104,3 +105,14 @@ def test_a_triplet_keeps_a_model_of_fluency_above_its_floor() -> None:
         assert (found.synthetic, found.log_probs) == (alone.synthetic, alone.log_probs)
         assert judge.score(found.synthetic) >= fluency[1]
     assert triplet.log_prob_synthetic_1_model_1 == models[0].score(triplet.synthetic_1)
+
+
+def test_sentences_and_scores_of_a_pair_are_read_back() -> None:
+    """Witness: the models asked for the scores of the sentences that the JSON holds."""
+    models = TableModel(1), TableModel(51)
+    facts = json.loads(json.dumps(synthesize_pair(*models, NATURAL, WORDS).facts))
+    for number in (1, 2):
+        sentence = Sentence.parse(facts[f"sentence_{number}"])
+        expected = {model.name: model.score(sentence) for model in models}
+        assert facts[f"log_probs_sentence_{number}"] == expected
+    assert (facts["model_1"], facts["model_2"]) == tuple(model.name for model in models)

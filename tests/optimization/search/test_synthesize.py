@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -148,7 +149,7 @@ def test_unusable_input_is_refused(
         synthesize(trigram, bigram, natural, words, fluency=(LetterModel(1), 0.0))
     with pytest.raises(InputError, match="have one name"):
         synthesize(trigram, bigram, natural, words, fluency=(bigram, -100.0))
-    with pytest.raises(InputError, match="negative"):
+    with pytest.raises(InputError, match="seed must be 0 or more, not -1"):
         synthesize(trigram, bigram, natural, words, seed=-1)
 
 
@@ -358,3 +359,46 @@ def test_both_directions_do_not_end_in_the_same_sentence(monkeypatch: pytest.Mon
     assert triplet.alike == ""
     again, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5)
     assert again.alike == "both models are to reject the same sentence"
+
+
+def test_sentences_and_scores_of_one_direction_are_read_back() -> None:
+    """Witness: the models asked for the scores of the sentences that the JSON holds."""
+    accept, reject = TableModel(1), TableModel(51)
+    facts = json.loads(json.dumps(synthesize(accept, reject, NATURAL, WORDS).facts))
+    synthetic = Sentence.parse(facts["synthetic"])
+    assert facts["changed"]
+    assert facts["log_probs_natural"]["accept"] == accept.score(NATURAL)
+    assert facts["log_probs_synthetic"] == {
+        "accept": accept.score(synthetic),
+        "reject": reject.score(synthetic),
+    }
+    assert facts["steps"][-1]["sentence"] == facts["synthetic"]
+    assert set(facts["costs"]) == {accept.name, reject.name}
+
+
+def test_models_and_the_sentence_may_be_given_as_texts(
+    trained: Path, english: list[Sentence]
+) -> None:
+    """Witness: the same search between models that were loaded."""
+    words = Vocabulary.from_sentences(english, min_count=8)
+    text = next(s.text for s in english if not words.missing(s))
+    one, two = (f"kenlm:{trained}/{n}gram.arpa" for n in (2, 3))
+    found = synthesize(one, two, text, words, recipe=RECIPES["golan2023"])
+    accept, reject = (NgramModel(trained / f"{n}gram.arpa") for n in (2, 3))
+    same = synthesize(accept, reject, Sentence.parse(text), words, recipe=RECIPES["golan2023"])
+    assert (found.synthetic, found.log_probs) == (same.synthetic, same.log_probs)
+    assert f"{found.synthetic.text!r}; {one} accepts" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((7, TableModel(1), NATURAL, WORDS), "A model must be what load_model returns.*not 7"),
+        ((TableModel(0), None, NATURAL, WORDS), "'kenlm:trigram.arpa', not None"),
+        ((TableModel(0), TableModel(1), 7, WORDS), "must be a text or a Sentence, not 7"),
+        ((TableModel(0), TableModel(1), NATURAL, ["a"]), r"must be a Vocabulary.*not \['a'\]"),
+    ],
+)
+def test_what_is_expected_is_said_where_something_else_is_given(given: Any, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        synthesize(*given)

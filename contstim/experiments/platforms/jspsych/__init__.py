@@ -1,9 +1,8 @@
 """A jsPsych page in a folder that any web server, `contstim collect` or a disk can serve.
 
 study       what the researcher decides, and study.json: trials by group, where answers go, texts
-texts       texts and tables of the folder, which the researcher edits, and what is to be filled in
 library     jsPsych itself: pinned versions, from a CDN or copied into the folder
-folder      the export
+folder      the export, and its texts and tables, which the researcher edits
 jatos       the page as a study archive for JATOS
 reading     data of our page, and of other jsPsych pages
 page/       the page as it is shipped: HTML, CSS and JavaScript without a build step
@@ -12,11 +11,15 @@ vendor/     the licence that goes with jsPsych's files
 readme/     what to do with the folder, for each place where answers may go
 """
 
-from contstim.experiments.platforms.jspsych.folder import export_jspsych
+from contstim.experiments.platforms.jspsych.folder import (
+    PRACTICE,
+    TEXTS,
+    export_jspsych,
+    unfilled_warning,
+)
 from contstim.experiments.platforms.jspsych.library import fetch_library
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.study import PageSettings, SaveTo
-from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, unfilled_warning
 from contstim.experiments.platforms.platform import Exporter, NoSettings, Platform, Reader
 
 __all__ = [

@@ -1,16 +1,19 @@
-"""The export: a folder that holds a whole experiment."""
+"""The export: a folder that holds a whole experiment, with texts that the researcher edits."""
 
 from __future__ import annotations
 
 import json
 import re
-from contextlib import suppress
+from collections import Counter
+from contextlib import contextmanager, suppress
 from html import escape
 from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from contstim.documents import read_text, shortened
+from contstim.errors import InputError
 from contstim.experiments.platforms.folder import refuse_others, staged
 from contstim.experiments.platforms.jspsych.library import fetch_library, library_tags
 from contstim.experiments.platforms.jspsych.study import (
@@ -19,23 +22,30 @@ from contstim.experiments.platforms.jspsych.study import (
     SaveTo,
     build_study,
 )
-from contstim.experiments.platforms.jspsych.texts import (
-    PRACTICE,
-    TEXTS,
-    keep_texts,
-    unfilled_warning,
-)
 from contstim.experiments.platforms.platform import Exported
 from contstim.files import write_text
 from contstim.reporting.report import Report
+from contstim.scale import Scale
+from contstim.sentence import Sentence
+from contstim.tables import parsed, read_csv, whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from contstim.stimuli import Trial
 
 _ROOM = "contstim.experiments.platforms.jspsych"
+
+TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
+PRACTICE = "practice.csv"
+
+_DEFAULTS = resources.files(_ROOM) / "defaults"
+_COLUMNS = {
+    "labels.csv": ("name", "text"),
+    "examples.csv": ("sentence_1", "sentence_2", "rating", "explanation"),
+    PRACTICE: ("sentence_1", "sentence_2"),
+}
 
 _PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
@@ -76,16 +86,9 @@ def export_jspsych(
             cannot be had, or there are no trials.
         SentenceError: a sentence of the trials has no words.
     """
-    settings = settings or PageSettings()
-    folder = Path(folder)
-    if not is_page(folder):
-        refuse_others(folder, ours=(*TEXTS, PRACTICE))
-    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
-    with staged(folder) as work:
-        study = write_page(trials, work, settings, earlier=folder)
-        stale = stale_scripts(folder, work)
-    remove_scripts(folder, stale)
-    groups = study.groups.values()
+    settings, folder = settings or PageSettings(), Path(folder)
+    with new_page(trials, folder, settings) as (_, study, _):
+        groups = study.groups.values()
     return Exported(
         folder,
         f"{folder}: {counted(sum(map(len, groups)), 'pair')} in {counted(len(groups), 'group')}. "
@@ -96,53 +99,71 @@ def export_jspsych(
     )
 
 
-def write_page(
-    trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
-) -> PageStudy:
-    """Write a page into a folder; the content of study.json.
+@contextmanager
+def new_page(
+    trials: Sequence[Trial], folder: Path, settings: PageSettings, *, inside: str = ""
+) -> Iterator[tuple[Path, PageStudy, set[str]]]:
+    """A page in a new folder, whose files move into the target when the block ends.
 
     Args:
         trials: of all groups.
-        work: where it is written, without the texts that are kept.
+        folder: the target, new or of an earlier export, whose texts are kept.
         settings: what the researcher decides.
-        earlier: where the page will stand, whose texts are kept.
+        inside: the folder in it that holds the page; empty where it is the page itself.
+
+    Yields:
+        The new folder; the content of study.json; and scripts of the earlier page that the new one
+        does not load, which will be removed.
 
     Raises:
-        InputError: a text or table is not usable, or jsPsych cannot be had.
+        InputError: the folder holds something else, a text or table is not usable, or jsPsych
+            cannot be had.
     """
+    page = folder / inside
+    try:
+        PageStudy.model_validate_json((page / "study.json").read_bytes())
+    except (OSError, ValueError):  # no earlier export
+        refuse_others(page, ours=(*TEXTS, PRACTICE))
+        if inside:
+            refuse_others(folder, ours=(inside,))
+    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
+    with staged(folder) as work:
+        study = _write_page(trials, work / inside, settings, earlier=page)
+        stale = _stale_scripts(page, work / inside)
+        yield work, study, stale
+    for name in stale:
+        (page / name).unlink(missing_ok=True)
+        with suppress(OSError):  # other files are in it
+            (page / name).parent.rmdir()
+
+
+def _write_page(
+    trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
+) -> PageStudy:
     study = build_study(trials, settings, keep_texts(earlier, settings.practice, into=work))
     vendored = settings.vendor or settings.library is not None
     if vendored:
         fetch_library(work / "vendor", settings.library, earlier=earlier / "vendor")
     _copy_page(work, settings, vendored=vendored)
     write_text(work / "study.js", study.script)
-    parts = [
-        resources.files(_ROOM) / "readme" / name for name in (f"{settings.save}.md", "texts.md")
-    ]
-    readme = Template("\n".join(part.read_text(encoding="utf-8") for part in parts))
-    facts = {
-        "folder": earlier.resolve().name,
-        "heading": Report(settings.title, ()).markdown().strip(),
-        "groups": len(study.groups),
-        "pairs": max(map(len, study.groups.values())),
-        "first": next(iter(study.groups)),
-    }
-    write_text(work / "README.md", readme.substitute(facts))
+    readme = "\n".join(
+        (resources.files(_ROOM) / "readme" / name).read_text(encoding="utf-8")
+        for name in (f"{settings.save}.md", "texts.md")
+    )
+    filled = Template(readme).substitute(
+        folder=earlier.resolve().name,
+        heading=Report(settings.title, ()).markdown().strip(),
+        groups=len(study.groups),
+        pairs=max(map(len, study.groups.values())),
+        first=next(iter(study.groups)),
+    )
+    write_text(work / "README.md", filled)
     content = json.dumps(study.content, indent=1, ensure_ascii=False)
     write_text(work / "study.json", content + "\n")
     return study
 
 
-def is_page(folder: Path) -> bool:
-    """True if a folder holds an earlier export, as its study.json says."""
-    try:
-        PageStudy.model_validate_json((folder / "study.json").read_bytes())
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def stale_scripts(earlier: Path, page: Path) -> set[str]:
+def _stale_scripts(earlier: Path, page: Path) -> set[str]:
     """Our scripts that an earlier export of a page loads and the new one does not.
 
     They are of another version, or send the answers elsewhere. The earlier index.html names them,
@@ -157,15 +178,6 @@ def stale_scripts(earlier: Path, page: Path) -> set[str]:
         return set()
     names = set(_PART.findall(index.read_text(encoding="utf-8", errors="replace")))
     return {name for name in names if not (page / name).is_file()}
-
-
-def remove_scripts(page: Path, names: Iterable[str]) -> None:
-    """Remove scripts of an earlier export, and the folders that they leave empty."""
-    for name in names:
-        script = page / name
-        script.unlink(missing_ok=True)
-        with suppress(OSError):  # other files are in it
-            script.parent.rmdir()
 
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
@@ -186,3 +198,88 @@ def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
         scripts=f"{jatos}{library_tags(vendored=vendored)}\n{elements}",
     )
     write_text(folder / "index.html", filled)
+
+
+def keep_texts(folder: Path, practice: Path | None, *, into: Path) -> dict[str, str]:
+    """Write the texts that a folder lacks, and read all of them as they stand.
+
+    Nothing is written before all that is there has been read.
+
+    Args:
+        folder: of an earlier export, or none.
+        practice: a table to take its place; None: what is there.
+        into: where texts are written that the folder lacks.
+
+    Raises:
+        InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
+    """
+    there = [name for name in (*TEXTS, PRACTICE) if (folder / name).exists()]
+    texts = {name: _read_text(folder / name, name) for name in there}
+    lacking = {
+        name: (_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS if name not in texts
+    }
+    # A table that is in its place already is not copied onto itself.
+    if practice is not None and practice.resolve() != (folder / PRACTICE).resolve():
+        lacking[PRACTICE] = _read_text(practice, PRACTICE)
+    for name, text in lacking.items():
+        write_text(into / name, text)
+    texts |= lacking
+    return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
+
+
+def _read_text(path: Path, name: str) -> str:
+    if name in _COLUMNS:
+        _check_table(path, name)
+    text = read_text(path)
+    if "\0" in text:
+        raise InputError(f"{path} holds null characters: save it as a text in UTF-8.")
+    return text
+
+
+def _check_table(path: Path, name: str) -> None:
+    # A page may go without examples, but neither without labels nor with empty practice.
+    table = read_csv(path, delimiters=",;", may_be_empty=name == "examples.csv")
+    missing = [column for column in _COLUMNS[name] if column not in table]
+    if missing:
+        raise InputError(
+            f"{path} lacks the columns {', '.join(missing)}; it needs {', '.join(_COLUMNS[name])}."
+        )
+    # Labels have no sentences, so that nothing is parsed there.
+    for sentence in ("sentence_1", "sentence_2"):
+        parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
+    if name == "examples.csv":
+        parsed(path, "rating", table["rating"], _answer, f"answer; give {Scale.CONFIDENCE.meaning}")
+    if name == "labels.csv":
+        with resources.as_file(_DEFAULTS / name) as file:
+            needed = read_csv(file)["name"]
+        if missing := sorted({*needed} - {*table["name"]}):
+            raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add a row for each.")
+        if len(set(table["name"])) < len(table["name"]):
+            twice = Counter(table["name"]).most_common(1)[0][0]
+            raise InputError(f"{path} has the label {shortened(twice)} twice; leave one out.")
+
+
+def _answer(cell: str) -> int:
+    return Scale.CONFIDENCE.answers.index(whole_number(cell))  # a ValueError where it is none
+
+
+# Square brackets, but not those of a link, which an address in round brackets follows.
+_BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
+
+
+def unfilled_warning(folder: Path) -> str:
+    """Warning, before people come, of placeholders of our texts; empty where all are filled in."""
+    # Brackets that the researcher writes are the researcher's own; only those of our texts count.
+    defaults = "".join((_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS)
+    left = []
+    for name in TEXTS:
+        with suppress(OSError, UnicodeDecodeError):
+            text = (folder / name).read_text(encoding="utf-8-sig")
+            found = [each for each in dict.fromkeys(_BRACKETS.findall(defaults)) if each in text]
+            left += [f"{name}: {', '.join(found)}"] if found else []
+    if not left:
+        return ""
+    return (
+        f"the texts of {folder} still hold placeholders, which participants would read. Edit them "
+        f"before anybody takes part. {'; '.join(left)}"
+    )

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import refuse_others, staged, template
+from contstim.experiments.platforms.folder import template
 from contstim.experiments.platforms.jspsych.folder import (
-    is_page,
-    remove_scripts,
-    stale_scripts,
-    write_page,
+    PRACTICE,
+    TEXTS,
+    new_page,
+    unfilled_warning,
 )
-from contstim.experiments.platforms.jspsych.study import PageSettings, SaveTo, build_study
-from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, unfilled_warning
+from contstim.experiments.platforms.jspsych.study import PageSettings, SaveTo
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.files import path_inside
 
@@ -59,29 +58,19 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         raise InputError(f"A study for JATOS saves to jatos, not to {settings.save}.")
     if len(settings.title) > _LONGEST_TITLE or set("<>&") & set(settings.title):
         raise InputError(
-            f"JATOS takes titles of up to {_LONGEST_TITLE} characters without <, > and &; this "
-            f"one is {settings.title!r}."
+            f"JATOS takes titles of up to {_LONGEST_TITLE} characters without <, > and &."
         )
     folder = Path(folder)
     page = folder / "page"
     # JATOS forbids spaces and most signs in names of folders, and a few words, hence `contstim_`.
     name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.title))[:80].lower()
-    if not is_page(page):
-        refuse_others(page, ours=(*TEXTS, PRACTICE))
-        refuse_others(folder, ours=("page",))
-    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
-    with staged(folder) as work:
-        study = write_page(trials, work / "page", settings, earlier=page)
+    with new_page(trials, folder, settings, inside="page") as (work, study, stale):
         about = {"version": _VERSION, "data": _properties(settings.title, study.id, name)}
         # Texts that are kept lie in the earlier page still, everything else in the new one.
-        # Scripts of the page that only an earlier version of contstim loads stay out of both.
-        stale = stale_scripts(page, work / "page")
-        packed_files = _files(page) | _files(work / "page")
-        files = sorted((at, path) for at, path in packed_files.items() if at not in stale)
-        contents = {f"{name}/{at}": path.read_bytes() for at, path in files}
+        files = _files(page) | _files(work / "page")
+        contents = {f"{name}/{at}": files[at].read_bytes() for at in sorted(files.keys() - stale)}
         contents[f"{name}.jas"] = json.dumps(about, indent=2).encode()
         _pack(path_inside(work, f"{name}.jzip"), contents)
-    remove_scripts(page, stale)
     archive = folder / f"{name}.jzip"
     return Exported(
         archive,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import os
 import tarfile
 import urllib.request
@@ -56,21 +57,10 @@ class LibraryFile:
         return f"{_NPM}/{self.package}/-/{self.package.split('/')[-1]}-{self.version}.tgz"
 
 
-LIBRARY = (
-    LibraryFile(
-        "jspsych",
-        "8.3.0",
-        "sha384-PPMNzYQfqrWFhrOxhpwxXmKK+LDH//fBCLsvA/JIRHOfiuOcZ2j8wJhqo87V4R4B",
-        "sha512-UrwSVG14v8oRX6WFQ1L6uuGT0G7KgRDSH48iKIVIQI+yMRGAlvg+tEUNFKe/1xZxgk3kZiZ5xP0AnpPqPj1zkg==",
-        "jspsych.js",
-    ),
-    LibraryFile(
-        "@jspsych/plugin-html-button-response",
-        "2.1.0",
-        "sha384-tPGtXEC8xEbInWvarnxvJ3fyzeXwRDS0QjGUts+TGQ9I8OCxiqsv9lxTS3mEN6um",
-        "sha512-AhJPePA8s/ount+QYtqfgMtEkz7g+j+bnhQ9XqxfsnK2f5MdnlakYtpjxW9YgFx9y0Gs7yb7OZk1+omcKlzaEQ==",
-        "plugin-html-button-response.js",
-    ),
+_VENDOR = resources.files("contstim.experiments.platforms.jspsych") / "vendor"
+LIBRARY = tuple(
+    LibraryFile(**pinned)
+    for pinned in json.loads((_VENDOR / "library.json").read_text(encoding="utf-8"))
 )
 
 
@@ -107,33 +97,27 @@ def fetch_library(
         with writing(folder / file.name) as partial:
             partial.write_bytes(content)
     # The npm packages do not hold it: from license.txt of the project's repository
-    licence = resources.files("contstim.experiments.platforms.jspsych") / "vendor" / "LICENSE.txt"
     files = "\n".join(f"{file.package} {file.version}" for file in LIBRARY)
-    text = Template(licence.read_text(encoding="utf-8")).substitute(files=files)
+    text = Template((_VENDOR / "LICENSE.txt").read_text(encoding="utf-8")).substitute(files=files)
     write_text(folder / "LICENSE.txt", text)
 
 
 def _given(file: LibraryFile, source: Path) -> bytes:
     """A file as an earlier export has it, or as npm installs it."""
-    places = (source / file.name, source / file.package / _BUILD)
-    place = next((place for place in places if place.is_file()), None)
-    if place is None:
-        raise InputError(
-            f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder "
-            "`vendor` of an earlier export, or `node_modules` after npm install "
-            f"{file.package}@{file.version}."
-        )
-    return place.read_bytes()
+    for place in (source / file.name, source / file.package / _BUILD):
+        if place.is_file():
+            return place.read_bytes()
+    raise InputError(
+        f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder `vendor` of "
+        f"an earlier export, or `node_modules` after npm install {file.package}@{file.version}."
+    )
 
 
 def _kept(file: LibraryFile, *folders: Path | None) -> bytes | None:
     """A file that was fetched before, if it is still the pinned one."""
-    for folder in filter(None, folders):
-        if (folder / file.name).is_file():
-            content = (folder / file.name).read_bytes()
-            if _is(content, file.integrity):
-                return content
-    return None
+    kept = (folder / file.name for folder in folders if folder)
+    contents = (place.read_bytes() for place in kept if place.is_file())
+    return next((content for content in contents if _is(content, file.integrity)), None)
 
 
 def _fetch(file: LibraryFile) -> bytes:
@@ -143,8 +127,8 @@ def _fetch(file: LibraryFile) -> bytes:
             archive = answer.read()
     except OSError as error:
         raise InputError(
-            f"Cannot fetch {address}: {error}. Where npm cannot be reached, give a folder with the "
-            "files (library), or leave vendor out: then browsers load them from a CDN."
+            f"Cannot fetch {address}: {error}. Give a folder with the files (`library`), or leave "
+            "`vendor` out: then browsers load them from a CDN."
         ) from error
     # The archive is checked before anything unpacks it; the file inside is checked by the caller.
     _check(archive, file.archive, address)

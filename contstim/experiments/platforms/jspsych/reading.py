@@ -59,10 +59,8 @@ def import_jspsych(
     notes: list[str] = []
     for path in map(Path, files):
         rows, column = _read(path)
-        n_trials = sum(bool(_cell(row, "trial_id")) for row in rows)
         if column is None:
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
-        notes.append(f"{path}: {counted(len(rows) - n_trials, 'row')} of no trial.")
         shown: Counter[str] = Counter()
         for index, row in enumerate(rows):
             if _cell(row, "trial_id"):
@@ -70,6 +68,7 @@ def import_jspsych(
                 shown[str(participant)] += 1
                 where = f"{path}, row {index}"
                 answers.append(_answer(where, row, participant, shown[str(participant)], by_id))
+        notes.append(f"{path}: {counted(len(rows) - shown.total(), 'row')} of no trial.")
     distinct = _distinct(answers)
     if len(distinct) < len(answers):
         repeats = len(answers) - len(distinct)
@@ -116,8 +115,7 @@ def _answer(
         if answer.rating != UNKNOWN and rating != button + 1:
             raise InputError(
                 f"{where}: the rating {answer.rating} with sentence {answer.left} left does not "
-                f"fit the button {button} (from 0, from the left). `rating` must be for "
-                "sentence_1 … sentence_2, whatever side each was on."
+                f"fit the button {button} (from 0, from the left)."
             )
         rating = button + 1
     return answer.model_copy(update={"rating": rating})
@@ -139,19 +137,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str | None]:
         cells = zip(*table.values(), strict=True)
         rows, runs = [dict(zip(table, row, strict=True)) for row in cells], 1
     else:
-        # One value, or one a line, as JATOS writes them: then the first line is a whole value.
-        text = read_text(path)
-        lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        by_line = len(lines) > 1
-        if by_line:
-            try:
-                parse_json(lines[0][1], path)
-            except InputError:
-                by_line = False
-        if by_line:
-            values = [parse_json(line, f"{path}, line {n}") for n, line in lines]
-        else:
-            values = [parse_json(text, path)]
+        values = _values(path)
         # A list is what one run of the page saved; answers sent one by one are objects without it.
         rows = [row for value in values for row in (value if isinstance(value, list) else [value])]
         if not all(isinstance(row, dict) for row in rows):
@@ -164,7 +150,17 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str | None]:
     # A file of one run can lend its name to whoever answered; one of several runs cannot.
     if column is None and runs > 1:
         raise InputError(
-            f"{path} holds {runs} runs but no participant; add one to the data of the page, under "
-            f"any of {', '.join(PARTICIPANT)}."
+            f"{path} holds {runs} runs but no participant, under any of {', '.join(PARTICIPANT)}."
         )
     return rows, column
+
+
+def _values(path: Path) -> list[Any]:
+    """The JSON values of a file: one, or one a line, as JATOS writes them."""
+    text = read_text(path)
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    try:
+        parse_json(lines[0][1], path)
+    except (InputError, IndexError):  # the first line is no whole value
+        return [parse_json(text, path)]
+    return [parse_json(line, f"{path}, line {n}") for n, line in lines]

@@ -112,16 +112,14 @@ class PageSettings:
             raise InputError("The page needs a title.")
         if (self.save is SaveTo.DATAPIPE) != bool(self.datapipe_id):
             raise InputError(
-                "Saving to DataPipe needs the experiment's ID there (--datapipe-id, from its "
-                "dashboard on pipe.jspsych.org), and nothing else does."
+                "Saving to DataPipe needs the experiment's ID on pipe.jspsych.org (`datapipe_id`), "
+                "and nothing else does."
             )
         # It becomes part of a script and of an address, where nothing needs to be escaped then.
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
             raise InputError(f"{self.datapipe_id!r} is not a DataPipe ID: letters and digits only.")
         if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
-            raise InputError(
-                f"{self.language!r} is not the name of a language; give en, de, pt-BR or the like."
-            )
+            raise InputError(f"`language` must be such as en, de or pt-BR, not {self.language!r}.")
         for address in filter(None, (self.redirect, self.datapipe_address)):
             check_web_address(address)
 

@@ -22,7 +22,7 @@ from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.analysis.tables import result_tables
-from contstim.experiments.responses import Problem
+from contstim.experiments.responses.checks import Problem
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from contstim.tables import read_table

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from contstim.correlation import Correlation
 from contstim.evaluation import acceptability_report as acceptability
 from contstim.evaluation import comparison
 from contstim.evaluation import minimal_pair_report as minimal_pairs
-from contstim.evaluation.accuracies import FEATURES, Accuracies, Bin, LearningCurve
+from contstim.evaluation.accuracies import BIN, FEATURES, Accuracies, LearningCurve
 from contstim.evaluation.criteria import evaluate_acceptability
-from contstim.evaluation.desiderata import Desiderata, ModelDesiderata
+from contstim.evaluation.desiderata import Desiderata
 from contstim.evaluation.desiderata_report import desiderata_figure
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.experiments.analysis.effects import Sampling
@@ -86,7 +85,7 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
     values = rng.uniform(size=(len(paradigms), n))
     found = Accuracies(paradigms, phenomena, np.full(len(paradigms), 10), models, values)
     bins = [
-        Bin(model, feature, x, 3 * x, 2 * x, 9, float(rng.uniform()), 0.0, 1.0)
+        dict(zip(BIN, (model, feature, x, 3 * x, 2 * x, 9, rng.uniform(), 0.0, 1.0), strict=True))
         for model in models
         for feature in FEATURES
         for x in (3.0, 60.0, 2_000.0)
@@ -106,12 +105,8 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
 
 def desiderata_figures(n: int, *, long: bool) -> list[Figure]:
     rng, models = np.random.default_rng(0), names(n, long=long)
-    correlation = Correlation(0.5, 0.4, 0.6, 30)
-    splitting = (0.5, 0.2, -3.0, -4.0, 0.1, 0.1)
-    rows = tuple(
-        ModelDesiderata(name, correlation, correlation, correlation, (), *splitting)
-        for name in models
-    )
+    cells = {"length_r": 0.5, "frequency_r": 0.5, "reference_r": 0.5}
+    rows = tuple({"model": name, **cells} for name in models)
     table = ScoreTable(
         tuple(Sentence.parse(f"s{i}") for i in range(30)), models, -rng.gamma(9, 6, (30, n))
     )
@@ -120,6 +115,8 @@ def desiderata_figures(n: int, *, long: bool) -> list[Figure]:
     found = [
         Desiderata(
             rows,
+            (),
+            models,
             reference,
             ("_",),
             table,

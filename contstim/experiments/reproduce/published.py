@@ -1,4 +1,7 @@
-"""The 2023 study's scores, stimuli and words, read from its files; of pickled ones nothing is run.
+"""The 2023 study's scores, stimuli and words, fetched, and read; of pickled files nothing is run.
+
+Files are fetched from the repository dpmlab/contstimlang, under its own paths; `registry.txt` pins
+each by the SHA-256 of its content.
 
 Every reader takes the folder of the repository dpmlab/contstimlang; scores and words also its part
 `resources` alone. Sentences come as `Sentence.text`, closed by an end mark, and orientation is
@@ -7,14 +10,14 @@ ours: model_1 rejects sentence_1 and synthetic_1.
 
 from __future__ import annotations
 
+import logging
 import pickle
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.arrays import read_npy
-from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -23,28 +26,14 @@ from contstim.tables import number, parsed, read_table
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
+    from collections.abc import Callable, Iterable
 
 MODELS = ("bigram", "trigram", "rnn", "lstm", "bert", "roberta", "xlm", "electra", "gpt2")
-_NATURAL_SCORES = (
-    "precomputed_sentence_probabilities/"
-    "natural_sentences_for_natural_controversial_sentence_pair_selection_probs_{}.npy"
-)
-_FEATURES = {
-    "log_frequency": "contstim_sents_freqs.npy",
-    "glove_correlation": "contstim_sents_gcorrs.npy",
-}
-_INITIAL = "vocabulary/vocab_cap.pkl"
-_INNER = "vocabulary/vocab_low.pkl"
-_REPEATABLE = "preps.pkl"
+_WORDS = ("vocabulary/vocab_cap.pkl", "vocabulary/vocab_low.pkl", "preps.pkl")
 _PAIRS = "natural_controversial_sentences/sents_reddit_natural_June2021_selected.csv"
 _TRIPLETS = (
     "synthesized_sentences/20210224_controverisal_sentence_pairs_heuristic_natural_init_allow_rep/"
     "8_word_9_models_100_sentences_per_pair{}.csv"
-)
-_NATURAL = (
-    "resources/sentence_corpora/"
-    "natural_sentences_for_synthetic_controversial_sentence_pair_optimization.txt"
 )
 _PLAIN = {
     ("numpy", "dtype"),
@@ -54,26 +43,13 @@ _PLAIN = {
 }
 
 
-def read_natural_scores(folder: Path | str) -> ScoreTable:
-    """Scores of 231,725 natural eight-word sentences under nine models; texts were not published.
-
-    Raises:
-        InputError: a file is missing or is not an array of numbers.
-    """
-    columns: list[FloatArray] = []
-    for model in MODELS:
-        path = _resource(folder, _NATURAL_SCORES.format(model))
-        columns.append(_load_numbers(path, len(columns[0]) if columns else None))
-    return ScoreTable(None, MODELS, np.stack(columns, axis=1))
-
-
 def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     """Scores of the study's 2,240 stimulus sentences under nine models.
 
     Raises:
         InputError: the file is missing or does not hold such scores.
     """
-    path = _resource(folder, "contstim_stim_probs_dict.pkl")
+    path = resource(folder, "contstim_stim_probs_dict.pkl")
     by_model = load_plain(path)
     if not isinstance(by_model, dict) or tuple(by_model) != MODELS:
         raise InputError(f"{path} does not hold the scores of the nine models.")
@@ -88,32 +64,6 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     # (n_sentences, n_models).
     given = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
     return ScoreTable(given, MODELS, np.array(columns).T)
-
-
-def read_stimulus_features(folder: Path | str) -> dict[str, dict[str, float]]:
-    """Measurements by the study of its stimuli without a model: feature → sentence → value.
-
-    `log_frequency` is the mean log frequency of a sentence's words, `glove_correlation` the mean
-    correlation of their GloVe vectors.
-
-    Raises:
-        InputError: a file is missing or is not an array of numbers.
-    """
-    sentences = list(map(str, read_stimulus_scores(folder).sentences or ()))
-    features = {}
-    for feature, name in _FEATURES.items():
-        numbers = _load_numbers(_resource(folder, name), len(sentences))
-        features[feature] = dict(zip(sentences, numbers.tolist(), strict=True))
-    return features
-
-
-def read_natural_sentences(folder: Path | str) -> list[Sentence]:
-    """The 6,113 natural eight-word sentences from which the study's synthesis started.
-
-    Raises:
-        InputError: the file is missing.
-    """
-    return list(read_sentences(Path(folder) / _NATURAL))
 
 
 def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
@@ -180,29 +130,8 @@ def read_vocabulary(folder: Path | str) -> Vocabulary:
     Raises:
         InputError: a file is missing, or is not a plain list of words.
     """
-    initial, inner, repeatable = (
-        _load_words(_resource(folder, name)) for name in (_INITIAL, _INNER, _REPEATABLE)
-    )
+    initial, inner, repeatable = (load_words(resource(folder, name)) for name in _WORDS)
     return Vocabulary(initial, inner, frozenset(repeatable))
-
-
-def read_frequencies(folder: Path | str) -> dict[str, float]:
-    """The relative frequency of each word of the study's vocabulary, as it is written there.
-
-    Raises:
-        InputError: a file is missing, or does not hold one frequency for each word.
-    """
-    frequencies: dict[str, float] = {}
-    # A word in both lists has the frequency that stands beside the initial words.
-    for name in (_INNER, _INITIAL):
-        words = _load_words(_resource(folder, name))
-        path = _resource(folder, name.replace(".pkl", "_freqs.pkl"))
-        values = load_plain(path)
-        numbers = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
-        if not isinstance(values, np.ndarray) or not numbers or values.shape != (len(words),):
-            raise InputError(f"{path} does not hold a frequency for each of {len(words):,} words.")
-        frequencies.update(zip(words, values.tolist(), strict=True))
-    return frequencies
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -229,29 +158,17 @@ def load_plain(path: Path) -> object:
     return loaded
 
 
-def _resource(folder: Path | str, name: str) -> Path:
+def resource(folder: Path | str, name: str) -> Path:
     """The path of a file in the repository's folder `resources`, or in that folder alone."""
     folder = Path(folder)
     path = (folder / "resources" if (folder / "resources").is_dir() else folder) / name
     if not path.is_file():
-        raise InputError(
-            f"There is no {path}. Give a copy of the repository dpmlab/contstimlang, or its folder "
-            "'resources'."
-        )
+        raise InputError(f"There is no {path}: give a copy of the repository dpmlab/contstimlang.")
     return path
 
 
-def _load_numbers(path: Path, n: int | None) -> FloatArray:
-    """The numbers of a file, (n,)."""
-    array = read_npy(path)
-    if array.dtype.kind != "f" or array.ndim != 1:
-        raise InputError(f"{path} holds an array {array.shape} of {array.dtype}, not numbers.")
-    if n is not None and len(array) != n:
-        raise InputError(f"{path} holds {len(array):,} numbers; expected {n:,}.")
-    return array.astype(np.float64)
-
-
-def _load_words(path: Path) -> tuple[str, ...]:
+def load_words(path: Path) -> tuple[str, ...]:
+    """The words of a pickled list."""
     words = load_plain(path)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise InputError(f"{path} is not a plain list of words.")
@@ -268,3 +185,81 @@ def _columns(path: Path, texts: tuple[str, ...], numbers: tuple[str, ...]) -> li
     for name in texts:
         parsed(path, name, table[name], Sentence.parse, "text")
     return list(zip(*(table[name] for name in (*texts, *numbers)), strict=True))
+
+
+ADDRESS = "https://raw.githubusercontent.com/dpmlab/contstimlang/HEAD/"
+
+PUBLISHED = {
+    "pairs": ("natural_controversial_sentences/",),
+    "triplets": ("synthesized_sentences/",),
+    "sentences": ("resources/sentence_corpora/",),
+    "vocabulary": ("resources/vocabulary/", "resources/preps.pkl"),
+    "natural-scores": ("resources/precomputed_sentence_probabilities/",),
+    "stimulus-scores": ("resources/contstim_stim_probs_dict.pkl", "resources/contstim_sents_"),
+}
+"""What can be fetched, and where its files lie in the repository."""
+
+
+def published_files() -> dict[str, str]:
+    """The paths of all files that can be fetched, and the checksums of their content."""
+    registry = files("contstim.experiments.reproduce").joinpath("registry.txt")
+    text = registry.read_text(encoding="utf-8")
+    return dict(line.split(" ") for line in text.splitlines())
+
+
+def fetch_published(
+    folder: Path | str,
+    names: Iterable[str] = tuple(PUBLISHED),
+    *,
+    address: str = ADDRESS,
+    progress: Callable[[str], None] | None = None,
+) -> Path:
+    """Bring files of the 2023 study into a folder, from which this package reads them.
+
+    A file that is there with the right content is left alone, so an interrupted call can be
+    repeated. `read_natural_pairs` also needs `stimulus-scores`.
+
+    Args:
+        folder: where the files are put, under the repository's own paths; made if need be.
+        names: keys of `PUBLISHED`; all of them are 20 MB.
+        address: where the repository's files are served.
+        progress: told the path of each file before it is fetched or checked.
+
+    Returns:
+        The folder.
+
+    Raises:
+        InputError: Pooch is not installed, an unknown name, no connection, no such file, or other
+            content than expected.
+    """
+    try:
+        import pooch
+    except ImportError as error:
+        raise InputError(
+            "Fetching published files needs Pooch, which is not installed. Install it with pip "
+            "install 'contstim[published]', or download the repository dpmlab/contstimlang by hand "
+            "and give its folder."
+        ) from error
+
+    try:
+        prefixes = tuple(prefix for name in names for prefix in PUBLISHED[name])
+    except KeyError as error:
+        raise InputError(
+            f"Nothing is published under {error}; ask for {', '.join(PUBLISHED)}."
+        ) from None
+    registry = published_files()
+    keeper = pooch.create(path=Path(folder), base_url=address, registry=registry)
+    # Pooch tells of every download on its logger; progress is told here.
+    pooch.get_logger().setLevel(logging.WARNING)
+    for path in registry:
+        if path.startswith(prefixes):
+            if progress is not None:
+                progress(path)
+            try:
+                keeper.fetch(path)
+            except (OSError, ValueError) as error:  # ValueError: the checksum is another
+                raise InputError(
+                    f"Cannot fetch {address}{path}: {error} Or download the repository "
+                    "dpmlab/contstimlang by hand and give its folder."
+                ) from error
+    return Path(folder)

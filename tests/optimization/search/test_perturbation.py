@@ -1,3 +1,5 @@
+"""New starts from below the floor."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -11,8 +13,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.constraints import Candidates, NoRepeats
 from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import AcceptReject
-from contstim.optimization.search.oscillation import Oscillation, PositionLosses, Priced
-from contstim.optimization.search.perturbation import SlackPerturbation
+from contstim.optimization.search.perturbation import Oscillation, PricedLosses, SlackPerturbation
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import DEFAULT, GOLAN2023
 from contstim.optimization.search.restarts import SINGLE
@@ -30,7 +31,7 @@ def test_losses_of_words_are_those_of_whole_sentences_with_the_price_of_what_the
     accept, reject = TableModel(0, "exact"), TableModel(1, "exact")
     search = search_for(accept, reject)
     objective = AcceptReject((accept, reject), accept.score(NATURAL))
-    losses = Priced(PositionLosses(search.candidates, objective, search.evaluator), price)
+    losses = PricedLosses(search.candidates, objective, search.evaluator, price)
     for index in losses.positions:
         allowed = search.candidates.allowed(NATURAL, index)
         for column, loss in enumerate(losses.of_words(NATURAL, index).tolist()):
@@ -51,8 +52,8 @@ def test_a_word_that_no_price_brings_back_to_the_floor_is_never_taken() -> None:
     accept, reject = Impossible(0, "exact"), Impossible(1, "exact")
     candidates = Candidates(WORDS, NATURAL, (NoRepeats(WORDS.repeatable),))
     objective = AcceptReject((accept, reject), accept.score(NATURAL))
-    every = PositionLosses(candidates, objective, Evaluator((accept, reject)))
-    assert all((Priced(every, 1.0).of_words(NATURAL, i) == np.inf).all() for i in range(3))
+    losses = PricedLosses(candidates, objective, Evaluator((accept, reject)), 1.0)
+    assert all((losses.of_words(NATURAL, i) == np.inf).all() for i in range(3))
 
 
 def test_a_start_from_impossible_sentences_is_no_number_and_no_warning(
@@ -63,7 +64,7 @@ def test_a_start_from_impossible_sentences_is_no_number_and_no_warning(
     search = search_for(accept, reject)
     objective = AcceptReject((accept, reject), accept.score(NATURAL))
     other = NATURAL.replace(1, WORDS.inner[0])
-    losses = Priced(PositionLosses(search.candidates, objective, search.evaluator), 1.0)
+    losses = PricedLosses(search.candidates, objective, search.evaluator, 1.0)
     assert losses.of_sentence(other) == np.inf
     assert losses.of_sentence(NATURAL) == reject.score(NATURAL)
     assert not recwarn.list
@@ -74,7 +75,7 @@ def test_a_loss_without_end_is_worth_no_price_for_the_floor() -> None:
     accept, reject = TableModel(0, "exact"), Impossible(1, "exact")
     search = search_for(accept, reject)
     objective = AcceptReject((accept, reject), accept.score(NATURAL))
-    losses = Priced(PositionLosses(search.candidates, objective, search.evaluator), 1.0)
+    losses = PricedLosses(search.candidates, objective, search.evaluator, 1.0)
     for index in losses.positions:
         of_words = losses.of_words(NATURAL, index)
         for column in np.flatnonzero(search.candidates.allowed(NATURAL, index)).tolist():

@@ -1,0 +1,179 @@
+"""Steps that a study file names by their commands, such as `[mixed]` or `[evaluate.blimp]`.
+
+Keys are the options of the command. A file that must be given and is not is the study's own file of
+that name; models, seed, loading and store are those of the study.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, fields
+from inspect import getdoc
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import ContstimError, InputError
+from contstim.files import path_inside
+from contstim.models.loading import Loading
+from contstim.models.specifications import parse_specification
+from contstim.options import Models, Reads, Writes
+from contstim.steps.catalog import step_named, step_names
+from contstim.steps.fields import GivenModels
+from contstim.steps.step import Field, Step, adapter, fields_of, in_words
+from contstim.study.places import PAIRS, SCORES, STORE, TRIAL_SCORES, TRIALS, StudyFiles
+from contstim.study.sections import SECTIONS
+from contstim.study.stage import StudyStage
+from contstim.study.study import RESULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from contstim.study.problems import Problems
+    from contstim.study.study import Study
+    from contstim.study.toml_lines import Key
+
+
+def step_sections() -> dict[str, list[str]]:
+    """First words of the commands whose steps may be named, each with the second words."""
+    words: dict[str, list[str]] = {}
+    for name in step_names():
+        word, _, kind = name.partition(" ")
+        if word not in ("export", *SECTIONS):
+            words.setdefault(word, []).append(kind)
+    return words
+
+
+def read_steps(tables: Mapping[str, Any], problems: Problems) -> dict[str, dict[str, Any]]:
+    """The options of each step that a study file names, by the words of its command."""
+    steps, sections = {}, step_sections()
+    for word in (each for each in tables if each in sections):
+        kinds = sections[word]
+        inner = {"": tables[word]} if kinds == [""] else tables[word]
+        problems.refuse_unknown((word,), inner, kinds)
+        for kind in (each for each in inner if each in kinds):
+            name, key = f"{word} {kind}".rstrip(), (word, kind) if kind else (word,)
+            step = step_named(name)
+            if step is None or not isinstance(inner[kind], dict):
+                problems.add(key, f"is no step with options: write [{'.'.join(key)}] and keys.")
+            else:
+                steps[name] = _values(step, inner[kind], key, problems)
+    return steps
+
+
+def _values(
+    step: type[Step[Any]], given: Mapping[str, Any], key: Key, problems: Problems
+) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    own = {field.name: field for field in fields_of(step)}
+    problems.refuse_unknown(key, given, own)
+    values = {}
+    for name in given.keys() & own.keys():
+        value = own[name].as_list(given[name])
+        try:
+            # JSON, whose strict rules are those of TOML: "10" is not a number, a list is a tuple
+            text = json.dumps(value, default=str)
+            values[name] = adapter(own[name].hint).validate_json(text, strict=True)
+        except ValidationError as error:
+            problems.add((*key, name), in_words(error.errors()[0]))
+    return values
+
+
+def check_steps(study: Study, problems: Problems) -> None:
+    """Add what is wrong with single steps whose keys and types are right."""
+    for name, values in study.steps.items():
+        key = tuple(name.split(" ", 1))
+        try:
+            step = _step(name, values, StudyFiles(study))
+            step.reads()
+        except ContstimError as error:
+            problems.add(key, str(error))
+            continue
+        for field, value in step.values():
+            if isinstance(field.note, Reads):
+                for path in value if isinstance(value, tuple) else (value,):
+                    # What the study itself writes will be there
+                    if path is not None and RESULTS not in path.parents and not path.exists():
+                        problems.add((*key, field.name), f"there is no file {str(path)!r}.")
+        for path in step.writes():
+            if RESULTS not in path.parents or ".." in path.parts:
+                problems.add(key, f"writes {path}: name a path in {RESULTS}/.")
+
+
+def stages_of_steps(files: StudyFiles) -> list[StudyStage]:
+    """The stage of each single step that a study file names."""
+    stages = []
+    for name, values in files.study.steps.items():
+        step = _step(name, values, files)
+        about = (getdoc(step) or "").partition("\n")[0].rstrip(".")
+        loaded = {parse_specification(text).location for text in step.specifications()}
+        model_files = (
+            file
+            for model in files.study.models
+            if parse_specification(model.specification).location in loaded
+            for file in model.files
+        )
+        stages.append(StudyStage(name, f"{about[:1].lower()}{about[1:]}", step, tuple(model_files)))
+    return stages
+
+
+def _step(name: str, values: Mapping[str, Any], files: StudyFiles) -> Step[Any]:
+    """The step with its options, and with what the study gives it.
+
+    Raises:
+        InputError: something is missing, or options do not go together.
+    """
+    kind = step_named(name)
+    if kind is None:
+        raise AssertionError("A step that there is not is refused when a study is read")
+    own = {field.name: field for field in fields_of(kind)}
+    given = {**_from_study(name, own, values, files), **values}
+    named = {model.name: model.text for model in files.study.models}
+    for each in own.values():
+        if isinstance(each.note, Models) and (chosen := given.get(each.name)):
+            texts = tuple(named.get(text, text) for text in each.as_list(chosen))
+            given[each.name] = texts if each.is_list else named.get(chosen, chosen)
+    output = next(each.name for each in own.values() if isinstance(each.note, Writes))
+    needed = (each.name for each in own.values() if each.default is MISSING or each.name == output)
+    lacking = [name for name in needed if name not in given]
+    if lacking:
+        raise InputError(f"needs {', '.join(lacking)}, which the study does not have.")
+    return kind.of(given)
+
+
+def _from_study(
+    name: str, own: Mapping[str, Field], values: Mapping[str, Any], files: StudyFiles
+) -> dict[str, Any]:
+    """Values of fields that the study has: files that must be given, models, seed and so on."""
+    study, sections = files.study, files.study.sections
+    of_trials = "trials" in own
+    trials = TRIALS if "design" in sections else None
+    needed = {
+        "text": files.training_text,
+        "frequencies": files.training_text,
+        "vocabulary": files.vocabulary,
+        "sentences": files.natural,
+        "pairs": PAIRS if "pairs" in sections else None,
+        "triplets": files.triplets,
+        "trials": trials,
+        "responses": files.responses,
+        "scores": trials and TRIAL_SCORES if of_trials else files.natural and SCORES,
+    }
+    usual: dict[str, Any] = {key: v for key, v in needed.items() if _is_needed(own, key)}
+    usual |= {each.name: getattr(study.loading, each.name) for each in fields(Loading)}
+    usual |= {"seed": study.seed, "store": STORE}
+    if usual.get("responses") and "responses" not in values:
+        usual["scale"] = getattr(sections["responses"], "scale", None)
+    text = values.get("text", usual.get("text"))
+    if text is not None:
+        usual["prose"] = files.prose(text)
+    for each in own.values():
+        if isinstance(each.note, Writes) and each.note.is_folder:
+            usual[each.name] = path_inside(RESULTS, name.replace(" ", "-"))
+        # Scores in place of models are given instead
+        if each.hint == GivenModels and not values.get("scores"):
+            usual[each.name] = files.specifications
+    return {key: value for key, value in usual.items() if key in own and value is not None}
+
+
+def _is_needed(own: Mapping[str, Field], name: str) -> bool:
+    return name in own and own[name].default is MISSING

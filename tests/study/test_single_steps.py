@@ -1,0 +1,152 @@
+"""Steps in a study file under the names of their commands: keys, files of the study, staleness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contstim.english.minimal_pairs import generate_pairs, shipped_paradigms, write_pairs
+from contstim.errors import InputError
+from contstim.steps.catalog import step_named, step_names
+from contstim.study.sections import SECTIONS
+from contstim.study.stages import stages_of
+from contstim.study.status import stage_states
+from contstim.study.study_file import read_study
+from tests.study import small
+
+# The keys that the small study does not have a file or a value for
+NEEDED = {
+    "train acceptability": 'data = "corpus.txt"',
+    "score": 'out = "results/more-scores.csv"',
+    "synthesize": """accept = "bigram"
+reject = ["unigram"]
+sentence = "The dog saw the cat."
+out = "results/sentence.json\"""",
+    "select natural": 'out = "results/other-pairs.csv"',
+    "select triplets": 'out = "results/other-triplets.csv"',
+    "simulate": 'model = "bigram"\nout = "results/simulated.csv"',
+    "evaluate blimp": 'data = "pairs"',
+    "evaluate acceptability": 'data = "corpus.txt"',
+    "reproduce golan2023": 'data = "pairs"',
+    "reproduce adc": 'data = "pairs"',
+    "generate sentences": 'number = 3\nout = "results/generated.txt"',
+    "import golan2023": 'data = "pairs"\nout = "results/imported-2023.csv"',
+    "import qualtrics": 'key = "corpus.txt"\nout = "results/imported.csv"',
+}
+SINGLE = [
+    name
+    for name in step_names()
+    if step_named(name) is not None and name.split()[0] not in ("export", *SECTIONS)
+]
+
+
+def _study(folder: Path, table: str) -> Path:
+    for name in ("corpus.txt", "more.txt"):
+        (folder / name).write_text("The dog saw the cat.\n" * 400, encoding="utf-8")
+    (folder / "pairs").mkdir(exist_ok=True)
+    (folder / "study.toml").write_text(small.STUDY + table, encoding="utf-8")
+    return folder
+
+
+def _table(name: str) -> str:
+    out = f'out = "results/{name.split()[-1]}"' if name.split()[0] in ("train", "import") else ""
+    return f"[{name.replace(' ', '.')}]\n{NEEDED.get(name, out)}\n"
+
+
+def test_every_step_is_a_stage_behind_those_whose_files_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(_study(tmp_path, "".join(map(_table, SINGLE))))
+    stages = stages_of(read_study(tmp_path))
+    assert {*SINGLE} <= {stage.name for stage in stages}
+    before: set[Path] = set()
+    for stage in stages:
+        if stage.name in SINGLE:
+            assert stage.step.name == stage.name
+            assert getattr(stage.step, "seed", 3) == 3
+            assert {path for path in stage.reads if Path("results") in path.parents} <= before
+        before |= {*stage.writes}
+
+
+def test_a_key_that_a_step_does_not_have_is_told_with_its_line(tmp_path: Path) -> None:
+    text = "".join(f"{_table(name)}there_is_none = 1\n" for name in SINGLE)
+    with pytest.raises(InputError, match=f"{len(SINGLE)} problems") as told:
+        read_study(_study(tmp_path, text))
+    lines = (small.STUDY + text).splitlines()
+    for number, line in enumerate(lines, start=1):
+        if line == "there_is_none = 1":
+            assert f"line {number}, " in str(told.value)
+
+
+BAD = {
+    "a word that no command has": ("[evaluate.glue]", "there is no such key"),
+    "a number in quotes": ('[compare]\ntop = "3"', "'3' is not a whole number"),
+    "a number out of range": ("[compare]\ntop = 0", "must be 1 or more, not 0"),
+    "a file that is not there": ('[evaluate.blimp]\ndata = "no"', "there is no file 'no'"),
+    "a path outside results": ('[mixed]\nout = "mixed"', "name a path in results/"),
+    "a way out of results": ('[mixed]\nout = "results/../.."', "name a path in results/"),
+    "nothing to read": ("[reproduce.adc]", "needs data"),
+    "no section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
+    "options that need each other": ("[evaluate.blimp]", "needs data"),
+}
+
+
+@pytest.mark.parametrize(("table", "message"), BAD.values(), ids=BAD)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, table: str, message: str) -> None:
+    lines = [small.STUDY.count("\n") + number for number in range(1, 2 + table.count("\n"))]
+    with pytest.raises(InputError, match=message) as told:
+        read_study(_study(tmp_path, table))
+    assert any(f"line {line}, " in str(told.value) for line in lines)
+
+
+def test_two_stages_that_write_one_place_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = '[mixed]\nout = "results/analysis/mixed"\n'
+    monkeypatch.chdir(_study(tmp_path, table))
+    with pytest.raises(InputError, match="'analysis' and 'mixed' both write"):
+        stages_of(read_study(tmp_path))
+
+
+def test_a_study_does_single_steps_and_does_them_again_when_an_option_changes(study: Path) -> None:
+    write_pairs(study / "pairs", generate_pairs(8, seed=1, paradigms=shipped_paradigms()[:2]))
+    with (study / "study.toml").open("a", encoding="utf-8") as file:
+        file.write('[mixed]\npeople = "none"\n[evaluate.blimp]\ndata = "pairs"\n')
+        file.write('[evaluate.desiderata]\nsample = 20\nmodels = ["bigram"]\n')
+    names = ("mixed", "evaluate blimp", "evaluate desiderata")
+    assert small.run(study).done == names
+    assert (study / "results/mixed/fits.csv").is_file()
+    page = (study / "results/evaluate-blimp/report.md").read_text(encoding="utf-8")
+    assert "bigram" in page
+    assert "unigram" in page
+    assert small.run(study).done == ()
+    small.change(study, ('people = "none"', 'people = "intercept"'))
+    states = {row.stage: row for row in stage_states(read_study(study))}
+    assert states["mixed"].because == "people: none → intercept"
+    assert states["evaluate blimp"].state == "done"
+    assert small.run(study).done == ("mixed",)
+
+
+def test_a_step_that_makes_what_another_reads_stands_before_it(tmp_path: Path) -> None:
+    folder = _study(tmp_path, "")
+    (folder / "study.toml").write_text(
+        """\
+[models]
+unigram = { train = "ngram", order = 1 }
+[texts]
+training = "results/text.txt"
+[evaluate.blimp]
+data = "results/generate-minimal-pairs"
+[generate.minimal-pairs]
+per_paradigm = 2
+only = ["anaphor_agreement"]
+[generate.sentences]
+number = 50
+out = "results/text.txt"
+""",
+        encoding="utf-8",
+    )
+    names = ("generate sentences", "model unigram", "generate minimal-pairs", "evaluate blimp")
+    assert small.run(folder).done == names
+    assert small.run(folder).unchanged == names
