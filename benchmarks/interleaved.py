@@ -53,7 +53,7 @@ def main() -> None:
     searches = options.searches or (4 if options.quick else 16)
     length = 3 if options.quick else 5
     torch.set_num_threads(1)
-    Budget.for_device = classmethod(lambda cls, _device: cls(16_384))  # type: ignore[method-assign,assignment]
+    Budget.for_device = classmethod(lambda cls, device: cls(16_384, device))  # type: ignore[method-assign,assignment]
     english = generate(2_000, seed=0)
     natural = [s for s in english if len(s) == len({*s.words}) == length][: 3 * searches]
     words = Vocabulary.from_sentences([*natural, *english[: 10 if options.quick else 40]])

@@ -29,7 +29,7 @@ from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import n_passes
 from contstim.models.onednn import use_onednn
-from contstim.models.words import encode
+from contstim.models.words import encode_batch
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def natural_mix(checkpoint: Checkpoint, n: int) -> None:
     sampled = MaskedModel(checkpoint, rule="chain-sampled")
     ours, _ = seconds(lambda: exact.log_probs(natural), 1)
     theirs, _ = seconds(lambda: sampled.log_probs(natural), 1)
-    passes = [n_passes(encode(checkpoint.tokenizer, s).word_of) for s in natural]
+    passes = [n_passes(e.word_of) for e in encode_batch(checkpoint.tokenizer, natural)]
     compare(f"    natural words, {np.median(passes):.0f} passes (median), 100 orders", ours, theirs)
     error = sampled.standard_errors(natural).mean()
     left = exact.standard_errors(natural).max()
@@ -144,7 +144,7 @@ def natural_mix(checkpoint: Checkpoint, n: int) -> None:
 @torch.inference_mode()
 def orders_one_by_one(model: MaskedModel, sentence: Sentence, n: int = 100) -> tuple[float, float]:
     """Mean and standard error of sampled orders, each a batch of its own, as is usually done."""
-    checkpoint, classes = model.checkpoint, model._passes.normaliser.classes
+    checkpoint, classes = model.checkpoint, model._network.normaliser.classes
     assert classes is not None
     ids = torch.tensor(checkpoint.tokenizer(sentence.text)["input_ids"])
     rng, totals = np.random.default_rng(0), []

@@ -30,8 +30,8 @@ from contstim.english import generate
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.mixture import mixed
-from contstim.models.masked.sampling import orders_plan
+from contstim.models.masked.plan import mixed
+from contstim.models.masked.rules import orders_plan
 
 if TYPE_CHECKING:
     from contstim.models.masked.plan import Plan

@@ -16,9 +16,8 @@ from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.filters import distinct_words, filter_sentences, in_vocabulary, not_in
 from contstim.models.base import conventions
-from contstim.models.catalog import load_model
+from contstim.models.catalog import load_model, model_files
 from contstim.models.ngram.training import train_ngram
-from contstim.models.origins import model_origins
 from contstim.models.scoring import score_sentences
 from contstim.models.training.settings import (
     RecurrentSettings,
@@ -185,7 +184,7 @@ def run_demo(
     triplets.sort(key=lambda triplet: -triplet.controversiality)
     vocabulary.save(out / "vocab.txt")
     facts = {"seed": seed, "models": conventions(models.values())}
-    loaded = model_origins(model.specification for model in models.values()).files
+    loaded = model_files(model.specification for model in models.values())
     write_triplets(path, triplets)
     write_record(path, [out / "natural.txt", out / "vocab.txt", *loaded], **facts)
     reporter.say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs …")

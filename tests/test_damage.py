@@ -46,7 +46,7 @@ from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qu
 from contstim.experiments.reproduce.published import load_plain
 from contstim.experiments.responses.table import read_responses
 from contstim.frequencies import read_frequencies
-from contstim.models.training.cola import read_annotations
+from contstim.models.training.acceptability import read_annotations
 from contstim.optimization.selection.certificate import NaturalCertificate
 from contstim.reviews import read_reviews
 from contstim.scores import ScoreTable

@@ -10,7 +10,7 @@ from contstim import demo
 from contstim.demo import NAMES, Demo, Scale, run_demo
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
-from contstim.models.ngram.estimate import DiscountWarning
+from contstim.models.ngram.training import DiscountWarning
 from contstim.optimization.selection.certificate import NaturalCertificate, NaturalSelection
 from contstim.optimization.selection.verification import verify_natural
 from contstim.scores import ScoreTable

@@ -20,11 +20,10 @@ def models(quiet: Quiet = False) -> None:
     table = Table("family", "what it is", "scoring rules", title="Families", title_justify="left")
     for family in families():
         table.add_row(f"{family.name}:", family.summary, ", ".join(family.rules))
-    entries = Table("name", "stands for", "what it is", "loads", title_justify="left")
+    entries = Table("name", "stands for", "what it is", title_justify="left")
     entries.title = "Models of Golan et al. (2023)"
-    for entry in CATALOGUE.values():
-        loads = "yes" if entry.loadable else "not in this version"
-        entries.add_row(entry.name, entry.specification, entry.summary, loads)
+    for name, (specification, summary) in CATALOGUE.items():
+        entries.add_row(name, specification, summary)
     console = terminal()
     console.print(table)
     console.print(entries)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.folder import Columns
     from contstim.models.classifier import ClassifierModel
-    from contstim.models.training.cola import LabelledSentence
+    from contstim.models.training.acceptability import LabelledSentence
     from contstim.reporting.report import Part
 
     Row = dict[str, Any]

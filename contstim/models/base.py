@@ -81,9 +81,8 @@ class Convention:
         if not self.is_log_probability:
             raise ModelError(
                 f"The scores of {name} (rule {self.rule}) are not log-probabilities of sentences: "
-                f"their unit is {self.unit}. {purpose} needs log-probabilities in nats; give a "
-                f"language model without a transform. Scores of any kind can be ranked and "
-                f"compared: score, select natural, compare, evaluate and analyze take them."
+                f"their unit is {self.unit}. {purpose} needs log-probabilities in nats, of a "
+                f"language model without a transform."
             )
 
 
@@ -180,6 +179,9 @@ class Scorer(ABC):
 
     specification: str = ""
     """Its specification, see `contstim.models.specifications`; empty for a model made in code."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
 
     @property
     @abstractmethod
@@ -399,8 +401,7 @@ class LanguageModel(Scorer):
         del sentences
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} has no word boundaries to correct; "
-            "causal transformers with the rule log-likelihood have, and models of words need no "
-            "correction. Score it without."
+            f"causal transformers with the rule log-likelihood have. Score it without."
         )
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -418,9 +419,8 @@ class LanguageModel(Scorer):
         """
         del continuations
         raise ModelError(
-            f"{self.name} with rule {self.convention.rule} does not say how likely words are given "
-            f"only the words before them; causal transformers, RNNs, LSTMs and n-gram models "
-            f"without a transform do. It can score whole sentences."
+            f"{self.name} with rule {self.convention.rule} scores whole sentences, not words given "
+            f"only the words before them, as causal transformers, RNNs, LSTMs and n-grams do."
         )
 
 
@@ -438,8 +438,7 @@ def require_language_model(model: Scorer, purpose: str) -> LanguageModel:
     model.convention.require_log_probability(model.name, purpose)
     if not isinstance(model, LanguageModel):
         raise ModelError(
-            f"{model.name} is a Scorer, not a LanguageModel. {purpose} needs log-probabilities: if "
-            f"its scores are, derive its class from LanguageModel."
+            f"{model.name} is a Scorer, not a LanguageModel. {purpose} needs log-probabilities."
         )
     return model
 

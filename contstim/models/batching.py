@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.errors import ModelError
 from contstim.models.costs import count, timed
@@ -22,15 +23,16 @@ from contstim.models.costs import count, timed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from contstim.arrays import IntArray
+    from contstim.arrays import BoolArray, IntArray
 
     Row: TypeAlias = Sequence[int] | IntArray
     Write: TypeAlias = Callable[[], None]
-    Run: TypeAlias = Callable[[torch.Tensor, torch.Tensor, IntArray], Write | None]
+    Run: TypeAlias = Callable[[Tensor, Tensor, IntArray], Write | None]
 
 
 _BACKENDS: Any = torch.backends
 _LOCK = threading.Lock()
+_restores: list[Callable[[], None]] = []  # one for each statement that has begun
 _FLOAT32 = ("ieee", "none")  # none: nothing was set, which means float32
 
 
@@ -48,29 +50,27 @@ class Budget:
     """
 
     tokens: int
+    device: torch.device | str = "cpu"
     warned: bool = False
 
     @classmethod
     def for_device(cls, device: torch.device | str) -> Budget:
         """A budget that suits the device."""
-        return cls(1024 if torch.device(device).type == "cpu" else 16_384)
+        return cls(1024 if torch.device(device).type == "cpu" else 16_384, device)
 
-    def lower(
-        self, n_rows: int, length: int, device: torch.device | str, *, width: int = 1
-    ) -> None:
+    def lower(self, n_rows: int, length: int, *, width: int = 1) -> None:
         """Halve what was tried, which may be less than the budget allowed: memory ran out.
 
         Args:
             n_rows: rows of the batch that was tried.
             length: tokens of its longest row.
-            device: where it was tried.
             width: see `forward_in_batches`.
         """
         self.tokens = n_rows * width * max(1, length) // 2
         if not self.warned:
             self.warned = True
             warnings.warn(
-                f"The memory of {device} does not hold {n_rows:,} inputs of {length} "
+                f"The memory of {self.device} does not hold {n_rows:,} inputs of {length} "
                 f"tokens at once: the batches are made smaller, and the scores stay the same.",
                 SmallerBatches,
                 stacklevel=3,
@@ -84,7 +84,6 @@ def forward_in_batches(
     pad: int,
     budget: Budget,
     width: int = 1,
-    device: torch.device | str = "cpu",
     progress: Callable[[int], None] | None = None,
 ) -> None:
     """Hand rows of token ids to `run` in batches of similar length, the longest first.
@@ -100,9 +99,8 @@ def forward_in_batches(
         rows: token ids, one sequence for each row, of any lengths.
         run: the function for a batch.
         pad: token id to pad with.
-        budget: tokens a batch, padding included; a longer row goes alone.
+        budget: tokens a batch, padding included; a longer row goes alone; and the device.
         width: how many tokens the network reads for each token of a row.
-        device: where the ids and the attention mask are put.
         progress: called with the number of rows of each finished batch.
 
     Raises:
@@ -114,17 +112,17 @@ def forward_in_batches(
     order = np.argsort(-lengths, kind="stable")
     start = 0
     writes: list[Write] = []
+    device = budget.device
     at_once = writes_at_once(device)
     while start < len(order):
         longest = int(lengths[order[start]])
         tokens_a_row = width * max(1, longest)  # rows come longest first, and are padded to it
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
-        ids, attention = _pad([rows[row] for row in chosen], lengths[chosen], pad)
+        ids, present = padded([rows[row] for row in chosen], pad)
         # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are the numbers of the rows
         with computing():
-            done, write = _attempt(
-                run, to_device(ids, device), to_device(attention, device), chosen
-            )
+            attention = to_device(present.astype(np.int64), device)
+            done, write = _attempt(run, to_device(ids, device), attention, chosen)
         if done:
             count(len(chosen), int(lengths[chosen].sum()))
             start += len(chosen)
@@ -140,7 +138,7 @@ def forward_in_batches(
         elif len(chosen) == 1:
             raise does_not_fit(longest, device)
         else:
-            budget.lower(len(chosen), longest, device, width=width)
+            budget.lower(len(chosen), longest, width=width)
 
 
 def writes_at_once(device: torch.device | str) -> int:
@@ -148,7 +146,7 @@ def writes_at_once(device: torch.device | str) -> int:
     return 1 if torch.device(device).type == "cpu" else 32
 
 
-def to_device(indices: IntArray | torch.Tensor, device: torch.device | str) -> torch.Tensor:
+def to_device(indices: IntArray | Tensor, device: torch.device | str) -> Tensor:
     """Indices on a device, copied to a GPU without waiting for what it computes."""
     tensor = torch.as_tensor(indices)
     if torch.device(device).type == "cpu":
@@ -160,9 +158,8 @@ def to_device(indices: IntArray | torch.Tensor, device: torch.device | str) -> t
 def does_not_fit(n_tokens: int, device: torch.device | str) -> ModelError:
     """The error of an input that cannot be made smaller."""
     return ModelError(
-        f"A single input of {n_tokens} tokens does not fit into the memory of {device}. Use "
-        f"dtype bfloat16, quantize int8 or int4, or device_map auto, which spreads the model over "
-        f"all GPUs and the memory; or a smaller model, another device, shorter sentences."
+        f"A single input of {n_tokens} tokens does not fit into the memory of {device}. Use dtype "
+        f"bfloat16, quantize int8 or int4, device_map auto, or a smaller model."
     )
 
 
@@ -215,23 +212,12 @@ def float32_products() -> Iterator[None]:
     and is no longer changed by a wider setting.
     """
     with _LOCK:
-        if not _Statements.begun:
-            _Statements.restore = _set_float32()
-        _Statements.begun += 1
+        _restores.append((lambda: None) if _restores else _set_float32())
     try:
         yield
     finally:
         with _LOCK:
-            _Statements.begun -= 1
-            if not _Statements.begun:
-                _Statements.restore()
-
-
-class _Statements:
-    """Number of statements begun and not ended, and what undoes the settings of the first."""
-
-    begun = 0
-    restore: Callable[[], None]
+            _restores.pop()()  # whoever ends last undoes the settings of the first
 
 
 def _set_float32() -> Callable[[], None]:
@@ -243,14 +229,16 @@ def _set_float32() -> Callable[[], None]:
     except RuntimeError:  # a program has set the newer ones, which the older ones cannot tell
         older = None
     if older is not None:
-        _set_older("highest", allow_tf32=False)
+        torch.set_float32_matmul_precision("highest")
+        _BACKENDS.cudnn.allow_tf32 = False
     for kind in kinds:
         if kind.fp32_precision not in _FLOAT32:  # by a newer setting
             kind.fp32_precision = "ieee"
 
     def restore() -> None:
         if older is not None:
-            _set_older(older[0], allow_tf32=older[1])
+            torch.set_float32_matmul_precision(older[0])
+            _BACKENDS.cudnn.allow_tf32 = older[1]
         for kind, precision in zip(kinds, before, strict=True):
             if kind.fp32_precision != precision:
                 kind.fp32_precision = "none"  # which is enough where it was inherited
@@ -268,11 +256,6 @@ def _kinds_of_operations() -> list[Any]:
     return [
         _BACKENDS.cuda.matmul, cudnn.conv, cudnn.rnn, onednn.matmul, onednn.conv, onednn.rnn
     ]  # fmt: skip
-
-
-def _set_older(matmul_precision: str, *, allow_tf32: bool) -> None:
-    torch.set_float32_matmul_precision(matmul_precision)
-    _BACKENDS.cudnn.allow_tf32 = allow_tf32
 
 
 @contextmanager
@@ -295,22 +278,22 @@ def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
     return [np.frombuffer(key, np.int64) for key in numbers], np.array(inverse, np.int64)
 
 
-def log_softmax32(logits: torch.Tensor) -> torch.Tensor:
+def log_softmax32(logits: Tensor) -> Tensor:
     """Log-probabilities over the last axis, in float32 or better whatever the logits are."""
     precise = torch.promote_types(logits.dtype, torch.float32)
     return torch.log_softmax(logits, dim=-1, dtype=precise)
 
 
-def _pad(rows: list[Row], lengths: IntArray, pad: int) -> tuple[IntArray, IntArray]:
-    attention = np.arange(lengths.max()) < lengths[:, None]  # (b, l)
-    ids = np.full(attention.shape, pad, np.int64)  # (b, l)
-    ids[attention] = np.concatenate([np.asarray(row, np.int64) for row in rows])
-    return ids, attention.astype(np.int64)
+def padded(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
+    """Rows as one array (b, l), padded on the right, and a mask (b, l) of the rows."""
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    present: BoolArray = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(present.shape, pad, np.int64)
+    ids[present] = np.concatenate([np.asarray(row, np.int64) for row in rows])
+    return ids, present
 
 
-def _attempt(
-    run: Run, ids: torch.Tensor, attention: torch.Tensor, rows: IntArray
-) -> tuple[bool, Write | None]:
+def _attempt(run: Run, ids: Tensor, attention: Tensor, rows: IntArray) -> tuple[bool, Write | None]:
     """Run a batch: True if it fits into memory, and what writes its results later, if anything."""
     try:
         return True, run(ids, attention, rows)

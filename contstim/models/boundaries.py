@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.errors import ModelError
 from contstim.models.batching import log_softmax32, to_device
@@ -54,12 +55,13 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     """
     vocabulary = _trained_tokens(tokenizer, n_tokens)
     mark, marked = _word_mark(vocabulary)
-    ends = {vocabulary[m] for m in (*END_MARKS, *(m + _ENDS for m in END_MARKS)) if m in vocabulary}
     if not marked:
         raise ModelError(
-            "The tokenizer marks neither where words begin nor where they end (##, Ġ, ▁, </w>), so "
-            "word boundaries cannot be enforced. Use chain-unrestricted or a pseudo-log-likelihood."
+            "The tokenizer marks neither beginnings nor ends of words (##, Ġ, ▁, </w>). Use "
+            "chain-unrestricted or a pseudo-log-likelihood."
         )
+    signs = [*END_MARKS, *(mark + _ENDS for mark in END_MARKS)]
+    ends = {vocabulary[sign] for sign in signs if sign in vocabulary}
     # In WordPiece the unmarked tokens begin words; elsewhere the marked ones begin or end them
     if mark == _CONTINUES:
         boundary = set(vocabulary.values()) - marked | ends
@@ -92,8 +94,7 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
     mark, _ = _word_mark(vocabulary)
     if mark == _ENDS:
         raise ModelError(
-            "The tokenizer marks where words end (</w>), so that a word's tokens already say that "
-            "it is complete: its surprisal needs no correction."
+            "The tokenizer marks where words end (</w>): a word's surprisal needs no correction."
         )
     completing: BoolArray = token_classes(tokenizer, n_tokens) != WITHIN
     completing[[i for token, i in vocabulary.items() if token.startswith(_BLANKS)]] = True
@@ -130,7 +131,7 @@ class Normaliser:
         self.classes = classes
         self._logits_at_once = _LOGITS_AT_ONCE[torch.device(device).type != "cpu"]
         # The tokens of each class, and the place of each token among those of its class
-        self._members: dict[int, torch.Tensor] = {}
+        self._members: dict[int, Tensor] = {}
         if classes is not None:
             self._place = np.arange(len(classes))
             for c in (WITHIN, BOUNDARY):
@@ -139,7 +140,7 @@ class Normaliser:
                 # Kept on the device: made once for a model, used in every pass
                 self._members[c] = torch.from_numpy(members).to(device)
 
-    def log_probs(self, logits: torch.Tensor, rows: IntArray, tokens: IntArray) -> torch.Tensor:
+    def log_probs(self, logits: Tensor, rows: IntArray, tokens: IntArray) -> Tensor:
         """Log p of each token (q,) in a row (q,) of the logits (k, n_tokens), within its class.
 
         In nats, of float32 or better, as float64.
@@ -166,7 +167,7 @@ class Normaliser:
                 result[self._there(questions, logits)] = there.double()
         return result
 
-    def log_softmax(self, logits: torch.Tensor) -> torch.Tensor:
+    def log_softmax(self, logits: Tensor) -> Tensor:
         """Log p of every token within its class, (..., n_tokens), in float32 or better."""
         result = log_softmax32(logits)
         for members in self._members.values():
@@ -174,7 +175,7 @@ class Normaliser:
         return result
 
     @staticmethod
-    def _there(indices: IntArray, logits: torch.Tensor) -> torch.Tensor:
+    def _there(indices: IntArray, logits: Tensor) -> Tensor:
         return to_device(indices.reshape(-1), logits.device)
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -54,3 +54,8 @@ class SizedCache(Generic[P, Result]):
             _, dropped = self._results.popitem(last=False)
             self._size -= max(_MIN_SIZE, self._size_of(dropped))
         return result
+
+
+def as_tuple(words: Sequence[str]) -> tuple[str, ...]:
+    """Words as a key of a cache; a tuple stays itself: a vocabulary's computes its hash once."""
+    return words if isinstance(words, tuple) else tuple(words)

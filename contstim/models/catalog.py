@@ -1,6 +1,9 @@
 """Load models by their specifications: one, several, or one after the other.
 
 See `specifications` for how models are named. Families load lazily: naming one imports nothing.
+
+Records name the files and commits that models are loaded from, and so notice that a model has
+become another one.
 """
 
 from __future__ import annotations
@@ -8,22 +11,26 @@ from __future__ import annotations
 import gc
 import sys
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from contstim.errors import ModelError
 from contstim.models.base import require_language_model
 from contstim.models.families import attribute, require_family
-from contstim.models.letter_case import LETTER_CASES, InLetterCase
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.specifications import parse_model, parse_models, parse_specification
+from contstim.models.training_text import training_text_path
+from contstim.models.transforms import LETTER_CASES, InLetterCase
+from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.loading import Loading
     from contstim.models.specifications import Models, Specification
+
 
 _Result = TypeVar("_Result")
 
@@ -43,8 +50,7 @@ def check_model(specification: str | Specification, loading: Loading = DEFAULT_L
         check(model.location, trust_remote_code=loading.trust_remote_code)
     elif family.is_path and not Path(model.location).exists():
         raise ModelError(
-            f"There is no {family.summary} at {model.location}. Give its path; 'contstim train' "
-            f"makes one."
+            f"There is no {family.summary} at {model.location}; 'contstim train' makes one."
         )
 
 
@@ -74,13 +80,11 @@ def load_scorer(
     loading = replace(loading, **options)
     family = require_family(model.family)
     # A loader gets what its family says it takes: n-gram models know no device
+    sources = {"loading": loading, "family": model.family, "rule": model.rule}
     arguments = {
-        option: getattr(model if option in ("family", "rule") else loading, option)
+        option: sources[option] if option in sources else getattr(loading, option)
         for option in family.options
-        if option != "loading"
     }
-    if "loading" in family.options:
-        arguments["loading"] = loading
     loader = cast("Callable[..., Scorer]", attribute(family.loader))
     scorer = loader(model.location, name=model.name, **arguments)
     if model.rule in LETTER_CASES:
@@ -137,9 +141,7 @@ def load_models(
 
 
 def with_each_model(
-    specifications: Models,
-    work: Callable[[Scorer], _Result],
-    loading: Loading = DEFAULT_LOADING,
+    specifications: Models, work: Callable[[Scorer], _Result], loading: Loading = DEFAULT_LOADING
 ) -> list[_Result]:
     """Load each model, work with it, and drop it before the next one is loaded.
 
@@ -160,13 +162,14 @@ def with_each_model(
     models = parse_models(specifications)
     for model in models:
         check_model(model, loading)
-    sources = [(model.family, model.location) for model in models]
     results = []
     previous: Scorer | None = None  # kept alive while the next model shares its network
-    for model, source, next_source in zip(models, sources, [*sources[1:], None], strict=True):
+    for model, following in zip_longest(models, models[1:]):
         scorer = load_scorer(model, loading)
         results.append(work(scorer))
-        previous = scorer if source == next_source else None
+        source = (model.family, model.location)
+        shares = following is not None and source == (following.family, following.location)
+        previous = scorer if shares else None
         # Before the next is loaded: two networks at once may not fit
         del scorer
         free_memory()
@@ -185,3 +188,65 @@ def free_memory() -> None:
 
 def _language_model(scorer: Scorer) -> LanguageModel:
     return require_language_model(scorer, "A function that loads a language model")
+
+
+def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
+    """Files and folders that models are loaded from, also those of transforms.
+
+    With word counts and hashes of training sentences beside them, as far as they are there.
+
+    Args:
+        specifications: parsed, or as `parse_specification` takes them; an empty one, of a model
+            that was made in Python, has no origin.
+
+    Raises:
+        ModelError: see `parse_specification`.
+    """
+    paths = [path for path in map(Path, _locations(specifications)) if path.exists()]
+    return tuple(dict.fromkeys(path for path in with_neighbours(paths) if path.exists()))
+
+
+def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]:
+    """Commits of models in the local cache of the Hugging Face hub, by their names there.
+
+    Raises:
+        ModelError: see `parse_specification`.
+    """
+    names = [name for name in _locations(specifications) if not Path(name).exists()]
+    return {name: commit for name in names if (commit := hub_commit(name))}
+
+
+def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
+    """Files, and where word counts and hashes of training sentences stand beside a model's file."""
+    for path in paths:
+        yield path
+        yield counts_path(path)
+        yield training_text_path(path)
+
+
+def hub_commit(location: str) -> str:
+    """The commit of a model in the local cache of the hub; empty where it is not there."""
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        found = try_to_load_from_cache(location, "config.json")
+    except (OSError, ValueError):  # unreadable, or not a name that the hub can have
+        return ""
+    # …/models--NAME/snapshots/COMMIT/config.json; no text where it is not there
+    return Path(found).parent.name if isinstance(found, str) else ""
+
+
+def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
+    for given in specifications:
+        if not given:
+            continue
+        parsed = parse_specification(given) if isinstance(given, str) else given
+        if parsed.family == "server":
+            from contstim.models.server.address import parse_address
+
+            # Of what a server computes its answers tell; what is read here can change
+            address = parse_address(parsed.location)
+            yield address.tokenizer
+            yield from _locations([address.draft or ""])
+        else:
+            yield from filter(None, (parsed.location, parsed.argument))

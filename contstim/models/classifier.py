@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.errors import ModelError
 from contstim.models.base import Convention, Scorer
 from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.families import CLASSIFIER_RULES
-from contstim.models.special_tokens import readable, refuse_special_ids, refuse_special_tokens
 from contstim.models.training_text import TrainingText
-from contstim.models.words import unscorable
+from contstim.models.words import (
+    readable,
+    refuse_special_ids,
+    refuse_special_tokens,
+    too_long,
+    unscorable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,21 +111,19 @@ class ClassifierModel(Scorer):
         rows = self._encode(sentences)
         probabilities = np.empty(len(rows))
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> Write:
+        def run(ids: Tensor, attention: Tensor, places: IntArray) -> Write:
             logits = self.checkpoint.model(input_ids=ids, attention_mask=attention).logits
             # float64, since a sure network's probability is closer to 1 than float32 can say
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
             return partial(write, places, softmax[:, self._acceptable])
 
-        def write(places: IntArray, of_label: torch.Tensor) -> None:
+        def write(places: IntArray, of_label: Tensor) -> None:
             probabilities[places] = of_label.cpu().numpy()
 
         pad = self.checkpoint.model.config.pad_token_id
-        alone = pad is None  # GPT-2 as published does not know where a padded text ends
-        budget = Budget(1) if alone else self._budget
-        forward_in_batches(
-            rows, run, pad=0 if alone else pad, budget=budget, device=self.checkpoint.device
-        )
+        # GPT-2 as published does not know where a padded text ends
+        budget = Budget(1, self.checkpoint.device) if pad is None else self._budget
+        forward_in_batches(rows, run, pad=pad or 0, budget=budget)
         return probabilities
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
@@ -138,15 +142,11 @@ class ClassifierModel(Scorer):
         texts = [sentence.text for sentence in sentences]
         encoded = tokenizer(texts, return_special_tokens_mask=True, verbose=False)
         rows: list[list[int]] = encoded["input_ids"]
-        for sentence, row, added in zip(
-            sentences, rows, encoded["special_tokens_mask"], strict=True
-        ):
+        masks = encoded["special_tokens_mask"]
+        for sentence, row, added in zip(sentences, rows, masks, strict=True):
             refuse_special_ids(tokenizer, sentence, row, added)
             if window is not None and len(row) > window:
-                raise ModelError(
-                    f"{sentence.text[:60]!r} needs {len(row):,} tokens; {self.name} reads at most "
-                    f"{window:,}. Leave the sentence out or use another model."
-                )
+                raise too_long(sentence, len(row), self.name, window)
         return rows
 
 
@@ -155,8 +155,8 @@ def _check_padding(checkpoint: Checkpoint) -> None:
     n_tokens = checkpoint.model.get_input_embeddings().weight.shape[0]
     if pad is not None and not 0 <= pad < n_tokens:
         raise ModelError(
-            f"{checkpoint.location}: config.json says pad_token_id = {pad}; the network has the "
-            f"tokens 0 to {n_tokens - 1:,}. Give the configuration it was saved with."
+            f"{checkpoint.location}: config.json says pad_token_id = {pad}, beyond the network's "
+            f"{n_tokens:,} tokens."
         )
 
 

@@ -17,8 +17,8 @@ from functools import cache
 from importlib import import_module
 
 from contstim.errors import ModelError
-from contstim.models.letter_case import LETTER_CASES
 from contstim.models.masked.rules import RULES
+from contstim.models.transforms import LETTER_CASES
 from contstim.plugins import plugin, plugin_names
 
 GROUP = "contstim.models"

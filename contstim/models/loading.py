@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -54,15 +54,12 @@ class Loading:
         ),
     ] = False
 
-    @property
-    def weights(self) -> bool:
-        """True if transformers are loaded with their weights, and can score."""
-        return True
+    weights: bool = True  # without them, tokenizers tell how models read words, and nothing scores
 
     @property
     def without_weights(self) -> Loading:
         """The same for tokenizers and lists of words alone, which tell how models read words."""
-        return _WithoutWeights(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return replace(self, weights=False)
 
     def resolved(self) -> Loading:
         """The same with the names of the device and of the precision in place of `auto`.
@@ -78,24 +75,14 @@ class Loading:
         if self.device_map is not None:
             if self.device_map != "auto" and not isinstance(self.device_map, Mapping):
                 raise ModelError(
-                    f"device_map must be auto, or in Python a device for the name of each part, "
+                    f"`device_map` must be auto, or in Python a device for the name of each part, "
                     f"not {self.device_map!r}."
                 )
             if self.device != "auto":
-                raise ModelError(
-                    f"device_map says where each part of a network goes, and device "
-                    f"({self.device}) that all go to one device: leave one of them out."
-                )
+                raise ModelError("`device` and `device_map` exclude each other: give one of them.")
             _require("device_map", "accelerate")
         dtype: Precision = "float32" if self.dtype == "auto" else self.dtype
         return replace(self, device=resolve_device(self.device), dtype=dtype)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _WithoutWeights(Loading):
-    @property
-    def weights(self) -> bool:
-        return False
 
 
 DEFAULT_LOADING = Loading()
@@ -119,13 +106,11 @@ def resolve_device(name: str) -> Device:
 
 def _check_choice(field: str, value: str, choices: Any) -> None:
     if value not in get_args(choices):
-        raise ModelError(f"{field} must be one of {', '.join(get_args(choices))}, not {value!r}.")
+        allowed = ", ".join(get_args(choices))
+        raise ModelError(f"`{field}` must be one of {allowed}, not {value!r}.")
 
 
 def _require(field: str, *packages: str) -> None:
-    missing = [package for package in packages if find_spec(package) is None]
-    if missing:
-        raise ModelError(
-            f"{field} needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} "
-            f"not installed: pip install 'contstim[big]'."
-        )
+    if not all(map(find_spec, packages)):
+        what = " and ".join(packages)
+        raise ModelError(f"`{field}` needs {what}: pip install 'contstim[big]'.")

@@ -23,12 +23,16 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contstim.models.costs import waited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     import torch
+    from torch import Tensor
 
     from contstim.models.batching import Budget
 
@@ -39,18 +43,16 @@ class NetworkCall(ABC):
 
     Attributes:
         network: the network.
-        device: where it reads its input.
-        budget: how many tokens pass through it at once, in merged batches too.
+        budget: how many tokens pass through it at once, in merged batches too, and where.
         ids: (b, l)
         attention: (b, l), or None where nothing is padded, which the library would else find out by
             a question to the device, for whose answer the host waits.
     """
 
     network: torch.nn.Module
-    device: torch.device
     budget: Budget
-    ids: torch.Tensor
-    attention: torch.Tensor | None
+    ids: Tensor
+    attention: Tensor | None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,7 +60,7 @@ class NetworkCall(ABC):
         return self.ids.shape[0], self.ids.shape[1]
 
     @property
-    def mask(self) -> torch.Tensor:
+    def mask(self) -> Tensor:
         """The attention mask, (b, l), also where nothing is padded."""
         if self.attention is None:
             import torch
@@ -103,34 +105,28 @@ _RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner
 _MERGED: ContextVar[bool] = ContextVar("merged", default=False)
 
 
-@contextmanager
-def runner(run: Callable[[NetworkCall], Answer]) -> Iterator[None]:
+def runner(run: Callable[[NetworkCall], Answer]) -> AbstractContextManager[None]:
     """Within a `with` statement, this function answers the calls that are made within `merged`."""
-    token = _RUNNER.set(run)
-    try:
-        yield
-    finally:
-        _RUNNER.reset(token)
+    return _within(_RUNNER, run)
 
 
-@contextmanager
-def merged() -> Iterator[None]:
+def merged() -> AbstractContextManager[None]:
     """Within a `with` statement, network calls may be answered in batches with those of others."""
-    token = _MERGED.set(True)
-    try:
-        yield
-    finally:
-        _MERGED.reset(token)
+    return _within(_MERGED, True)
+
+
+def alone() -> AbstractContextManager[None]:
+    """Within a `with` statement, network calls are computed at once and by themselves."""
+    return _within(_MERGED, False)
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Within a `with` statement, network calls are computed at once and by themselves."""
-    token = _MERGED.set(False)
+def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _MERGED.reset(token)
+        variable.reset(token)
 
 
 def answer(call: NetworkCall) -> Any:
@@ -152,12 +148,8 @@ def answer(call: NetworkCall) -> Any:
 
 
 def stacked(
-    calls: Sequence[NetworkCall],
-    ids: Sequence[torch.Tensor],
-    masks: Sequence[torch.Tensor],
-    *,
-    fill: int = 0,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
+    calls: Sequence[NetworkCall], ids: Sequence[Tensor], masks: Sequence[Tensor], *, fill: int = 0
+) -> tuple[Tensor, Tensor | None]:
     """Rows of several calls in one batch, padded on the right; no mask where nothing is padded.
 
     Args:
@@ -187,13 +179,9 @@ def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
     # Rows of a batch are padded to the longest, so that calls of like lengths go together
     waiting = sorted(range(len(calls)), key=lambda number: -calls[number].shape[1])
     while waiting:
-        n_rows, length = calls[waiting[0]].shape
-        size = 1
-        for number in waiting[1:]:
-            n_rows += calls[number].shape[0]
-            if n_rows * length > calls[number].budget.tokens:
-                break
-            size += 1
+        length, most = calls[waiting[0]].shape[1], calls[waiting[0]].budget.tokens
+        sizes = np.cumsum([calls[number].shape[0] for number in waiting]) * length
+        size = max(1, int((sizes <= most).sum()))
         batch, waiting = waiting[:size], waiting[size:]
         results = _compute([calls[number] for number in batch])
         answers.update(zip(batch, results, strict=True))
@@ -210,11 +198,8 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
     start = perf_counter()
     try:
         with computing():
-            values = (
-                [call.compute() for call in calls]
-                if len(calls) == 1
-                else calls[0].compute_together(calls)
-            )
+            one = len(calls) == 1
+            values = [calls[0].compute()] if one else calls[0].compute_together(calls)
     except Exception as error:
         failure = error
     seconds = perf_counter() - start
@@ -227,9 +212,8 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
     if not out_of_memory(failure):
         return [answered for call in calls for answered in _compute([call])]
     del failure  # whose trace holds the tensors of the failed pass
-    device = calls[0].device
-    if device.type == "cuda":
+    if torch.device(calls[0].budget.device).type == "cuda":
         torch.cuda.empty_cache()
-    calls[0].budget.lower(n_rows, max(call.shape[1] for call in calls), device)
+    calls[0].budget.lower(n_rows, max(call.shape[1] for call in calls))
     half = len(calls) // 2
     return [*_compute(calls[:half]), *_compute(calls[half:])]

@@ -10,11 +10,12 @@ import os
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
 
 class _Linear(torch.nn.Linear):
-    def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         if not _suits(input, self.weight):
             return super().forward(input)
         return _linear(input, self.weight, self.bias)
@@ -23,9 +24,9 @@ class _Linear(torch.nn.Linear):
 class _TransposedLinear(Conv1D):
     """GPT-2's layer, whose weight is (in, out)."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         if not _suits(x, self.weight):
-            whole: torch.Tensor = super().forward(x)  # type: ignore[no-untyped-call]
+            whole: Tensor = super().forward(x)  # type: ignore[no-untyped-call]
             return whole
         return _linear(x, self.weight.t(), self.bias)
 
@@ -61,7 +62,7 @@ def use_onednn(model: torch.nn.Module) -> None:
             module.__class__ = _FASTER[type(module)]
 
 
-def _suits(inputs: torch.Tensor, weight: torch.Tensor) -> bool:
+def _suits(inputs: Tensor, weight: Tensor) -> bool:
     return (
         inputs.dtype == weight.dtype == torch.float32
         and inputs.device.type == "cpu"
@@ -74,16 +75,14 @@ class _Product(torch.autograd.Function):
     """inputs (…, in) · weight (out, in)ᵀ + bias (out,), and its gradients."""
 
     @staticmethod
-    def forward(
-        ctx: Any, inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
-    ) -> torch.Tensor:
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(inputs, weight)
         return _product(inputs, weight, bias)
 
     @staticmethod
     def backward(
-        ctx: Any, *gradients: torch.Tensor
-    ) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+        ctx: Any, *gradients: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         inputs, weight = ctx.saved_tensors
         of_inputs, of_weight, of_bias = ctx.needs_input_grad
         # All leading axes are rows of one product
@@ -96,14 +95,12 @@ class _Product(torch.autograd.Function):
         )
 
 
-def _linear(inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    product: torch.Tensor = _Product.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
+def _linear(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    product: Tensor = _Product.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
     return product
 
 
-def _product(
-    inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
-) -> torch.Tensor:
+def _product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Inputs · weightᵀ + bias; the last three arguments say that nothing is fused after it."""
-    product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
     return product

@@ -17,7 +17,7 @@ from contstim.errors import ModelError
 from contstim.models.base import ROUNDING
 from contstim.models.batching import out_of_memory
 from contstim.models.merging import alone
-from contstim.models.spread import has_parts_elsewhere
+from contstim.models.tensors import has_parts_elsewhere
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -101,16 +101,13 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
     if coarse and has_parts_elsewhere(network):
         raise ModelError(
-            "The scores of a result are computed in float32, for which weights cannot be cast that "
-            "a device map has put on disk or away from the GPUs. Use dtype float32."
+            "Scores of results are computed in float32, to which weights cannot be cast that a "
+            "device map has put on disk or away from the GPUs. Use dtype float32."
         )
     # Layers of four bits name the precision of their products themselves
     modules: list[Any] = list(network.modules())
-    layers: list[tuple[Any, torch.dtype]] = [
-        (layer, layer.compute_dtype)
-        for layer in modules
-        if isinstance(getattr(layer, "compute_dtype", None), torch.dtype)
-    ]
+    kinds = ((module, getattr(module, "compute_dtype", None)) for module in modules)
+    layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]
     try:
         for layer, _ in layers:
             layer.compute_dtype = torch.float32
@@ -121,10 +118,10 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
+        device = next(network.parameters()).device
         raise ModelError(
-            f"The scores of a result are computed in float32, for which the memory of "
-            f"{next(network.parameters()).device} does not suffice. Use a smaller model, or a "
-            f"device with more memory."
+            f"Scores of results are computed in float32, for which the memory of {device} does not "
+            f"suffice. Use a smaller model, or a device with more memory."
         ) from error
     finally:
         # Whatever happened: a model left in float32 would give other scores and fill twice the

@@ -17,10 +17,10 @@ from contstim.documents import read_json_object
 from contstim.errors import InputError, ScoreError
 from contstim.models.base import Convention, LanguageModel, conventions, require_language_model
 from contstim.models.catalog import with_each_model
-from contstim.models.letter_case import UnknownWords, unknown_words
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.remote import CHUNK, ModelCall, RemoteScorer
 from contstim.models.training_text import Contamination, contamination
+from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.records import record_path
 from contstim.scores import ScoreTable
 
@@ -96,12 +96,7 @@ def score_continuations(
         whole = model.convention
         fingerprint = f"{whole.fingerprint}-continuation"
         stored_as.append(replace(whole, end_scored=False, fingerprint=fingerprint))
-    scores = _score(models, "continuation_log_probs", stored_as, continuations, store, progress)
-    if np.isnan(scores).any():
-        row, column = np.argwhere(np.isnan(scores))[0]
-        what = " | ".join(continuations[row].text.split("\n"))
-        raise ScoreError(f"The score of {what!r} under {models[column].name} is not a number.")
-    return scores
+    return _score(models, "continuation_log_probs", stored_as, continuations, store, progress)
 
 
 def _score(
@@ -154,6 +149,11 @@ def _score(
             keep(column, rows, getattr(model, method)([distinct[row] for row in rows]))
     for answer, asked in calls.items():
         answer(asked, lambda call, values: keep(*targets[call], values))
+    for row, column in np.argwhere(np.isnan(scores))[:1]:
+        what = " | ".join(texts[row].split("\n"))
+        raise ScoreError(
+            f"The score of {what!r} under {models[column].name} is not a number (nan)."
+        )
     return scores[[row_of[item] for item in items]]
 
 
@@ -194,10 +194,8 @@ def token_terms(
     Raises:
         ModelError: a model's score is not a sum over tokens, or it cannot score a sentence.
     """
-    language_model = require_language_model(model, "A score for each word")
-    score = language_model.token_log_probs
-    if completed:
-        score = language_model.completed_word_log_probs
+    scorer = require_language_model(model, "A score for each word")
+    score = scorer.completed_word_log_probs if completed else scorer.token_log_probs
     distinct = list(dict.fromkeys(sentences))
     terms: dict[Sentence, Sequence[TokenScore]] = {}
     for block in _blocks(len(distinct)):
@@ -342,7 +340,7 @@ def term_table(
     last word), word, token (by word: tokens, how many), log_prob and surprisal (nats). Rows are
     ordered by sentence, then model, then position.
     """
-    rows: list[tuple[object, ...]] = []
+    rows = []
     for sentence in sentences:
         for name, terms in scores.items():
             # In reading order; the end of the sentence, at -1, is last
@@ -350,23 +348,14 @@ def term_table(
             for number, term in enumerate(terms[sentence]):
                 groups.setdefault(term.word if by_word else number, []).append(term)
             for group in groups.values():
-                position = group[0].word
-                word = sentence.words[position] if position >= 0 else sentence.end
+                end = group[0].word < 0
+                position = len(sentence) if end else group[0].word
+                word = sentence.end if end else sentence.words[position]
+                token = len(group) if by_word else group[0].token
                 log_prob = sum((term.log_prob for term in group[1:]), group[0].log_prob)
-                rows.append(
-                    (
-                        sentence.text,
-                        name,
-                        position if position >= 0 else len(sentence),
-                        word,
-                        len(group) if by_word else group[0].token,
-                        log_prob,
-                        -log_prob,
-                    )
-                )
-    tokens = "tokens" if by_word else "token"
-    columns = ("sentence", "model", "position", "word", tokens, "log_prob", "surprisal")
-    return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+                rows.append((sentence.text, name, position, word, token, log_prob, -log_prob))
+    token = "tokens" if by_word else "token"
+    return _table(("sentence", "model", "position", "word", token, "log_prob", "surprisal"), rows)
 
 
 def standard_error_table(
@@ -374,10 +363,8 @@ def standard_error_table(
 ) -> dict[str, list[Any]]:
     """The standard errors as one table of the shape of `score_table`."""
     columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
-    for model in scores:
-        if model.standard_errors is not None:
-            columns[model.name] = model.standard_errors.tolist()
-    return columns
+    errors = {model.name: model.standard_errors for model in scores}
+    return columns | {name: each.tolist() for name, each in errors.items() if each is not None}
 
 
 def bounds_table(
@@ -387,18 +374,17 @@ def bounds_table(
 
     The columns are sentence, model, log_prob, lower_bound (the mean over orders) and gap, in nats.
     """
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("sentence", "model", "log_prob", "lower_bound", "gap")
-    }
+    rows: list[tuple[object, ...]] = []
     for model in scores:
-        if model.lower_bounds is None or model.log_probs is None:
-            continue
-        columns["sentence"] += [sentence.text for sentence in sentences]
-        columns["model"] += [model.name] * len(sentences)
-        columns["log_prob"] += model.log_probs.tolist()
-        columns["lower_bound"] += model.lower_bounds.tolist()
-        columns["gap"] += (model.log_probs - model.lower_bounds).tolist()
-    return columns
+        if model.lower_bounds is not None and model.log_probs is not None:
+            pairs = zip(model.log_probs.tolist(), model.lower_bounds.tolist(), strict=True)
+            for sentence, (score, bound) in zip(sentences, pairs, strict=True):
+                rows.append((sentence.text, model.name, score, bound, score - bound))
+    return _table(("sentence", "model", "log_prob", "lower_bound", "gap"), rows)
+
+
+def _table(names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> dict[str, list[Any]]:
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
 def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str, Convention]:
@@ -420,15 +406,13 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
     # an entry may say more, such as the specification that the model was loaded by
     names = [field.name for field in fields(Convention)]
     try:
-        return {
-            model: Convention(**{n: entries[model][n] for n in names if n in entries[model]})
-            for model in models
-            if model in entries
+        given = {
+            m: {n: entries[m][n] for n in names if n in entries[m]} for m in models if m in entries
         }
+        return {model: Convention(**entry) for model, entry in given.items()}
     except TypeError as error:
         raise InputError(
-            f"{path} is not the record of a table of scores: {error}. Score the sentences again, "
-            f"or move the record away."
+            f"{path} is not the record of a table of scores: {error}. Score the sentences again."
         ) from error
 
 

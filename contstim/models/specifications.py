@@ -41,20 +41,6 @@ _SIGNS = " ._-"
 
 
 @dataclass(frozen=True)
-class CatalogueEntry:
-    """A model of the 2023 study: its name here, its specification, and a summary."""
-
-    name: str
-    specification: str
-    summary: str
-
-    @property
-    def loadable(self) -> bool:
-        """True if this version has the family."""
-        return self.specification.partition(":")[0] in FAMILIES
-
-
-@dataclass(frozen=True)
 class Specification:
     """A model as a user names it, parsed; not loaded yet.
 
@@ -90,22 +76,18 @@ TRANSFORMS: dict[str, str] = {
     "slor": "+slor:UNIGRAM.arpa: (log p - unigram log p of the words) / number of words",
 }
 
-CATALOGUE: dict[str, CatalogueEntry] = {
-    entry.name: entry
-    for entry in (
-        CatalogueEntry("2-gram", "kenlm:bigram.arpa", "n-gram; train it on your text"),
-        CatalogueEntry("3-gram", "kenlm:trigram.arpa", "n-gram; train it on your text"),
-        CatalogueEntry("RNN", "rnn:rnn", "recurrent; train it on your text"),
-        CatalogueEntry("LSTM", "lstm:lstm", "recurrent; train it on your text"),
-        CatalogueEntry("bert-large-cased", "hf:bert-large-cased", "masked transformer"),
-        CatalogueEntry("roberta-large", "hf:roberta-large", "masked transformer"),
-        CatalogueEntry("xlm-mlm-en-2048", "hf:xlm-mlm-en-2048", "masked transformer"),
-        CatalogueEntry(
-            "electra-large-generator", "hf:google/electra-large-generator", "masked transformer"
-        ),
-        CatalogueEntry("gpt2-xl", "hf:gpt2-xl", "causal transformer"),
-    )
+CATALOGUE: dict[str, tuple[str, str]] = {
+    "2-gram": ("kenlm:bigram.arpa", "n-gram; train it on your text"),
+    "3-gram": ("kenlm:trigram.arpa", "n-gram; train it on your text"),
+    "RNN": ("rnn:rnn", "recurrent; train it on your text"),
+    "LSTM": ("lstm:lstm", "recurrent; train it on your text"),
+    "bert-large-cased": ("hf:bert-large-cased", "masked transformer"),
+    "roberta-large": ("hf:roberta-large", "masked transformer"),
+    "xlm-mlm-en-2048": ("hf:xlm-mlm-en-2048", "masked transformer"),
+    "electra-large-generator": ("hf:google/electra-large-generator", "masked transformer"),
+    "gpt2-xl": ("hf:gpt2-xl", "causal transformer"),
 }
+"""Models of the 2023 study by their names here: specification and summary."""
 
 _SPECIFICATION = re.compile(
     r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>.+?)(?:@(?P<rule>[\w-]+))?"
@@ -129,15 +111,14 @@ def parse_model(given: str | Specification) -> Specification:
         return given
     if not isinstance(given, str):
         raise ModelError(
-            f"A model is a text such as 'hf:gpt2' or 'small=hf:gpt2', and several models are a "
-            f"sequence of such texts; {shortened(given)} is neither."
+            f"A model is a text such as 'hf:gpt2' or 'small=hf:gpt2', and several are a list of "
+            f"them; {shortened(given)} is neither."
         )
-    text = given
-    name, equals, specification = text.partition("=")
+    name, equals, specification = given.partition("=")
     # Then the = belongs to a path or an address
     if not equals or ":" in name or "/" in name:
-        return parse_specification(text)
-    _check_name(name.strip(), text)
+        return parse_specification(given)
+    _check_name(name.strip(), given)
     return parse_specification(specification.strip(), name.strip())
 
 
@@ -160,14 +141,11 @@ def parse_specification(text: str, name: str = "") -> Specification:
     family, location = match["family"], match["location"]
     # a name of the catalogue stands for its specification; a rule may follow it
     if family is None and location in CATALOGUE:
-        family, _, location = CATALOGUE[location].specification.partition(":")
+        family, _, location = CATALOGUE[location][0].partition(":")
     kind = family_named(family or _family_of(location))
     if kind is None:
-        raise ModelError(
-            f"{text!r} does not name a model that this version can load. Families: "
-            + "; ".join(f"{f.name}: ({f.summary})" for f in families())
-            + ". 'contstim models' lists them."
-        )
+        known = "; ".join(f"{f.name}: ({f.summary})" for f in families())
+        raise ModelError(f"{text!r} does not name a model that can be loaded. Families: {known}.")
     ending = (match[group] or "" for group in ("rule", "transform", "argument"))
     parsed = Specification(name or text, text, kind.name, location, *ending)
     _check_ending(parsed)
@@ -213,8 +191,8 @@ def parse_models(given: Models) -> list[Specification]:
     if isinstance(given, str | Specification) or not isinstance(given, Iterable):
         given = [given]
     models = [parse_model(model) for model in given]
-    names = [model.name for model in models]
-    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    times = Counter(model.name for model in models)
+    twice = sorted(name for name, n in times.items() if n > 1)
     if twice:
         raise ModelError(
             f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
@@ -227,10 +205,7 @@ def parse_models(given: Models) -> list[Specification]:
         path = os.path.normpath(model.location)
         other = same.setdefault(replace(model, name="", specification="", location=path), model)
         if other is not model:
-            raise ModelError(
-                f"{other.text} and {model.text} are the same model given twice. Leave one of them "
-                f"out."
-            )
+            raise ModelError(f"{other.text} and {model.text} are the same model given twice.")
     return models
 
 
@@ -238,18 +213,14 @@ def _check_name(name: str, text: str) -> None:
     allowed = all(sign.isalnum() or sign in _SIGNS for sign in name)
     if not allowed or not name[:1].isalnum():
         raise ModelError(
-            f"{name!r} in {text!r} is not a name for a model: write NAME=MODEL, where NAME begins "
-            f"with a letter or digit and has letters, digits, spaces, '.', '_' and '-' only. A "
-            f"file whose own name holds '=' is given with its folder, such as ./{text}."
+            f"{name!r} in {text!r} is not a name for a model, of letters, digits, spaces, '.', '_' "
+            f"and '-'. A file whose own name holds '=' is given with its folder, such as ./{text}."
         )
     if len(name) > _LONGEST:
-        raise ModelError(
-            f"{name!r} has {len(name)} characters; a name for a model has {_LONGEST} at most."
-        )
+        raise ModelError(f"{name!r} has {len(name)} characters; a name has {_LONGEST} at most.")
     if name.lower() in RESERVED_NAMES:
         raise ModelError(
-            f"{name!r} in {text!r} cannot name a model: tables have a column or a row of that "
-            f"name. Choose another, such as 'my {name}'."
+            f"{name!r} in {text!r} cannot name a model: tables have a column or row of that name."
         )
 
 

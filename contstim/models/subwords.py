@@ -9,16 +9,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import LanguageModel, TokenScore
+from contstim.models.base import Continuation, LanguageModel, TokenScore
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.masked.rules import RULES
-from contstim.models.special_tokens import readable
 from contstim.models.training_text import TrainingText
-from contstim.models.word_tokens import PlaceKind, WordsInPlaces
-from contstim.models.words import encode_batch, unscorable, words_are_independent
+from contstim.models.words import (
+    END_MARK,
+    PlaceKind,
+    WordsInPlaces,
+    encode_batch,
+    readable,
+    too_long,
+    unscorable,
+    words_are_independent,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
@@ -42,20 +49,28 @@ def load_transformer(location: str, *, name: str, rule: str, loading: Loading) -
     from contstim.models.checkpoints.source import foreign_errors
 
     checkpoint = load_checkpoint(location, loading)
-    rules = CAUSAL_RULES if checkpoint.kind == "causal" else tuple(RULES)
-    if rule and rule not in rules:
-        raise ModelError(
-            f"{location} is a {checkpoint.kind} model, which has no rule {rule!r}; it has "
-            f"{', '.join(rules)}."
-        )
     with foreign_errors(location):
         if checkpoint.kind == "causal":
             from contstim.models.causal.adapter import CausalModel
 
-            return CausalModel(checkpoint, rule=rule or rules[0], name=name, prompt=loading.prompt)
+            rule = rule or CAUSAL_RULES[0]
+            return CausalModel(checkpoint, rule=rule, name=name, prompt=loading.prompt)
         from contstim.models.masked.adapter import MaskedModel
 
-        return MaskedModel(checkpoint, rule=rule or rules[0], name=name)
+        return MaskedModel(checkpoint, rule=rule or next(iter(RULES)), name=name)
+
+
+def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
+    """Refuse a rule that models of a checkpoint's kind do not have.
+
+    Raises:
+        ModelError: names those that they have.
+    """
+    if rule not in rules:
+        raise ModelError(
+            f"{checkpoint.location} is a {checkpoint.kind} model, which has no rule {rule!r}; it "
+            f"has {', '.join(rules)}."
+        )
 
 
 class SubwordModel(LanguageModel):
@@ -63,10 +78,12 @@ class SubwordModel(LanguageModel):
 
     Attributes:
         window: how many tokens it reads; None for any number.
+        checkpoint: of the network, where that is in this process.
     """
 
     reports_passes = True
     window: int | None
+    checkpoint: Checkpoint | None = None  # whose network is in this process
     _space = False  # before the first word, so that it is cut like any other
     _framed = False  # by the tokens that the tokenizer puts around a text
     _end_apart = False  # the end mark must be a token of its own
@@ -112,6 +129,21 @@ class SubwordModel(LanguageModel):
         scored = (sum(map(self._is_scored, e.word_of)) for e in self._encode(sentences))
         return np.fromiter(scored, np.int64, len(sentences))
 
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`; None for checkpoints of the hub."""
+        return TrainingText.beside(self.checkpoint.location) if self.checkpoint else None
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        if self.checkpoint is None:
+            return super().float32_log_probs(sentences)
+        from contstim.models.precision import in_float32
+
+        twin = self.for_another_search()  # prefixes in the cache are less precise
+        with in_float32(self.checkpoint.model):
+            return twin.log_probs(sentences)
+
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
         return readable(self._tokenizer, words)
@@ -123,6 +155,22 @@ class SubwordModel(LanguageModel):
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `Scorer.unscorable`."""
         return unscorable(self._encode, sentences)
+
+    def _sums_of_words(
+        self,
+        continuations: Sequence[Continuation],
+        terms: Callable[[Sequence[Tokens]], Iterable[FloatArray]],
+    ) -> FloatArray:
+        """Sums over the tokens of words from the start on; `terms` scores the tokens of rows."""
+        encodings = self._encode([item.sentence for item in continuations], end_apart=True)
+        words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
+        rows = terms([e.ids[: len(w)] for e, w in zip(encodings, words, strict=True)])
+        totals = np.zeros(len(words))
+        for i, (item, word_of, row) in enumerate(zip(continuations, words, rows, strict=True)):
+            counts = np.zeros(len(row), np.bool_)  # zeros may follow the row
+            counts[: len(word_of)] = np.array(word_of) >= item.start
+            totals[i] = np.where(counts, row, 0.0).sum()
+        return totals
 
     def _encode(
         self, sentences: Sequence[Sentence], *, end_apart: bool | None = None
@@ -142,30 +190,8 @@ class SubwordModel(LanguageModel):
         return self.window is None or self._needs(n_tokens) <= self.window
 
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
-        if not self._fits(n_tokens):
-            raise ModelError(
-                f"{sentence.text[:60]!r} needs {self._needs(n_tokens):,} tokens; {self.name} reads "
-                f"at most {self.window:,}. Leave the sentence out or use another model."
-            )
-
-
-class CheckpointModel(SubwordModel):
-    """A model of sub-words whose network is a checkpoint in this process."""
-
-    checkpoint: Checkpoint
-
-    @property
-    def training_text(self) -> TrainingText | None:
-        """See `LanguageModel.training_text`; None for checkpoints of the hub."""
-        return TrainingText.beside(self.checkpoint.location)
-
-    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.float32_log_probs`."""
-        from contstim.models.precision import in_float32
-
-        twin = self.for_another_search()  # prefixes in the cache are less precise
-        with in_float32(self.checkpoint.model):
-            return twin.log_probs(sentences)
+        if self.window is not None and not self._fits(n_tokens):
+            raise too_long(sentence, self._needs(n_tokens), self.name, self.window)
 
 
 def context_tokens(
@@ -195,13 +221,12 @@ def context_tokens(
         context = tuple(ids)
     if not context:
         raise ModelError(
-            f"{location} has nothing to read before the first word: its tokenizer "
-            f"names no beginning of a sequence. Give a prompt, such as '. '."
+            f"{location} has nothing to read before the first word: its tokenizer names no "
+            f"beginning of a sequence. Give a prompt, such as '. '."
         )
     if window is not None and len(context) >= window:
         raise ModelError(
-            f"The prompt has {len(context):,} tokens and {location} reads at most "
-            f"{window:,}: shorten it."
+            f"The prompt has {len(context):,} tokens; {location} reads at most {window:,}."
         )
     return context
 

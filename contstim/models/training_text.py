@@ -16,6 +16,7 @@ import re
 import unicodedata
 from array import array
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,24 +71,27 @@ class TrainingText:
 
     def _read(self) -> Hashes:
         try:
-            with self.path.open("rb") as file:
-                # Read by hand: np.load would make room for as many numbers as the header claims
-                version = np.lib.format.read_magic(file)
-                if version != (1, 0):
-                    raise ValueError("it is of another version")
-                shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-                content = file.read()
-            if len(shape) != 1 or dtype != np.uint64 or len(content) != 8 * shape[0]:
-                raise ValueError("it is cut off, or not a list of hashes")
-            hashes = np.frombuffer(content, np.uint64)
+            # Mapped, a file is not longer than it is, whatever its header claims
+            stored = np.load(self.path, mmap_mode="r", allow_pickle=False)
+            if stored.ndim != 1 or stored.dtype != np.uint64:
+                raise ValueError("it is not a list of hashes")
+            hashes: Hashes = np.array(stored)
             # Binary search below gives wrong answers, and no error, where they do not rise
             if (hashes[1:] <= hashes[:-1]).any():
                 raise ValueError("they do not rise")
             return hashes
-        except (OSError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        except (
+            OSError,
+            ValueError,
+            EOFError,
+            SyntaxError,
+            TypeError,
+            MemoryError,
+            RecursionError,
+        ) as error:
             raise ModelError(
                 f"{self.path} does not hold the hashes of a training text ({error}). Train the "
-                f"model anew; or remove the file, and nothing is known of the text."
+                f"model anew, or remove the file."
             ) from error
 
 
@@ -163,13 +167,11 @@ def contamination(
         ModelError: the hashes of a training text are damaged.
     """
     distinct = list(dict.fromkeys(sentences))
-    results: dict[str, Contamination | None] = {}
+    results: dict[str, Contamination | None] = dict.fromkeys(texts)
     for name, text in texts.items():
-        results[name] = None
         if text is not None:
-            pairs = zip(distinct, text.holds(distinct), strict=True)
-            hashes = tuple(_hex(sentence) for sentence, is_in_text in pairs if is_in_text)
-            results[name] = Contamination(name, len(distinct), hashes)
+            among = compress(distinct, text.holds(distinct))
+            results[name] = Contamination(name, len(distinct), tuple(map(_hex, among)))
     return results
 
 
@@ -177,18 +179,12 @@ def contamination_facts(
     results: Mapping[str, Contamination | None],
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
     """The entry of a record, as `read_contamination` reads it."""
-    return {
-        _ENTRY: {
-            name: None
-            if result is None
-            else {
-                "sentences": result.sentences,
-                "found": len(result.hashes),
-                "hashes": list(result.hashes),
-            }
-            for name, result in results.items()
-        }
-    }
+    entry: dict[str, dict[str, Any] | None] = dict.fromkeys(results)
+    for name, result in results.items():
+        if result is not None:
+            hashes = list(result.hashes)
+            entry[name] = {"sentences": result.sentences, "found": len(hashes), "hashes": hashes}
+    return {_ENTRY: entry}
 
 
 def read_contamination(
@@ -205,11 +201,10 @@ def read_contamination(
         entry = None
     by_model = entry if isinstance(entry, dict) else {}
     hashes = dict.fromkeys(map(_hex, sentences))
-    results: dict[str, Contamination | None] = {}
-    for model in models:
+    results: dict[str, Contamination | None] = dict.fromkeys(models)
+    for model in results:
         facts = by_model.get(model)
         recorded = facts.get("hashes") if isinstance(facts, dict) else None
-        results[model] = None
         if isinstance(recorded, list):
             in_text = {value for value in recorded if isinstance(value, str)}
             among = tuple(value for value in hashes if value in in_text)

@@ -1,4 +1,11 @@
-"""Scores of a language model, transformed to be comparable between sentences.
+"""Models that read or score as another one does, with a change.
+
+Word-level models whose words are all in small letters, or all in capitals: most public n-gram
+models are made from text in small letters. Such a model does not know `The`: the first word of
+every sentence gets the score of an unknown word. `kenlm:FILE@lower` reads all words in small
+letters, `@upper` in capitals; recurrent models take the same two rules.
+
+Scores of a language model, transformed to be comparable between sentences:
 
     +mean   log p / number of tokens that the rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
@@ -11,9 +18,10 @@ Neither score is a log-probability: they rank sentences, and no search takes the
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -22,20 +30,193 @@ from contstim.models.base import (
     Continuation,
     Convention,
     LanguageModel,
+    Replacements,
     Scorer,
+    TokenScore,
     require_language_model,
 )
-from contstim.models.letter_case import LETTER_CASES, InLetterCase
-from contstim.models.ngram.adapter import NgramModel
+from contstim.models.caching import WORDS, SizedCache, as_tuple
+from contstim.vocabulary import Vocabulary, WordTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.specifications import Specification
     from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
+
+
+LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
+"""The rules of word-level models, by what they do to a word before the model reads it."""
+
+_SENTENCES = 4_096  # whose words in the model's case are remembered
+LOUD = 0.02
+"""Share of unknown words above which a command warns."""
+
+
+class InLetterCase(LanguageModel):
+    """A word-level model that reads every word in small letters, or in capitals.
+
+    Scores, replacements, known words and terms are those of the model for the words in its case.
+    Words of its vocabulary are given as sentences show them: in small letters, those that start a
+    sentence capitalised.
+
+    Args:
+        model: the word-level model.
+        case: a key of `LETTER_CASES`.
+    """
+
+    def __init__(self, model: LanguageModel, case: str) -> None:
+        self.name, self.case = model.name, case
+        self.cheap_replacements = model.cheap_replacements
+        self.reports_passes = model.reports_passes
+        self._model = model
+        change = LETTER_CASES[case]
+        # Cached: a search asks about the same lists of words again and again
+        self._words = SizedCache(lambda words: WordTuple(map(change, words)), len, WORDS)
+        self._sentence = lru_cache(_SENTENCES)(
+            lambda sentence: replace(sentence, words=tuple(map(change, sentence.words)))
+        )
+
+    @property
+    def convention(self) -> Convention:
+        """The convention of the model, with the case in its rule and fingerprint."""
+        plain, case = self._model.convention, self.case
+        fingerprint = f"{plain.fingerprint}-{case}"
+        return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`; sentences are compared whatever their case."""
+        return self._model.training_text
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        return type(self)(self._model.for_another_search(), self.case)
+
+    def forget_prefixes(self) -> None:
+        """See `LanguageModel.forget_prefixes`."""
+        self._model.forget_prefixes()
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.log_probs`."""
+        return self._model.log_probs([*map(self._sentence, sentences)])
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        """See `LanguageModel.replacements`."""
+        words = self._words(as_tuple(words))
+        return self._model.replacements(self._sentence(sentence), position, words)
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """See `LanguageModel.replacement_log_probs`."""
+        words = self._words(as_tuple(words))
+        return self._model.replacement_log_probs(self._sentence(sentence), position, words)
+
+    def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
+        """See `LanguageModel.continuation_log_probs`."""
+        return self._model.continuation_log_probs(
+            [Continuation(self._sentence(sentence), start) for sentence, start in continuations]
+        )
+
+    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.token_log_probs`."""
+        return self._model.token_log_probs([*map(self._sentence, sentences)])
+
+    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.completed_word_log_probs`."""
+        return self._model.completed_word_log_probs([*map(self._sentence, sentences)])
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `LanguageModel.knows`."""
+        return self._model.knows(self._words(as_tuple(words)))
+
+    def vocabulary(self, min_count: int) -> Vocabulary | None:
+        """See `LanguageModel.vocabulary`."""
+        words = self._model.vocabulary(min_count)
+        if words is None:
+            return None
+        small = [word.lower() for word in words.initial]
+        capitalised = [word[:1].upper() + word[1:] for word in small]
+        inner = [word.lower() for word in words.inner]
+        # in order, each once
+        initial, others = (tuple(dict.fromkeys(each)) for each in (capitalised, inner))
+        return Vocabulary(initial, others, words.repeatable)
+
+
+@dataclass(frozen=True)
+class UnknownWords:
+    """Words of sentences that a word-level model does not know.
+
+    Attributes:
+        model: its name.
+        n_words: how many words the sentences have, repeated ones counted.
+        n_unknown: how many of them the model does not know.
+        examples: the most frequent of these.
+        case: the key of `LETTER_CASES` that the model's words have: as the sentences write them it
+            knows few of the words that the case changes, and in it more than half of those that it
+            does not know; empty if there is none.
+    """
+
+    model: str
+    n_words: int
+    n_unknown: int
+    examples: tuple[str, ...]
+    case: str
+
+    @property
+    def is_loud(self) -> bool:
+        """True if so many words are unknown that scores say little."""
+        return self.n_unknown > LOUD * self.n_words
+
+    @property
+    def text(self) -> str:
+        """The share of unknown words, and what to do about it; empty where all are known."""
+        if not self.n_unknown:
+            return ""
+        text = (
+            f"{self.model} does not know {self.n_unknown:,} of {self.n_words:,} words "
+            f"({100 * self.n_unknown / self.n_words:.1f} %), such as {', '.join(self.examples)}; "
+            f"all unknown words have one score."
+        )
+        if self.case:
+            letters = {"lower": "small letters", "upper": "capitals"}[self.case]
+            text += (
+                f" It knows most of them in {letters}: write @{self.case} after its file, as in "
+                f"kenlm:FILE@{self.case}."
+            )
+        return text
+
+    def tell(self, warn: Callable[[str], None], remark: Callable[[str], None]) -> None:
+        """Say it, if any word is unknown: as a warning where scores say little."""
+        if self.is_loud:
+            warn(self.text)
+        elif self.n_unknown:
+            remark(self.text)
+
+
+def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
+    """Count the words of sentences that a model does not know; sub-word models know all."""
+
+    def unknown(words: Counter[str]) -> Counter[str]:
+        pairs = zip(words.items(), model.knows(tuple(words)), strict=True)
+        return Counter({word: n for (word, n), is_known in pairs if not is_known})
+
+    words = Counter(word for sentence in sentences for word in sentence.words)
+    missing = unknown(words)
+    case = ""
+    for name, change in LETTER_CASES.items() if missing else ():
+        # A model with words of both cases knows most of those that the case would change
+        others = [word for word in words if change(word) != word]
+        if 2 * sum(missing[word] for word in others) <= sum(words[word] for word in others):
+            continue
+        changed = Counter(change(word) for word in missing.elements())
+        if not case and unknown(changed).total() < missing.total() / 2:
+            case = name
+    examples = tuple(word for word, _ in missing.most_common(3))
+    return UnknownWords(model.name, words.total(), missing.total(), examples, case)
 
 
 def transformed(scorer: Scorer, specification: Specification) -> Transformed:
@@ -45,37 +226,77 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
         ModelError: its unigram model is missing or of another order, or the scores to be
             transformed are not log-probabilities.
     """
+    from contstim.models.ngram.adapter import NgramModel
+
     model = require_language_model(scorer, f"The transform +{specification.transform}")
     if specification.transform == "mean":
-        return MeanPerToken(model, specification.name)
+        return Transformed(model, specification.name)
     file, _, case = specification.argument.rpartition("@")
     if case not in LETTER_CASES:
         file = specification.argument
         case = model.case if isinstance(model, InLetterCase) else ""
-    return Slor(model, NgramModel(file), specification.name, case)
+    unigram = NgramModel(file)
+    if unigram.order != 1:
+        raise ModelError(
+            f"{file} has order {unigram.order}; +slor needs order 1, as of 'contstim train ngram "
+            f"--order 1'."
+        )
+    return Transformed(
+        model, specification.name, unigram=InLetterCase(unigram, case) if case else unigram
+    )
 
 
 class Transformed(Scorer):
-    """Scores that are increasing functions of a language model's, one function a sentence."""
+    """Scores that are increasing functions of a language model's, one function a sentence.
 
-    def __init__(self, model: LanguageModel, name: str) -> None:
+    Args:
+        model: the language model.
+        name: names columns and files.
+        unigram: an n-gram model of order 1 for the syntactic log-odds ratio, which scores the words
+            alone, without end mark and end of sentence; None for the mean per token.
+    """
+
+    def __init__(
+        self, model: LanguageModel, name: str, *, unigram: LanguageModel | None = None
+    ) -> None:
         self.name = name
-        self._model = model
+        self._model, self._unigram = model, unigram
+
+    @property
+    def convention(self) -> Convention:
+        """The convention of the model, per token; or less that of the unigram model, per word."""
+        plain = self._model.convention  # whose fingerprint is that of the weights and the rule
+        suffix, unit, parts = "+mean", "nats per token", [plain.fingerprint, "+mean"]
+        if self._unigram is not None:
+            suffix, unit = "+slor", "nats per word"
+            parts = [plain.fingerprint, "+slor", self._unigram.convention.fingerprint]
+        digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()
+        fingerprint = f"transformed-{digest[:24]}"
+        return replace(plain, rule=plain.rule + suffix, unit=unit, fingerprint=fingerprint)
 
     @property
     def training_text(self) -> TrainingText | None:
         """See `Scorer.training_text`."""
         return self._model.training_text
 
-    @abstractmethod
-    def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:
-        """The numbers to subtract, nats, and then to divide by, positive: (n_sentences,) each."""
-
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.scores`; they may be positive."""
-        baseline, divisor = self._parts(sentences)
-        scores: FloatArray = (self._model.log_probs(sentences) - baseline) / divisor
+        baseline: FloatArray | float = 0.0
+        if self._unigram is not None:
+            baseline = _words_alone(self._unigram, sentences)
+        scores: FloatArray = (self._model.log_probs(sentences) - baseline) / self._sizes(sentences)
         return scores
+
+    def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `Scorer.standard_errors`; what is subtracted is exact."""
+        errors: FloatArray = self._model.standard_errors(sentences) / self._sizes(sentences)
+        return errors
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `Scorer.token_counts`."""
+        if self._unigram is not None:
+            return super().token_counts(sentences)
+        return self._model.token_counts(sentences)
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `Scorer.unscorable`."""
@@ -84,13 +305,6 @@ class Transformed(Scorer):
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
         """See `Scorer.exact`."""
         return self._model.exact(sentences)
-
-    def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `Scorer.standard_errors`."""
-        _, divisor = self._parts(sentences)
-        # The baseline is exact, so that errors are scaled and nothing is added to them
-        errors: FloatArray = self._model.standard_errors(sentences) / divisor
-        return errors
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `Scorer.knows`."""
@@ -104,73 +318,20 @@ class Transformed(Scorer):
         """See `Scorer.tokens_per_word`."""
         return self._model.tokens_per_word(words, initial=initial)
 
-    def _convention(self, suffix: str, unit: str, *others: str) -> Convention:
-        plain = self._model.convention  # whose fingerprint is that of the weights and the rule
-        digest = hashlib.sha256(" ".join((plain.fingerprint, suffix, *others)).encode()).hexdigest()
-        return replace(
-            plain, rule=plain.rule + suffix, unit=unit, fingerprint=f"transformed-{digest[:24]}"
+    def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """The numbers to divide by: of tokens, or of words, the same for all models."""
+        if self._unigram is None:
+            return self._model.token_counts(sentences).astype(np.float64)
+        return np.fromiter(map(len, sentences), np.float64, len(sentences))
+
+
+def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> FloatArray:
+    """Unigram log p of the words, (n_sentences,), nats, without the end of the sentence."""
+    log_probs = unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
+    if np.isneginf(log_probs).any():
+        sentence = sentences[int(np.argmin(log_probs))]
+        raise ModelError(
+            f"{unigram.name} gives a word of {sentence.text!r} probability zero, so its SLOR is "
+            f"undefined. Train the unigram model on more text."
         )
-
-
-class MeanPerToken(Transformed):
-    """Log p / number of tokens that the rule scores, the end included where the rule does."""
-
-    @property
-    def convention(self) -> Convention:
-        """The convention of the model, per token."""
-        return self._convention("+mean", "nats per token")
-
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`."""
-        return self._model.token_counts(sentences)
-
-    def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:
-        # nothing is subtracted
-        counts = self._model.token_counts(sentences).astype(np.float64)
-        return np.zeros(len(counts)), counts
-
-
-class Slor(Transformed):
-    """Syntactic log-odds ratio: (log p - unigram log p of the words) / number of words.
-
-    The unigram model is an n-gram model of order 1. It scores the words alone, without end mark and
-    end of sentence.
-
-    Args:
-        model: the language model.
-        unigram: the n-gram model of order 1.
-        name: names columns and files.
-        case: a key of `LETTER_CASES` in which the unigram model reads words; empty for as given.
-
-    Raises:
-        ModelError: the unigram model has another order.
-    """
-
-    def __init__(
-        self, model: LanguageModel, unigram: NgramModel, name: str, case: str = ""
-    ) -> None:
-        if unigram.order != 1:
-            raise ModelError(
-                f"{unigram.name} has order {unigram.order}; +slor needs order 1. Train one with "
-                f"'contstim train ngram --order 1'."
-            )
-        super().__init__(model, name)
-        self._unigram = InLetterCase(unigram, case) if case else unigram
-
-    @property
-    def convention(self) -> Convention:
-        """The convention of the model, less that of the unigram model, per word."""
-        return self._convention("+slor", "nats per word", self._unigram.convention.fingerprint)
-
-    def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:
-        # words, not tokens: the same divisor for all models
-        lengths = np.fromiter(map(len, sentences), np.float64, len(sentences))
-        # Without the end of the sentence
-        unigrams = self._unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
-        if np.isneginf(unigrams).any():
-            sentence = sentences[int(np.argmin(unigrams))]
-            raise ModelError(
-                f"{self._unigram.name} gives a word of {sentence.text!r} probability zero, so its "
-                f"SLOR is undefined. Train the unigram model on more text."
-            )
-        return unigrams, lengths
+    return log_probs

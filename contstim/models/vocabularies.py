@@ -1,19 +1,159 @@
-"""The words of a search: those that all of its models can tell apart."""
+"""Words: those of a training text with their counts, and those of a search.
+
+The words of a text stand as a table beside a word-level model. The words of a search are those that
+all of its models can tell apart.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import VocabularyError
+from contstim.errors import InputError, ModelError, VocabularyError
+from contstim.sentence import is_word
+from contstim.tables import read_table, write_table
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import BoolArray
+    from contstim.arrays import BoolArray, IntArray
     from contstim.models.base import Scorer
+    from contstim.sentence import Sentence
+
+
+BOUNDARY, UNKNOWN = 0, 1
+"""Numbers of the boundary of a sentence and of unknown words, to a recurrent network."""
+
+_FIRST = 2  # the number of the first word
+
+MOST_WORDS = 20_000
+_MOST_DIGITS = 18  # of a count: more do not fit 64 bits
+_RESERVED = frozenset({"<s>", "<unk>", "</s>"})
+
+
+def counts_path(model: Path | str) -> Path:
+    """Path of the counts of an n-gram model: `trigram.arpa` has `trigram.arpa.counts.csv`."""
+    return Path(f"{model}.counts.csv")
+
+
+@dataclass(frozen=True)
+class WordList:
+    """Words, the most frequent first; word i has the number i + 2.
+
+    Attributes:
+        words: as in the text, case kept.
+        initial: count of each word at the start of a sentence.
+        inner: count of each word elsewhere.
+    """
+
+    words: tuple[str, ...]
+    initial: tuple[int, ...]
+    inner: tuple[int, ...]
+
+    @classmethod
+    def from_sentences(
+        cls, sentences: Iterable[Sentence], *, size: int | None = None, min_count: int = 1
+    ) -> WordList:
+        """The most frequent words of a text; ties in order of first occurrence.
+
+        Args:
+            sentences: the text.
+            size: number of words; by default all that are frequent enough, 20,000 at most.
+            min_count: the lowest count of a word.
+
+        Raises:
+            InputError: the text has fewer such words than `size`, or none.
+        """
+        initial: Counter[str] = Counter()
+        inner: Counter[str] = Counter()
+        for sentence in sentences:
+            initial[sentence.words[0]] += 1
+            inner.update(sentence.words[1:])
+        counts = initial + inner
+        frequent = [
+            word
+            for word, count in counts.most_common()
+            if count >= min_count and word.lower() not in _RESERVED
+        ]
+        if not frequent or (size is not None and not 0 < size <= len(frequent)):
+            wanted = "" if size is None else f" of {size:,}"
+            raise InputError(
+                f"The text has {len(frequent):,} distinct words that occur {min_count:,} times or "
+                f"more: no vocabulary{wanted}. Ask for fewer words, or lower the least count."
+            )
+        words = tuple(frequent[: size or MOST_WORDS])
+        return cls(words, tuple(initial[w] for w in words), tuple(inner[w] for w in words))
+
+    def __len__(self) -> int:
+        """Size of the vocabulary that a network reads, boundary and unknown words included."""
+        return _FIRST + len(self.words)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words, start=_FIRST)}
+
+    def numbers(self, words: Sequence[str]) -> IntArray:
+        """The number of each word, (n_words,); `UNKNOWN` for words outside the vocabulary."""
+        numbers = (self._numbers.get(word, UNKNOWN) for word in words)
+        return np.fromiter(numbers, np.int64, len(words))
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """Mask of the words that are in the vocabulary, (n_words,)."""
+        return np.fromiter((word in self._numbers for word in words), np.bool_, len(words))
+
+    def vocabulary(self, min_count: int) -> Vocabulary:
+        """The words that may start a sentence, and those that may stand elsewhere, by their counts.
+
+        Raises:
+            VocabularyError: no word is frequent enough.
+        """
+        counts = (self.initial, self.inner)
+        initial, inner = (Counter(dict(zip(self.words, each, strict=True))) for each in counts)
+        return Vocabulary.from_counts(initial, inner, min_count=min_count)
+
+    def write(self, path: Path) -> None:
+        """Write a table of words and counts.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_table(path, {"word": self.words, "initial": self.initial, "inner": self.inner})
+
+    @classmethod
+    def read(cls, path: Path) -> WordList:
+        """Read the table of `write`.
+
+        Raises:
+            ModelError: the table is missing, damaged, or holds a word twice.
+        """
+        try:
+            table = read_table(path)
+            initial, inner = (tuple(map(_count, table[name])) for name in ("initial", "inner"))
+            words = tuple(table["word"])
+            for word, count in Counter(words).items():
+                if count > 1:
+                    raise ValueError(f"{word[:40]!r} is there twice")
+                if not is_word(word) or word in _RESERVED:
+                    raise ValueError(f"{word[:40]!r} is not a word")
+            return cls(words, initial, inner)
+        except (InputError, KeyError, ValueError) as error:
+            raise ModelError(
+                f"{path} is not a table of words and counts ({error}). Train the model anew."
+            ) from error
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise ValueError(f"{text[:40]!r} is not a count")
+    return int(text)
+
 
 DEFAULT_MIN_COUNT = 5
 
@@ -59,13 +199,11 @@ def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocab
         counts = [model.tokens_per_word(words, initial=initial) for model in models]
         by_tokenizer = [count for count in counts if count is not None]
         if len(by_tokenizer) < 2:
-            raise VocabularyError(
-                "Words with equal numbers of tokens need two models with tokenizers or more; "
-                f"given {', '.join(model.name for model in models)}."
-            )
+            given = ", ".join(model.name for model in models)
+            raise VocabularyError(f"Numbers of tokens need two tokenizers or more, not {given}.")
         # (n_tokenizers, n_words) against the first of them
         same = np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)
-        return tuple(word for word, yes in zip(words, same, strict=True) if yes)
+        return tuple(compress(words, same))
 
     return Vocabulary(
         equal(vocabulary.initial, initial=True),
@@ -90,11 +228,12 @@ def tokens_of_words(
     for model in models:
         column: list[int] = []
         for words, initial in ((vocabulary.initial, True), (vocabulary.inner, False)):
-            rows = np.flatnonzero(model.knows(words))
+            known = model.knows(words)
             # only words that the model knows can be cut into tokens
-            counts = model.tokens_per_word([words[i] for i in rows], initial=initial)
-            numbers = np.zeros(len(words), np.int64)
-            numbers[rows] = 1 if counts is None else counts
+            counts = model.tokens_per_word([*compress(words, known)], initial=initial)
+            numbers = known.astype(np.int64)
+            if counts is not None:
+                numbers[known] = counts
             column += numbers.tolist()
         table[model.name] = column
     return table

@@ -9,24 +9,125 @@ before it. So tokens are matched to words by the characters that they cover. In 
     word of      0       1       1       2       END_MARK
 
 The words end at characters 3, 8 and 13; a space belongs to the word after it.
+
+Names of tokens that steer a network (`[MASK]`, `</s>`, `<|endoftext|>`) would be read as the tokens
+themselves, so that the network begins anew or fills a gap. Sentences are checked twice: their text
+for the names, and their tokens, since a tokenizer may accept a name in another case too.
+
+A word alone and a word in a sentence may be cut differently: at the start there is no space before
+it, at the end the end mark may join its last token. So candidate words are cut in a short sentence,
+in the kind of place where they would stand, and their tokens are cached for each kind.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.special_tokens import refuse_special_ids, refuse_special_tokens
+from contstim.models.caching import WORDS, SizedCache, as_tuple
+from contstim.sentence import SPACE_SIGN, Sentence, special_sign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from contstim.arrays import IntArray
-    from contstim.sentence import Sentence
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+
+    Tokens: TypeAlias = tuple[int, ...]
+
+
+# By tokenizer, the pattern of names of tokens that may not occur in a sentence; their ids, without
+# that of the unknown token, to which any text may lead; and the number of tokens, which changes
+# when tokens are added. Weak: an entry goes with its tokenizer; the pattern takes a moment to make
+_Special: TypeAlias = tuple[re.Pattern[str], frozenset[int], int]
+_cache: WeakKeyDictionary[Any, _Special] = WeakKeyDictionary()
+
+
+def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
+    """Refuse sentences that name a special token of the tokenizer.
+
+    Raises:
+        ModelError: a sentence does; names the token.
+    """
+    names, *_ = _special(tokenizer)
+    for sentence in sentences:
+        match = names.search(sentence.text)
+        if match is not None:
+            raise _refusal(sentence, match[0])
+
+
+def refuse_special_ids(
+    tokenizer: Any, sentence: Sentence, ids: Sequence[int], added: Sequence[int] | BoolArray
+) -> None:
+    """Refuse a sentence whose text became a special token.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        sentence: the sentence.
+        ids: its tokens, (n_tokens,).
+        added: which of them the tokenizer adds to every text, (n_tokens,).
+
+    Raises:
+        ModelError: a token is special; names it.
+    """
+    _, special, _ = _special(tokenizer)
+    if special.isdisjoint(ids):  # nearly always
+        return
+    for id_, is_added in zip(ids, added, strict=True):
+        if id_ in special and not is_added:
+            raise _refusal(sentence, str(tokenizer.convert_ids_to_tokens(int(id_))))
+
+
+def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
+    """Mask of the words read as tokens, none of them unknown or special, (n_words,)."""
+    names, ids, _ = _special(tokenizer)
+    # Texts may lead to the unknown token, which is not special; but it tells no word apart
+    never = {*ids, tokenizer.unk_token_id}
+    rows = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
+    is_readable = [
+        len(row) > 0 and never.isdisjoint(row) and names.search(word) is None
+        for word, row in zip(words, rows, strict=True)
+    ]
+    return np.array(is_readable, np.bool_)
+
+
+def _refusal(sentence: Sentence, token: str) -> ModelError:
+    return ModelError(
+        f"{sentence.text[:60]!r} holds {token!r}, which this tokenizer reads as a special token, "
+        f"not as a word. Leave the sentence out."
+    )
+
+
+def _special(tokenizer: Any) -> _Special:
+    special = _cache.get(tokenizer)
+    if special is None or special[2] != len(tokenizer):
+        special = _cache[tokenizer] = _find(tokenizer)
+    return special
+
+
+def _find(tokenizer: Any) -> _Special:
+    """Every token that is called special, and added ones that look like it (`<tool_call>`).
+
+    Other added tokens are words of a user.
+    """
+    names = {str(token) for token in tokenizer.all_special_tokens}
+    ids = set(tokenizer.all_special_ids)
+    for id_, token in tokenizer.added_tokens_decoder.items():
+        if token.special or special_sign(token.content):
+            names.add(token.content)
+            ids.add(id_)
+    if any(token[:1] == SPACE_SIGN and token[1:].isalpha() for token in tokenizer.get_vocab()):
+        names.add(SPACE_SIGN)  # would be read as a space
+    # the longest first, so that a message names the whole token
+    stripped = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
+    pattern = "|".join(map(re.escape, stripped)) or r"(?!)"  # which matches nothing
+    return re.compile(pattern), frozenset(ids - {tokenizer.unk_token_id}), len(tokenizer)
+
 
 END_MARK = -1
 SPECIAL = -2
@@ -49,22 +150,12 @@ class Encoding:
         return len(self.ids)
 
 
-def encode(
-    tokenizer: Any,
-    sentence: Sentence,
-    *,
-    leading_space: bool = False,
-    special_tokens: bool = True,
-    end_apart: bool = True,
-) -> Encoding:
-    """One sentence; see `encode_batch`."""
-    return encode_batch(
-        tokenizer,
-        [sentence],
-        leading_space=leading_space,
-        special_tokens=special_tokens,
-        end_apart=end_apart,
-    )[0]
+def too_long(sentence: Sentence, needed: int, name: str, window: int) -> ModelError:
+    """The refusal of a sentence that does not fit a model's window."""
+    return ModelError(
+        f"{sentence.text[:60]!r} needs {needed:,} tokens; {name} reads at most {window:,}. Leave "
+        f"the sentence out or use another model."
+    )
 
 
 def unscorable(
@@ -117,12 +208,12 @@ def encode_batch(
     refuse_special_tokens(tokenizer, sentences)
     texts = [" " * leading_space + sentence.text for sentence in sentences]
     encodings = _encode_texts(tokenizer, sentences, texts, special_tokens)
+    results = [encoding for encoding, _ in encodings]
     # Sentences whose end mark is part of a token are encoded again without it
-    glued = [i for i, encoding in enumerate(encodings) if encoding.end_glued] if end_apart else []
+    glued = [i for i, (_, is_glued) in enumerate(encodings) if is_glued] if end_apart else []
     bare = [" " * leading_space + sentences[i].bare for i in glued]
     again = _encode_texts(tokenizer, [sentences[i] for i in glued], bare, special_tokens)
-    results = [Encoding(tuple(e.ids), tuple(e.word_of)) for e in encodings]
-    for i, encoding in zip(glued, again, strict=True):
+    for i, (encoding, _) in zip(glued, again, strict=True):
         results[i] = _with_end(encoding, _end_token(tokenizer, sentences[i].end))
     return results
 
@@ -179,24 +270,17 @@ def _letters_for_bytes() -> dict[str, int]:
     """Byte-level BPE's alphabet: printable Latin-1 as it is, other bytes as letters from 256 on."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = sorted(set(range(256)) - printable)
-    return {chr(byte): byte for byte in printable} | {
-        chr(256 + number): byte for number, byte in enumerate(others)
-    }
+    letters = {chr(256 + number): byte for number, byte in enumerate(others)}
+    return {chr(byte): byte for byte in printable} | letters
 
 
 _BYTES_OF = _letters_for_bytes()
 
 
-@dataclass(frozen=True, slots=True)
-class _Matched:
-    ids: list[int]
-    word_of: list[int]
-    end_glued: bool
-
-
 def _encode_texts(
     tokenizer: Any, sentences: Sequence[Sentence], texts: Sequence[str], special_tokens: bool
-) -> list[_Matched]:
+) -> list[tuple[Encoding, bool]]:
+    """The tokens of each text, and whether the end mark is part of the last word's token."""
     if not texts:
         return []
     encoded = tokenizer(
@@ -208,13 +292,13 @@ def _encode_texts(
         return_token_type_ids=False,
         verbose=False,
     )
+    rows, masks = encoded["input_ids"], encoded["special_tokens_mask"]
     matched = []
-    for row, (sentence, text) in enumerate(zip(sentences, texts, strict=True)):
-        ids = encoded["input_ids"][row]
-        special = np.array(encoded["special_tokens_mask"][row], np.bool_)
+    for number, (sentence, text, ids) in enumerate(zip(sentences, texts, rows, strict=True)):
+        special = np.array(masks[number], np.bool_)
         refuse_special_ids(tokenizer, sentence, ids, special)
         if tokenizer.is_fast:
-            spans = np.array(encoded["offset_mapping"][row], np.int64).reshape(-1, 2)
+            spans = np.array(encoded["offset_mapping"][number], np.int64).reshape(-1, 2)
             # the ends of the words: their lengths, a space before each but the first, and a space
             # before the text
             lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
@@ -227,7 +311,7 @@ def _encode_texts(
 
 def _match(
     sentence: Sentence, ids: list[int], special: np.ndarray, spans: IntArray, bounds: IntArray
-) -> _Matched:
+) -> tuple[Encoding, bool]:
     """The word of each token, from spans (n_tokens, 2) of characters and ends of words."""
     n_words = len(sentence)
     # the words of each token's first and last character, (n_tokens,); n_words is the end mark
@@ -237,23 +321,20 @@ def _match(
     # a token may reach from the last word into the end mark, and no other may reach across words
     straddling = first != last
     if (straddling & ((last < n_words) | (first < n_words - 1))).any():
-        raise ModelError(
-            f"A token of {sentence.text!r} spans two words. Scores by words need a tokenizer whose "
-            f"tokens stop at white space."
-        )
+        raise ModelError(f"A token of {sentence.text!r} spans two words.")
     word_of = np.where(first == n_words, END_MARK, first)
     word_of[special] = SPECIAL
-    return _Matched(list(ids), word_of.tolist(), bool(straddling.any()))
+    return Encoding(tuple(ids), tuple(word_of.tolist())), bool(straddling.any())
 
 
-def _with_end(encoding: _Matched, end: int) -> Encoding:
+def _with_end(encoding: Encoding, end: int) -> Encoding:
     """The tokens with an end mark behind the last word, before closing special tokens."""
-    after = 1 + max(i for i, word in enumerate(encoding.word_of) if word != SPECIAL)
-    ids, word_of = list(encoding.ids), list(encoding.word_of)
+    ids, word_of = encoding.ids, encoding.word_of
+    after = 1 + max(i for i, word in enumerate(word_of) if word != SPECIAL)
     # Behind the last token of text: [SEP] or </s> stay the last
-    ids.insert(after, end)
-    word_of.insert(after, END_MARK)
-    return Encoding(tuple(ids), tuple(word_of))
+    return Encoding(
+        (*ids[:after], end, *ids[after:]), (*word_of[:after], END_MARK, *word_of[after:])
+    )
 
 
 def _end_token(tokenizer: Any, mark: str) -> int:
@@ -263,8 +344,8 @@ def _end_token(tokenizer: Any, mark: str) -> int:
         if token in vocabulary:
             return int(vocabulary[token])
     raise ModelError(
-        f"The tokenizer has no token of its own for the end mark {mark!r}. End the sentence with "
-        f"another mark, or use a rule that reads the text as it stands, such as pll-original."
+        f"The tokenizer has no token of its own for the end mark {mark!r}. Use another mark, or a "
+        f"rule that reads the text as it stands, such as pll-original."
     )
 
 
@@ -278,16 +359,15 @@ def _spell(
     """Spans of tokens and ends of words in the text that the tokens spell, without spaces."""
     pieces = _spelling(tokenizer, ids)
     # Special tokens spell nothing: they take no characters
-    lengths = np.where(special, 0, [len(piece) for piece in pieces])
-    words = [
-        "".join(_spelling(tokenizer, tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word))))
-        for word in sentence.words
-    ]
-    spelled = "".join(p for p, is_special in zip(pieces, special, strict=True) if not is_special)
+    pieces = ["" if is_special else p for p, is_special in zip(pieces, special, strict=True)]
+    lengths = np.array([len(piece) for piece in pieces])
+    alone = [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word)) for word in sentence.words]
+    words = ["".join(_spelling(tokenizer, of_word)) for of_word in alone]
+    spelled = "".join(pieces)
     if not spelled.startswith("".join(words)):
         raise ModelError(
-            f"The tokens of {sentence.text!r} cannot be matched to its words: this tokenizer "
-            f"reports no character offsets and spells words differently in a sentence and alone."
+            f"The tokens of {sentence.text!r} cannot be matched to its words, which this tokenizer "
+            f"spells differently in a sentence and alone."
         )
     ends = np.cumsum(lengths)  # of tokens, in characters of the spelling
     return np.stack([ends - lengths, ends], axis=1), np.cumsum([len(word) for word in words])
@@ -298,3 +378,141 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
     for marker in _MARKERS:
         tokens = [token.replace(marker, "") for token in tokens]
     return tokens
+
+
+_NEIGHBOUR = "a"
+
+
+class PlaceKind(NamedTuple):
+    """A kind of place in a sentence, for tokenizers that cut words independently of each other.
+
+    Attributes:
+        inner: whether another word stands before it.
+        end: the end mark where it is the last word, else empty.
+    """
+
+    inner: bool
+    end: str = ""
+
+    @classmethod
+    def of(cls, sentence: Sentence, position: int) -> PlaceKind:
+        """Of a 0-based position."""
+        last = position == len(sentence) - 1
+        return cls(position > 0, sentence.end if last else "")
+
+    def sentence_with(self, word: str) -> Sentence:
+        """The shortest sentence with the word in such a place."""
+        # a word before it only if it is an inner one, and one after it unless it is the last
+        before, after = (_NEIGHBOUR,) * self.inner, (_NEIGHBOUR,) * (not self.end)
+        return Sentence((*before, word, *after), self.end or ".")
+
+
+@dataclass(frozen=True, eq=False)
+class WordTokens:
+    """The tokens of candidate words.
+
+    Attributes:
+        tokens: of each word.
+        rest: for each word, the tokens that follow it in the sentence in which it was cut.
+    """
+
+    tokens: tuple[Tokens, ...]
+    rest: tuple[Tokens, ...]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTokens:
+        """From the tokens of each word and those after it."""
+        pairs = list(pairs)
+        return cls(tuple(tokens for tokens, _ in pairs), tuple(rest for _, rest in pairs))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """Number of tokens of each word, (n_words,)."""
+        return np.fromiter(map(len, self.tokens), np.int64, len(self.tokens))
+
+    @cached_property
+    def by_length(self) -> dict[int, tuple[IntArray, IntArray]]:
+        """For each number of tokens, the fewest first: the words, ascending, and their tokens.
+
+        The indices of these candidates are (n,), their tokens (n, length).
+        """
+        # Words of equal length fill a table without gaps, so that arrays can be indexed by it
+        groups = {}
+        for length in np.unique(self.lengths).tolist():
+            words = np.flatnonzero(self.lengths == length)
+            table = np.array([self.tokens[word] for word in words.tolist()], np.int64)
+            groups[length] = words, table.reshape(len(words), length)
+        return groups
+
+    @cached_property
+    def firsts(self) -> IntArray:
+        """The first token of each word, (n_words,); 0 for a word without tokens."""
+        return np.array([tokens[0] if tokens else 0 for tokens in self.tokens], np.int64)
+
+    @cached_property
+    def n_later(self) -> FloatArray:
+        """Number of tokens that follow the first one of each word, (n_words,)."""
+        later: FloatArray = np.maximum(self.lengths - 1.0, 0.0)
+        return later
+
+    def followed_by(self, rest: Tokens) -> BoolArray:
+        """Mask of the words whose tokens after the first are exactly these, (n_words,)."""
+        numbers, number_of_word = self._distinct_rests
+        followed: BoolArray = number_of_word == numbers.get(rest, -1)
+        return followed
+
+    @cached_property
+    def _distinct_rests(self) -> tuple[dict[Tokens, int], IntArray]:
+        # Nearly all words have the same tokens after them
+        numbers: dict[Tokens, int] = {}
+        of_words = [numbers.setdefault(rest, len(numbers)) for rest in self.rest]
+        return numbers, np.array(of_words, np.int64)
+
+
+class WordsInPlaces:
+    """Cuts words in kinds of places, each word once.
+
+    Args:
+        encode: cuts whole sentences into tokens.
+    """
+
+    def __init__(self, encode: Callable[[Sequence[Sentence]], Sequence[Encoding]]) -> None:
+        self._encode = encode
+        self._cut: dict[PlaceKind, dict[str, tuple[Tokens, Tokens]]] = {}
+        self._remembered = SizedCache(self._look_up, len, WORDS)
+
+    def __call__(self, words: Sequence[str], place: PlaceKind) -> WordTokens:
+        """The tokens of each word in such a place.
+
+        Raises:
+            ModelError: a word cannot be read.
+        """
+        return self._remembered(as_tuple(words), place)
+
+    def _look_up(self, words: tuple[str, ...], place: PlaceKind) -> WordTokens:
+        # Words are kept singly: most words of the next call were in the last one too
+        cut = self._cut.setdefault(place, {})
+        new = [word for word in dict.fromkeys(words) if word not in cut]
+        encodings = self._encode([place.sentence_with(word) for word in new])
+        # 1 behind the neighbour, 0 where the word begins the sentence
+        position = int(place.inner)
+        cut.update((w, word_and_rest(e, position)) for w, e in zip(new, encodings, strict=True))
+        if len(cut) > WORDS:  # rather than to choose which to drop
+            del self._cut[place]
+        return WordTokens.of(cut[word] for word in words)
+
+
+def word_and_rest(encoding: Encoding, position: int) -> tuple[Tokens, Tokens]:
+    """The tokens of the word at a 0-based position, and all tokens after it.
+
+    A tokenizer may drop a word: then it has no tokens, and the rest begins with the next word.
+    """
+    word_of = encoding.word_of
+    later = (i for i, word in enumerate(word_of) if word >= position or word == END_MARK)
+    # The word's own tokens, or where it has none, the first of what follows it
+    start = next(later, len(word_of))
+    stop = start + word_of.count(position)
+    return encoding.ids[start:stop], encoding.ids[stop:]

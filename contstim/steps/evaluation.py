@@ -103,7 +103,7 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
             read_published_accuracies,
         )
         from contstim.evaluation.scores import pair_scores_from_table, score_pairs
-        from contstim.models.origins import model_origins
+        from contstim.models.catalog import model_files
         from contstim.scores import ScoreTable
         from contstim.store import Store
 
@@ -150,7 +150,7 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
             data=[*files, *(p for p in (answers, summary, self.scores, self.text) if p)],
             pairs=len(pairs),
         )
-        written += model_origins(model.specification for model, _ in trained).files
+        written += model_files(model.specification for model, _ in trained)
         for (_, method), reason in scoring.refusals.items():
             reporter.warn(f"{method}: {reason}")
         if scoring.left_out:
@@ -466,7 +466,7 @@ def _tell_unknown_words(
     models: Sequence[Scorer], sentences: Sequence[Sentence], reporter: Reporter
 ) -> None:
     """Say which share of the words each model does not know; warn of a large one."""
-    from contstim.models.letter_case import unknown_words
+    from contstim.models.transforms import unknown_words
 
     for model in models:
         unknown_words(model, sentences).tell(reporter.warn, reporter.say)

@@ -192,8 +192,8 @@ class Step(Generic[Value]):
 
     def reads(self) -> tuple[Path, ...]:
         """Files and folders that are read and may be there, those of models among them."""
-        from contstim.models.origins import model_origins
-        from contstim.models.word_list import counts_path
+        from contstim.models.catalog import model_files
+        from contstim.models.vocabularies import counts_path
 
         own = [
             path
@@ -203,7 +203,7 @@ class Step(Generic[Value]):
         ]
         # Of a trained model, which tells how frequent words are, the counts stand beside it
         counts = [path for path in map(counts_path, own) if path.exists()]
-        paths = (*own, *counts, *self.further_reads(), *model_origins(self.specifications()).files)
+        paths = (*own, *counts, *self.further_reads(), *model_files(self.specifications()))
         return tuple(dict.fromkeys(path for path in paths if str(path) != "-"))
 
     def further_reads(self) -> Iterable[Path]:
@@ -249,9 +249,9 @@ class Step(Generic[Value]):
 
     def commits(self) -> dict[str, str]:
         """Commits of the models in the local cache of the hub, by their names there."""
-        from contstim.models.origins import model_origins
+        from contstim.models.catalog import hub_commits
 
-        return dict(model_origins(self.specifications()).commits)
+        return hub_commits(self.specifications())
 
     def record_path(self) -> Path | None:
         """Path of the record, beside the first output; None where nothing is written."""

@@ -94,7 +94,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         from contstim.files import write_text
         from contstim.models.base import conventions
         from contstim.models.catalog import load_models
-        from contstim.models.letter_case import unknown_words
+        from contstim.models.transforms import unknown_words
         from contstim.optimization.search.recipes import recipe_named
         from contstim.optimization.search.symmetric import synthesize_pair
         from contstim.optimization.search.synthesize import synthesize

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.evaluation.folder import Findings
-    from contstim.models.ngram.estimate import Estimate
+    from contstim.models.ngram.training import Estimate
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.reporter import Reporter
@@ -61,8 +61,7 @@ class TrainNgram(Step["Estimate"], name="train ngram"):
 
     def work(self, reporter: Reporter) -> Outcome[Estimate]:
         """Count n-grams, and write the model."""
-        from contstim.models.ngram.estimate import DiscountWarning
-        from contstim.models.ngram.training import train_ngram
+        from contstim.models.ngram.training import DiscountWarning, train_ngram
 
         sentences = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
         with warnings.catch_warnings(record=True) as caught:
@@ -186,8 +185,12 @@ class TrainAcceptability(
         from contstim.evaluation.restarts import judge, restart_findings
         from contstim.models.classifier import load_classifier
         from contstim.models.loading import Loading
-        from contstim.models.training.acceptability import train_acceptability
-        from contstim.models.training.cola import LabelledSet, read_annotations, read_cola
+        from contstim.models.training.acceptability import (
+            LabelledSet,
+            read_annotations,
+            read_cola,
+            train_acceptability,
+        )
 
         sentences = read_cola(self.data)
         to_judge = [LabelledSet(path.name, tuple(read_cola(path))) for path in self.evaluate]

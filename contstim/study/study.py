@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from contstim.models.origins import model_origins
+from contstim.models.catalog import model_files
 from contstim.models.specifications import parse_specification, with_name
 from contstim.options import Help
 
@@ -77,7 +77,7 @@ class StudyModel:
     def files(self) -> tuple[Path, ...]:
         """Files that it is loaded from, from the study's folder; none of a model on the hub."""
         if self.training is None:
-            return model_origins([self.specification]).files
+            return model_files([self.specification])
         parsed = parse_specification(self.specification)
         return (Path(parsed.location), *([Path(parsed.argument)] if parsed.argument else []))
 

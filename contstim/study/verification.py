@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
 from contstim.files import checksum, is_record
-from contstim.models.origins import hub_commit
+from contstim.models.catalog import hub_commit
 from contstim.records import path_from
 from contstim.reporter import SILENT, Reporter
 from contstim.study.stage_records import BEGUN

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.models.word_list import counts_path
+from contstim.models.vocabularies import counts_path
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 

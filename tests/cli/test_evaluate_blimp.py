@@ -133,7 +133,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
 
 
 @pytest.mark.usefixtures("unsaved")
-@pytest.mark.filterwarnings("ignore::contstim.models.ngram.estimate.DiscountWarning")
+@pytest.mark.filterwarnings("ignore::contstim.models.ngram.training.DiscountWarning")
 def test_learning_curves_from_one_command(
     data: Path, tmp_path: Path, english: list[Sentence]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
-from contstim.models.word_list import counts_path
+from contstim.models.vocabularies import counts_path
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from tests.cli.running import run as run_program

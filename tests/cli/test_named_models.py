@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.word_list import counts_path
+from contstim.models.vocabularies import counts_path
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.stimuli import read_triplets
 

@@ -43,7 +43,7 @@ def test_sizes_that_make_no_curve_are_refused(english: list[Sentence], sizes: li
         nested_texts(english[:50], sizes, seed=0)
 
 
-@pytest.mark.filterwarnings("ignore::contstim.models.ngram.estimate.DiscountWarning")
+@pytest.mark.filterwarnings("ignore::contstim.models.ngram.training.DiscountWarning")
 def test_a_learned_ngram_is_one_that_is_trained_alone(
     english: list[Sentence], tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from contstim.evaluation.restarts import (
     restart_tables,
     spread,
 )
-from contstim.models.training.cola import LabelledSentence
+from contstim.models.training.acceptability import LabelledSentence
 
 CELLS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
 

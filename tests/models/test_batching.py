@@ -225,6 +225,7 @@ def test_indices_reach_a_gpu_from_pinned_memory_without_waiting(
     assert asked == ["copy to cpu, wait"]
 
 
+@pytest.mark.slow
 def test_measurements_of_a_gpu_are_skipped_where_there_is_none() -> None:
     program = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
     done = subprocess.run(

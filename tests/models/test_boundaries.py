@@ -12,12 +12,11 @@ import transformers
 from tokenizers import Tokenizer, models
 
 from contstim.errors import ModelError
-from contstim.models.batching import Budget
 from contstim.models.boundaries import BOUNDARY, NO_CLASS, WITHIN, Normaliser, token_classes
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from contstim.models.masked.network import MaskedNetwork, Passes
-from contstim.models.masked.sampling import orders_plan
+from contstim.models.masked.network import MaskedNetwork
+from contstim.models.masked.rules import orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 
 if TYPE_CHECKING:
@@ -95,9 +94,8 @@ def test_sentences_of_one_pattern_have_probabilities_that_sum_to_one(
 ) -> None:
     """One order of uncovering is a distribution over the sentences with as many tokens per word."""
     checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
-    network = MaskedNetwork(checkpoint)
-    classes = token_classes(checkpoint.tokenizer, network.n_outputs)
-    passes = Passes(network, Normaliser(classes), Budget.for_device("cpu"))
+    network = MaskedNetwork(checkpoint, by_words=True)
+    classes = network.normaliser.classes
     marks_ends = kind == "xlm"
     first = BOUNDARY if words == (0, 1) or not marks_ends else WITHIN
     second = BOUNDARY if words == (0, 1) or marks_ends else WITHIN
@@ -106,7 +104,7 @@ def test_sentences_of_one_pattern_have_probabilities_that_sum_to_one(
     sentences = [np.array([frame[0], *pair, *frame[-2:]], np.int64) for pair in product(*choices)]
     plan = orders_plan((SPECIAL, *words, END_MARK, SPECIAL), seed=0, n_orders=1)
     rows = [row for ids in sentences for row in np.where(plan.hidden, network.mask, ids)]
-    log_probs = passes.answer(
+    log_probs = network.answer(
         rows,
         row=np.concatenate([plan.row + i * len(plan.hidden) for i in range(len(sentences))]),
         place=np.tile(plan.token, len(sentences)),

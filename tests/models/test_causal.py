@@ -296,7 +296,7 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
             "causal model, .* no rule 'pll-original'; it has log-lik",
         ),
         ({"prompt": ""}, "is blank"),
-        ({"prompt": "long " * CONTEXT}, "shorten it"),
+        ({"prompt": "long " * CONTEXT}, "reads at most"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-CPU = torch.device("cpu")
-
 
 @dataclass(frozen=True, eq=False)
 class Doubling(NetworkCall):
@@ -57,7 +55,7 @@ def doubling(
     sizes: list[int],
     fits: int = 10**6,
 ) -> Doubling:
-    return Doubling(module, CPU, budget, numbers, None, sizes, fits)
+    return Doubling(module, budget, numbers, None, sizes, fits)
 
 
 def rows(*shape: int) -> torch.Tensor:
@@ -159,7 +157,7 @@ def test_masked_networks_compute_together_what_they_compute_alone(
         ids[attention == 0] = network.pad
         places = torch.randperm(n_rows * length - padded, generator=generator)[:5]
         mask = attention if padded else None
-        calls.append(MaskedCall(network.model, CPU, Budget(1_000), ids, mask, network, places))
+        calls.append(MaskedCall(network.model, Budget(1_000), ids, mask, network, places))
     for call, result in zip(calls, compute_all(calls), strict=True):
         with torch.inference_mode():
             whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
@@ -191,7 +189,7 @@ def test_causal_networks_compute_together_what_they_compute_alone(
         attention[-1, length - padded :] = 0
         mask = attention if padded else None
         calls.append(
-            CausalCall(checkpoint.model, CPU, Budget(1_000), ids, mask, network, prefix, not before)
+            CausalCall(checkpoint.model, Budget(1_000), ids, mask, network, prefix, not before)
         )
     assert all(call.merges for call in calls)
     for call, result in zip(calls, compute_all(calls), strict=True):
@@ -222,9 +220,7 @@ def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Pa
     network = CausalNetwork(checkpoint, by_words=False)
     prefix = network.begin((5,))
     few, many = (
-        CausalCall(
-            checkpoint.model, CPU, Budget(64), torch.full((n_rows, 3), 7), None, network, prefix
-        )
+        CausalCall(checkpoint.model, Budget(64), torch.full((n_rows, 3), 7), None, network, prefix)
         for n_rows in (2, 4)
     )
     assert few.merges

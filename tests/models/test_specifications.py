@@ -52,15 +52,15 @@ def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("=hf:gpt2", "begins with a letter"),
-        ("-q=hf:gpt2", "begins with a letter"),
-        ("..=hf:gpt2", "begins with a letter"),
+        ("=hf:gpt2", "is not a name for a model"),
+        ("-q=hf:gpt2", "is not a name for a model"),
+        ("..=hf:gpt2", "is not a name for a model"),
         ("$x$=hf:gpt2", "letters, digits, spaces"),
         ("[bold]=hf:gpt2", "letters, digits, spaces"),
         ("a\nb=hf:gpt2", "letters, digits, spaces"),
         ("x" * 61 + "=hf:gpt2", "61 characters"),
-        ("Sentence=hf:gpt2", "column or a row of that name"),
-        ("ceiling=hf:gpt2", "column or a row of that name"),
+        ("Sentence=hf:gpt2", "column or row of that name"),
+        ("ceiling=hf:gpt2", "column or row of that name"),
     ],
 )
 def test_a_name_that_cannot_stand_in_tables_and_files(text: str, message: str) -> None:
@@ -94,6 +94,14 @@ def test_the_record_keeps_the_specification_beside_the_convention(trained: Path)
     assert records["big"]["specification"] == specification
     mean = load_scorer(f"per token={specification}+mean")
     assert conventions([mean])["per token"]["specification"] == f"{specification}+mean"
+
+
+def test_one_model_is_a_text_or_a_list_and_says_what_it_is(trained: Path) -> None:
+    specification = f"kenlm:{trained / '2gram.arpa'}"
+    (one,), (listed,) = load_models(specification), load_models([specification])
+    assert repr(one) == repr(listed) == f"<NgramModel {specification!r}>"
+    with pytest.raises(ModelError, match=r"text such as .*several are a list of them; 3 is"):
+        load_models(3)  # type: ignore[arg-type]
 
 
 def test_a_file_whose_name_holds_an_equals_sign_is_given_with_a_name(

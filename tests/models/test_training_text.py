@@ -23,7 +23,7 @@ from contstim.models.training_text import (
 )
 from contstim.sentence import Sentence
 from tests.models.damages import DAMAGES
-from tests.models.training.runs import KINDS, SENTENCES, train
+from tests.models.training.runs import ALL_KINDS, SENTENCES, train
 
 
 def natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
@@ -49,7 +49,7 @@ def test_an_ngram_model_knows_its_sentences_and_no_others(
     assert trigram.training_text.holds([]).shape == (0,)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_a_trained_network_knows_its_sentences_those_kept_apart_included(
     kind: str, tmp_path: Path
 ) -> None:

@@ -1,7 +1,9 @@
-"""Transforms against hand computation, and the specifications that name them."""
+"""Models in another letter case, and scores per token or word."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,15 +13,24 @@ from contstim.errors import ModelError
 from contstim.models.base import Scorer
 from contstim.models.catalog import load_model, load_models, load_scorer
 from contstim.models.ngram.adapter import NgramModel
+from contstim.models.ngram.training import train_ngram
 from contstim.models.specifications import Specification, parse_specification
-from contstim.models.transforms import MeanPerToken, Slor
+from contstim.models.transforms import InLetterCase, Transformed, unknown_words
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
-from contstim.testing.contract import ScorerContract
+from contstim.testing.contract import SENTENCES as TRIED
+from contstim.testing.contract import LanguageModelContract, ScorerContract
+from contstim.vocabulary import Vocabulary
+from tests.cli.running import run
 from tests.models import tiny
+from tests.models.recurrent.conftest import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from contstim.models.base import LanguageModel
+
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS]
 
@@ -65,7 +76,7 @@ def test_mean_by_hand(tiny_checkpoint: Callable[[str], Path]) -> None:
 
 def test_the_mean_of_an_ngram_model_counts_words_and_the_end(arpa: Callable[[int], Path]) -> None:
     plain = NgramModel(arpa(2))
-    model = MeanPerToken(plain, name="mean")
+    model = Transformed(plain, "mean")
     expected = plain.log_probs(SENTENCES) / [len(sentence) + 1 for sentence in SENTENCES]
     np.testing.assert_allclose(model.scores(SENTENCES), expected)
 
@@ -93,7 +104,7 @@ def test_what_asks_for_a_language_model_is_not_given_a_transform(
 
 def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
     with pytest.raises(ModelError, match=r"has order 2; \+slor needs order 1"):
-        Slor(NgramModel(arpa(1)), NgramModel(arpa(2)), name="wrong")
+        load_scorer(f"kenlm:{arpa(1)}+slor:{arpa(2)}")
 
 
 @pytest.mark.parametrize(
@@ -142,3 +153,157 @@ def test_a_folder_with_a_configuration_needs_no_family(
     model = load_model(location, device="cpu")
     assert model.name == location
     assert model.convention.rule == "log-likelihood"
+
+
+CASES = {"lower": str.lower, "upper": str.upper}
+
+
+def changed(sentence: Sentence, change: Callable[[str], str]) -> Sentence:
+    return replace(sentence, words=tuple(map(change, sentence.words)))
+
+
+@pytest.fixture(scope="module")
+def cased(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
+    """N-gram models of the embedded English in small letters and in capitals."""
+    folder = tmp_path_factory.mktemp("cased")
+    for case, change in CASES.items():
+        text = [changed(sentence, change) for sentence in english]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for order in (1, 2):
+                train_ngram(text, order, folder / f"{case}.{order}.arpa")
+    return folder
+
+
+class TestContract(LanguageModelContract):
+    @pytest.fixture(params=[*CASES, "rnn"])
+    def model(self, cased: Path, request: pytest.FixtureRequest) -> LanguageModel:
+        if request.param == "rnn":
+            return InLetterCase(build("rnn"), "lower")
+        return load_model(f"kenlm:{cased / request.param}.2.arpa@{request.param}")
+
+    def continues(self, model: LanguageModel) -> bool:
+        del model
+        return True
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_everything_is_what_the_model_says_of_words_in_its_case(cased: Path, case: str) -> None:
+    """Witness: the model without the rule, given the words changed by hand."""
+    change = CASES[case]
+    path = cased / f"{case}.2.arpa"
+    plain, model = load_model(f"kenlm:{path}"), load_model(f"kenlm:{path}@{case}")
+    by_hand = [changed(sentence, change) for sentence in TRIED]
+    assert (model.log_probs(TRIED) == plain.log_probs(by_hand)).all()
+    assert (model.log_probs(TRIED) > plain.log_probs(TRIED)).any()
+    words = ("The", "the", "Dog", "house", "zyzzyva")
+    assert model.knows(words).tolist() == plain.knows(tuple(map(change, words))).tolist()
+    for position in (0, 2):
+        np.testing.assert_array_equal(
+            model.replacement_log_probs(TRIED[0], position, words),
+            plain.replacement_log_probs(by_hand[0], position, tuple(map(change, words))),
+        )
+    assert model.convention.fingerprint != plain.convention.fingerprint
+    assert model.convention.rule == f"log-likelihood@{case}"
+
+
+def test_the_vocabulary_is_given_as_sentences_show_it(cased: Path) -> None:
+    for case in CASES:
+        vocabulary = load_model(f"kenlm:{cased / case}.2.arpa@{case}").vocabulary(1)
+        assert vocabulary is not None
+        assert all(word == word.lower() for word in vocabulary.inner)
+        assert all(word[0] == word[0].upper() for word in vocabulary.initial)
+
+
+def test_slor_reads_the_unigram_model_in_the_same_case(cased: Path) -> None:
+    """Witness: SLOR by hand, its unigram model given the words in small letters."""
+    scorer = load_scorer(f"kenlm:{cased}/lower.2.arpa@lower+slor:{cased}/lower.1.arpa")
+    plain, unigram = (load_model(f"kenlm:{cased}/lower.{order}.arpa") for order in (2, 1))
+    for sentence in TRIED[:5]:
+        small = changed(sentence, str.lower)
+        words = sum(term.log_prob for term in unigram.token_log_probs([small])[0][:-1])
+        expected = (plain.log_probs([small])[0] - words) / len(sentence)
+        assert scorer.scores([sentence])[0] == pytest.approx(expected, abs=1e-9)
+    own = load_scorer(f"kenlm:{cased}/lower.2.arpa+slor:{cased}/lower.1.arpa@lower")
+    assert own.scores(TRIED[:3]) == pytest.approx(
+        [
+            (plain.log_probs([s])[0] - _sum_of_words(unigram, changed(s, str.lower))) / len(s)
+            for s in TRIED[:3]
+        ]
+    )
+
+
+def _sum_of_words(unigram: LanguageModel, sentence: Sentence) -> float:
+    return sum(term.log_prob for term in unigram.token_log_probs([sentence])[0][:-1])
+
+
+def test_a_search_takes_words_of_both_cases(cased: Path, trained: Path) -> None:
+    """Witness: the scores of the found sentence, of the words changed by hand."""
+    small, plain = (
+        load_model(f"kenlm:{cased}/lower.2.arpa@lower"),
+        load_model(f"kenlm:{trained}/3gram.arpa"),
+    )
+    words = Vocabulary.from_sentences(TRIED)
+    found = synthesize(plain, small, TRIED[0], words, seed=0)
+    assert found.changed
+    in_small = load_model(f"kenlm:{cased}/lower.2.arpa")
+    expected = in_small.log_probs([changed(found.synthetic, str.lower)])[0]
+    assert found.log_probs[1] == pytest.approx(expected)
+
+
+def test_only_word_level_models_take_the_rule(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="have no rule 'lower'"):
+        load_scorer(f"hf:{tmp_path}@lower")
+
+
+@pytest.mark.parametrize(("case", "change"), CASES.items())
+def test_unknown_words_are_counted_and_the_case_is_guessed(
+    cased: Path, case: str, change: Callable[[str], str]
+) -> None:
+    """Witness: counts by hand."""
+    model = load_model(f"kenlm:{cased / case}.2.arpa")
+    words = [word for sentence in TRIED for word in sentence.words]
+    unknown = [word for word in words if not model.knows([word])[0]]
+    found = unknown_words(model, TRIED)
+    assert (found.n_words, found.n_unknown) == (len(words), len(unknown))
+    assert found.is_loud
+    assert found.case == case
+    assert f"@{case}" in found.text
+    right = unknown_words(InLetterCase(model, case), TRIED)
+    assert right.n_unknown == sum(not model.knows([change(word)])[0] for word in words)
+    assert right.case == ""
+
+
+def test_a_model_of_both_cases_is_not_taken_for_one_of_small_letters(
+    trained: Path, english: list[Sentence]
+) -> None:
+    """A word that begins no sentence of its text is unknown in capitals, and known in small."""
+    model = load_model(f"kenlm:{trained}/3gram.arpa")
+    known = [sentence for sentence in english if model.knows(sentence.words).all()][:20]
+    inner = (word for sentence in known for word in sentence.words[1:])
+    start = next(word for word in inner if not model.knows([word.capitalize()])[0])
+    found = unknown_words(model, [*known, Sentence((start.capitalize(), *known[0].words[1:]))])
+    assert (found.n_unknown, found.examples) == (1, (start.capitalize(),))
+    assert found.case == ""
+
+
+def test_score_warns_of_a_model_in_small_letters(cased: Path, tmp_path: Path) -> None:
+    text = tmp_path / "sentences.txt"
+    text.write_text("".join(f"{sentence.text}\n" for sentence in TRIED), encoding="utf-8")
+    arguments = ("--sentences", str(text), "--out", "scores.csv", "--quiet")
+    told = run(tmp_path, "score", "--model", f"kenlm:{cased}/lower.2.arpa", *arguments).stderr
+    assert "does not know" in told
+    assert "@lower" in told
+    right = run(tmp_path, "score", "--model", f"kenlm:{cased}/lower.2.arpa@lower", *arguments)
+    assert "@lower after its file" not in right.stderr
+
+
+def test_searches_warn_of_a_model_in_small_letters(cased: Path, tmp_path: Path) -> None:
+    """Before they refuse sentences whose first word it does not know."""
+    text = "".join(f"{sentence.text}\n" for sentence in TRIED)
+    (tmp_path / "natural.txt").write_text(text, encoding="utf-8")
+    models = [part for n in (1, 2) for part in ("--model", f"{n}=kenlm:{cased}/lower.{n}.arpa")]
+    arguments = ("--sentences", "natural.txt", "--per-pair", "1", "--out", "t.csv", "--quiet")
+    told = run(tmp_path, "triplets", *models, *arguments).stderr
+    for n in (1, 2):
+        assert f"lower.{n}.arpa does not know" in told

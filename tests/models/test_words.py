@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from contstim.errors import ModelError
-from contstim.models.special_tokens import readable
 from contstim.models.words import (
     END_MARK,
     SPECIAL,
+    Encoding,
     _letters_for_bytes,
-    encode,
     encode_batch,
+    readable,
     words_are_independent,
 )
 from contstim.sentence import Sentence, is_word
@@ -36,6 +36,10 @@ TEXTS = (
     "She paid $3.50 (or more) in the U.S.?",
     "naïve Füße 猫 dog.",
 )
+
+
+def encode(tokenizer: Any, sentence: Sentence, **options: bool) -> Encoding:
+    return encode_batch(tokenizer, [sentence], **options)[0]
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,7 @@ import transformers
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import models as tokenizer_models
 
-from contstim.models.ngram.estimate import DiscountWarning
-from contstim.models.ngram.training import train_ngram
+from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.models.training.transformers import train_tokenizer
 from contstim.sentence import Sentence
 

@@ -11,8 +11,7 @@ import pytest
 from contstim.corpus import read_sentences
 from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.ngram.estimate import estimate
-from contstim.models.ngram.training import train_ngram
+from contstim.models.ngram.training import estimate, train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence

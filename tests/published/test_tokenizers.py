@@ -10,8 +10,13 @@ import pytest
 from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from contstim.models.word_tokens import PlaceKind, WordsInPlaces, word_and_rest
-from contstim.models.words import encode_batch, words_are_independent
+from contstim.models.words import (
+    PlaceKind,
+    WordsInPlaces,
+    encode_batch,
+    word_and_rest,
+    words_are_independent,
+)
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:

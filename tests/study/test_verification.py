@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
-from contstim.models.ngram.estimate import DiscountWarning
+from contstim.models.ngram.training import DiscountWarning
 from contstim.records import recorded_as, write_record
 from contstim.steps.training import TrainNgram
 from contstim.study.verification import FileState, grouped, summary, verify_folder

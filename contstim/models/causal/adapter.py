@@ -17,9 +17,8 @@ from contstim.models.boundaries import word_completing
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.precision import precision_of, tolerance_of
-from contstim.models.subwords import CheckpointModel, context_tokens, wants_space
-from contstim.models.word_tokens import PlaceKind, WordTokens, word_and_rest
-from contstim.models.words import END_MARK
+from contstim.models.subwords import SubwordModel, check_rule, context_tokens, wants_space
+from contstim.models.words import PlaceKind, WordTokens, word_and_rest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 
-class CausalModel(CheckpointModel):
+class CausalModel(SubwordModel):
     """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
 
     Rule `log-likelihood` encodes the text as it stands and normalises over the whole vocabulary.
@@ -58,6 +57,8 @@ class CausalModel(CheckpointModel):
             network's window.
     """
 
+    checkpoint: Checkpoint
+
     def __init__(
         self,
         checkpoint: Checkpoint,
@@ -69,11 +70,7 @@ class CausalModel(CheckpointModel):
     ) -> None:
         if checkpoint.kind != "causal":
             raise ModelError(f"{checkpoint.location} is a masked language model, not a causal one.")
-        if rule not in CAUSAL_RULES:
-            raise ModelError(
-                f"{checkpoint.location} is a causal model, which has no rule {rule!r}; it has "
-                f"{', '.join(CAUSAL_RULES)}."
-            )
+        check_rule(checkpoint, rule, CAUSAL_RULES)
         self.name = name or checkpoint.location
         self.checkpoint, self.window = checkpoint, checkpoint.window
         self._rule, self._prompt = rule, prompt
@@ -146,27 +143,15 @@ class CausalModel(CheckpointModel):
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
-        encodings = self._encode([item.sentence for item in continuations], end_apart=True)
-        words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
-        rows = [encoding.ids[: len(w)] for encoding, w in zip(encodings, words, strict=True)]
-        terms = self._unrestricted.continuations(self._unrestricted.begin(self._context), rows)
-        # the tokens of words from `start` on count; terms beyond a row's end are zero
-        counts = np.zeros(terms.shape, np.bool_)
-        for row, (item, word_of) in enumerate(zip(continuations, words, strict=True)):
-            counts[row, : len(word_of)] = np.array(word_of) >= item.start
-        totals: FloatArray = np.where(counts, terms, 0.0).sum(axis=1)
-        return totals
+        network = self._network
+        if self._end_apart:  # word boundaries hold for whole sentences only
+            network = CausalNetwork(self.checkpoint, by_words=False)
+        begin = network.begin(self._context)
+        return self._sums_of_words(continuations, lambda rows: network.continuations(begin, rows))
 
     @cached_property
     def _network(self) -> CausalNetwork:
         return CausalNetwork(self.checkpoint, by_words=self._end_apart)
-
-    @cached_property
-    def _unrestricted(self) -> CausalNetwork:
-        """The network without word boundaries, which hold for whole sentences only."""
-        if self._end_apart:
-            return CausalNetwork(self.checkpoint, by_words=False)
-        return self._network
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; upper bounds from the words before the position."""
@@ -224,11 +209,10 @@ class CausalModel(CheckpointModel):
         if self._words_are_independent:
             return self._in_places(words, PlaceKind.of(sentence, position))
         rewritten = self._encode([sentence.replace(position, word) for word in words])
-        pairs = [
+        return WordTokens.of(
             word_and_rest(encoding, position) if encoding.ids[: len(before)] == before else ((), ())
             for encoding in rewritten
-        ]
-        return WordTokens(tuple(tokens for tokens, _ in pairs), tuple(rest for _, rest in pairs))
+        )
 
     def _rewritten(
         self, sentence: Sentence, position: int, words: Sequence[str], before: Tokens
@@ -264,11 +248,7 @@ class CausalModel(CheckpointModel):
 
 
 def bounds(
-    network: CausalNetwork,
-    prefix: Prefix,
-    candidates: WordTokens,
-    read: int,
-    window: int | None,
+    network: CausalNetwork, prefix: Prefix, candidates: WordTokens, read: int, window: int | None
 ) -> Replacements:
     """Upper bounds and estimates for candidates, before any whole sentence is scored.
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from contstim.models.batching import (
@@ -107,11 +108,10 @@ class CausalNetwork:
         with computing(), single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
             row = to_device(np.array([ids], np.int64), self._device)
-            logits, cache = self._read(prefix, row, keeps=self._keeps_prefixes)
+            logits, cache = self._read(prefix, row, None, keeps=self._keeps_prefixes)
             after = self._normaliser.log_softmax(logits[0, -1])
-            inner = self._normaliser.log_probs(
-                logits[0], np.arange(len(ids) - 1), np.array(ids[1:], np.int64)
-            )
+            later = np.array(ids[1:], np.int64)
+            inner = self._normaliser.log_probs(logits[0], np.arange(len(later)), later)
             # Copied together, since a GPU is waited for at each copy
             copied = torch.cat([after.double(), inner.double().sum()[None]]).cpu().numpy()
         log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]]) + float(copied[-1])
@@ -136,7 +136,7 @@ class CausalNetwork:
         for number, row in enumerate(rows):
             targets[number, : len(row) - 1] = row[1:]
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
             whole = all(len(paths[path]) == ids.shape[1] for path in batch)
             logits, _ = self._read(prefix, ids, None if whole else attention)  # (b, l, V)
             # The m rows that the b paths serve, and the path, counted in the batch, of each
@@ -144,17 +144,14 @@ class CausalNetwork:
             path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
             # The q tokens to score: the i-th of the m rows, at a step of its path
             i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
-            terms = self._normaliser.log_probs(
-                logits.flatten(0, 1),
-                path[i] * ids.shape[1] + step,
-                targets[served[i], step],
-            )
+            spots, tokens = path[i] * ids.shape[1] + step, targets[served[i], step]
+            terms = self._normaliser.log_probs(logits.flatten(0, 1), spots, tokens)
             return partial(write, (served[i], step + 1), terms.double())
 
-        def write(places: tuple[IntArray, IntArray], terms: torch.Tensor) -> None:
+        def write(places: tuple[IntArray, IntArray], terms: Tensor) -> None:
             log_probs[places] = terms.cpu().numpy()
 
-        forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
+        forward_in_batches(paths, run, pad=0, budget=self._budget)
         return log_probs
 
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
@@ -172,58 +169,46 @@ class CausalNetwork:
         paths, members = _paths(rows)
         chosen = to_device(np.flatnonzero(tokens), self._device)
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
             logits, _ = self._read(prefix, ids, attention)  # (b, l, V)
             of_paths = torch.logsumexp(log_softmax32(logits)[..., chosen], dim=-1)  # (b, l)
             return partial(write, batch, of_paths.double())
 
-        def write(batch: IntArray, of_paths: torch.Tensor) -> None:
+        def write(batch: IntArray, of_paths: Tensor) -> None:
             values = of_paths.cpu().numpy()
             for row, path in enumerate(batch):
                 for number in members[path]:
                     # Step t of the path has read token t, and speaks of what comes before t + 1
                     masses[number, 1 : len(rows[number])] = values[row, : len(rows[number]) - 1]
 
-        forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
+        forward_in_batches(paths, run, pad=0, budget=self._budget)
         return masses
 
     def _read(
-        self,
-        prefix: Prefix,
-        ids: torch.Tensor,
-        attention: torch.Tensor | None = None,
-        *,
-        keeps: bool = False,
-    ) -> tuple[torch.Tensor, Any]:
+        self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
+    ) -> tuple[Tensor, Any]:
         """Result of `_forward`, in a batch with the calls of other searches if there are any.
 
         The cache counts only where it is to be kept. The cost is that of the call by itself.
         """
         if prefix.cache is None:
             count(0, len(ids) * len(prefix.ids), calls=0)  # read anew for each row
-        result: tuple[torch.Tensor, Any] = answer(self._call(prefix, ids, attention, keeps=keeps))
+        result: tuple[Tensor, Any] = answer(self._call(prefix, ids, attention, keeps=keeps))
         return result
 
     def _call(
-        self,
-        prefix: Prefix,
-        ids: torch.Tensor,
-        attention: torch.Tensor | None = None,
-        *,
-        keeps: bool = False,
+        self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool
     ) -> CausalCall:
-        return CausalCall(
-            self._model, self._device, self._budget, ids, attention, self, prefix, keeps
-        )
+        return CausalCall(self._model, self._budget, ids, attention, self, prefix, keeps)
 
     def _forward(
         self,
         prefix: Prefix,
-        ids: torch.Tensor,
-        attention: torch.Tensor | None = None,
+        ids: Tensor,
+        attention: Tensor | None = None,
         *,
         places: int | None = None,
-    ) -> tuple[torch.Tensor, Any]:
+    ) -> tuple[Tensor, Any]:
         """Logits (b, l, V) of rows (b, l) after the prefix, and the cache of prefix and rows.
 
         No attention mask (b, l) stands for rows without padding. The library would find that out
@@ -262,12 +247,16 @@ class CausalNetwork:
         half = 2 * len(self._trial) // 3
         with computing():
             whole, _ = self._forward(_NOTHING, row)
-            _, cache = self._forward(_NOTHING, row[:, :half])
-            if cache is None:
+            prefix = self._read_so_far(row, half)
+            if prefix.cache is None:
                 return False
-            prefix = Prefix(tuple(self._trial[:half]), 0.0, np.empty(0), cache)
             rest, _ = self._forward(prefix, row[:, half:])
         return _agree(rest, whole[:, half:], whole)
+
+    def _read_so_far(self, row: Tensor, n: int) -> Prefix:
+        """A prefix of the first n tokens of the trial, for trials alone."""
+        _, cache = self._forward(_NOTHING, row[:, :n])
+        return Prefix(tuple(self._trial[:n]), 0.0, np.empty(0), cache)
 
     @cached_property
     def merges(self) -> bool:
@@ -282,14 +271,11 @@ class CausalNetwork:
         with computing():
             try:
                 whole, _ = self._forward(_NOTHING, row)
-                _, first = self._forward(_NOTHING, row[:, :1])
-                _, cache = self._forward(_NOTHING, row[:, :half])
-                beginning = Prefix(tuple(self._trial[:1]), 0.0, np.empty(0), first)
-                middle = Prefix(tuple(self._trial[:half]), 0.0, np.empty(0), cache)
-                keeps = self._keeps_prefixes and _is_plain(first)
+                beginning, middle = self._read_so_far(row, 1), self._read_so_far(row, half)
+                keeps = self._keeps_prefixes and _is_plain(beginning.cache)
                 calls = [
-                    self._call(beginning, row[:, 1:half], keeps=keeps),
-                    self._call(middle, row[:, half:].expand(2, -1)),
+                    self._call(beginning, row[:, 1:half], None, keeps=keeps),
+                    self._call(middle, row[:, half:].expand(2, -1), None, keeps=False),
                 ]
                 (inner, kept), (rest, _) = CausalCall.compute_together(calls)
                 parts = [(inner, whole[:, 1:half]), (rest, whole[:, half:].expand(2, -1, -1))]
@@ -335,16 +321,16 @@ class CausalCall(NetworkCall):
             return False
         return (not self.keeps or _is_plain(self.prefix.cache)) and self.causal.merges
 
-    def compute(self) -> tuple[torch.Tensor, Any]:
+    def compute(self) -> tuple[Tensor, Any]:
         """See `NetworkCall.compute`."""
         return self.causal._forward(self.prefix, self.ids, self.attention)
 
     @classmethod
-    def compute_together(cls, calls: Sequence[CausalCall]) -> list[tuple[torch.Tensor, Any]]:
+    def compute_together(cls, calls: Sequence[CausalCall]) -> list[tuple[Tensor, Any]]:
         """See `NetworkCall.compute_together`: rows with their prefixes, padded to the longest."""
         rows, masks = [], []
         for call in calls:
-            before = to_device(np.array(call.prefix.ids, np.int64), call.device)
+            before = to_device(np.array(call.prefix.ids, np.int64), call.ids.device)
             before = before.expand(call.shape[0], -1)
             rows.append(torch.cat([before, call.ids], dim=1))
             masks.append(torch.cat([torch.ones_like(before), call.mask], dim=1))
@@ -359,7 +345,7 @@ class CausalCall(NetworkCall):
             **({"logits_to_keep": places} if causal._chooses_places else {}),
         )
         logits = output.logits[:, -places:]
-        results: list[tuple[torch.Tensor, Any]] = []
+        results: list[tuple[Tensor, Any]] = []
         row = 0
         for call in calls:
             n_rows, length = call.shape
@@ -371,7 +357,7 @@ class CausalCall(NetworkCall):
         return results
 
 
-def _agree(ours: torch.Tensor, theirs: torch.Tensor, whole: torch.Tensor) -> bool:
+def _agree(ours: Tensor, theirs: Tensor, whole: Tensor) -> bool:
     """True if logits are equal up to rounding."""
     difference = float((ours - theirs).nan_to_num(0.0).abs().max())
     # Beside stand-ins for infinity, which tokens without a use may have
@@ -398,11 +384,8 @@ def _of_row(cache: Any, row: int, length: int) -> Any:
 
 def _can_be_shared(cache: Any) -> bool:
     """True if all layers cache keys and values; recurrent ones read the prefix for each row."""
-    layers = getattr(cache, "layers", ())
-    return bool(layers) and all(
-        type(layer) in {DynamicLayer, DynamicSlidingWindowLayer} and layer.is_initialized
-        for layer in layers
-    )
+    layers, kinds = getattr(cache, "layers", ()), (DynamicLayer, DynamicSlidingWindowLayer)
+    return bool(layers) and all(type(e) in kinds and e.is_initialized for e in layers)
 
 
 def _for_rows(cache: Any, n_rows: int) -> Any:

@@ -7,6 +7,7 @@ silenced, or raised as a ModelError.
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.errors import ContstimError, ModelError
-from contstim.models.checkpoints.weights import check_counts
-from contstim.models.origins import hub_commit
+from contstim.models.catalog import hub_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
+_MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
 _Result = TypeVar("_Result")
 
@@ -66,7 +68,12 @@ class Source:
                 code that is not allowed.
         """
         config, tokenizer_config = self._configurations()
-        check_counts(self.location, config)
+        for name, value in _numbers(config):
+            if _COUNT.search(name) and value > _MOST_PARTS:
+                raise ModelError(
+                    f"{self.location}: config.json says {name} = {min(value, 10**15):,}; networks "
+                    f"of up to {_MOST_PARTS:,} can be loaded. Is the file that of the weights?"
+                )
         if self.trust_remote_code:
             return
         if _code_of(config) and not _has_network(config):
@@ -128,9 +135,7 @@ def check_folder(location: str) -> None:
     folder = Path(location)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
-            raise ModelError(
-                f"{location} has no config.json: it is not a folder that 'save_pretrained' wrote."
-            )
+            raise ModelError(f"{location} has no config.json: it is not a saved checkpoint.")
     elif location.startswith((".", "/", "~")) or location.count("/") > 1 or "\\" in location:
         raise ModelError(
             f"There is no folder {location}. Give a folder with config.json, weights and "
@@ -152,9 +157,8 @@ def check_hub(location: str) -> None:
     except Exception as error:  # httpx, requests and offline mode share no base class
         raise ModelError(
             f"{location} is not a local folder, is not in the local cache, and "
-            f"{constants.ENDPOINT} cannot be reached ({first_line(error)}). Download it on a "
-            f"machine with internet access ('hf download {location} --local-dir DIR'), then give "
-            "DIR in place of the name."
+            f"{constants.ENDPOINT} cannot be reached ({first_line(error)}). Elsewhere, download it "
+            f"with 'hf download {location} --local-dir DIR', and give DIR in place of the name."
         ) from error
 
 
@@ -164,12 +168,18 @@ def stamp(location: str) -> tuple[object, ...]:
         return (hub_commit(location),)
     stamps: list[tuple[str, int, int]] = []
     for file in sorted(Path(location).glob("*")):
-        try:
-            state = file.stat()
-            stamps.append((file.name, state.st_mtime_ns, state.st_size))
-        except OSError:  # a link that leads nowhere, such as into a cleared cache of the hub
-            stamps.append((file.name, 0, 0))
+        # a link may lead nowhere, such as into a cleared cache of the hub
+        state = file.stat() if file.exists() else None
+        stamps.append((file.name, state.st_mtime_ns, state.st_size) if state else (file.name, 0, 0))
     return tuple(stamps)
+
+
+def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
+    if isinstance(config, dict):
+        for key, value in config.items():
+            yield from _numbers(value, str(key))
+    elif isinstance(config, int):
+        yield name, config
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:
@@ -195,13 +205,9 @@ def _has_network(config: dict[str, Any]) -> bool:
     from transformers.models.auto import modeling_auto as auto
 
     kind = config.get("model_type")
-    mappings: tuple[Any, ...] = (
-        auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-        auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
-        auto.MODEL_FOR_PRETRAINING_MAPPING_NAMES,
-        auto.MODEL_MAPPING_NAMES,
-    )
+    kinds = ("CAUSAL_LM", "MASKED_LM", "SEQUENCE_CLASSIFICATION", "PRETRAINING")
+    mappings = [getattr(auto, f"MODEL_FOR_{name}_MAPPING_NAMES") for name in kinds]
+    mappings.append(auto.MODEL_MAPPING_NAMES)
     found = [mapping.get(kind) for mapping in mappings] if isinstance(kind, str) else []
     names = {str(name).lower() for value in found for name in _as_list(value) if name}
     saved_as = config.get("architectures") or []
@@ -247,9 +253,8 @@ def foreign_errors(location: str) -> Iterator[None]:
             raise
         if isinstance(error, Exception) and out_of_memory(error):  # of a GPU, say
             raise ModelError(
-                f"{location} needs more memory than there is. If config.json and the weights are "
-                f"whole, use dtype bfloat16, quantize int8 or int4, device_map auto, or a smaller "
-                f"model."
+                f"{location} needs more memory than there is. Use dtype bfloat16, quantize int8 or "
+                f"int4, device_map auto, or a smaller model."
             ) from error
         raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
 

@@ -2,9 +2,8 @@
 
 plan       which tokens to hide, what to ask there, and how the answers add up, with an example;
            the plan of the chain rule, averaged over all orders of the words
-rules      every rule: its plan, its restrictions, how it scores and samples
-mixture    the log of the mean probability over orders, from the same contexts
-sampling   plans of the chain rule where all orders are too many
+           and the log of the mean probability over orders, from the same contexts
+rules      every rule: its plan, its restrictions, how it scores; samples where orders are too many
 network    many questions, answered by few passes through a network that hides tokens
 estimates  bounds and estimates for every candidate word, from few passes
 adapter    MaskedModel, under the contract of every language model

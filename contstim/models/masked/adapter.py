@@ -12,18 +12,14 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.base import Convention, Replacements
-from contstim.models.batching import Budget
-from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.caching import SizedCache
-from contstim.models.masked.estimates import Estimates, estimate
-from contstim.models.masked.network import MaskedNetwork, Passes
+from contstim.models.masked.estimates import estimate
+from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.plan import Plan
-from contstim.models.masked.rules import RULES
-from contstim.models.masked.sampling import draft_plan
+from contstim.models.masked.rules import RULES, draft_plan
 from contstim.models.precision import precision_of, tolerance_of
-from contstim.models.subwords import CheckpointModel
-from contstim.models.word_tokens import PlaceKind, word_and_rest
-from contstim.models.words import END_MARK, SPECIAL, Encoding
+from contstim.models.subwords import SubwordModel, check_rule
+from contstim.models.words import END_MARK, SPECIAL, Encoding, PlaceKind, word_and_rest
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -37,7 +33,7 @@ _PLAN_CACHE_BYTES = 2**26
 _ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
 
 
-class MaskedModel(CheckpointModel):
+class MaskedModel(SubwordModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
 
     * `chain`: the chain rule over words, averaged over all orders in which they can be uncovered,
@@ -67,6 +63,7 @@ class MaskedModel(CheckpointModel):
             boundaries, without marks of where words begin or end.
     """
 
+    checkpoint: Checkpoint
     _framed = True
 
     def __init__(
@@ -78,8 +75,7 @@ class MaskedModel(CheckpointModel):
         seed: int = 0,
         pass_budget: int = 2048,
     ) -> None:
-        if rule not in RULES:
-            raise ModelError(f"Masked models have no rule {rule!r}; they have {', '.join(RULES)}.")
+        check_rule(checkpoint, rule, RULES)
         is_default = rule == next(iter(RULES))
         self.name = name or checkpoint.location + ("" if is_default else f"@{rule}")
         self.checkpoint, self.rule = checkpoint, RULES[rule]
@@ -90,18 +86,13 @@ class MaskedModel(CheckpointModel):
         self.window = min(longest, checkpoint.window or longest)
         self._end_apart = not self.rule.end_scored
         if checkpoint.has_weights:
-            _ = self._passes  # refuse now a network that cannot be scored
+            _ = self._network  # refuse now a network that cannot be scored
         self._plan = self._remember_plans()
         self._read_by(checkpoint.tokenizer)
 
     @cached_property
-    def _passes(self) -> Passes:
-        network = MaskedNetwork(self.checkpoint)
-        tokenizer, size = self.checkpoint.tokenizer, network.n_outputs
-        classes = token_classes(tokenizer, size) if self.rule.restricted else None
-        return Passes(
-            network, Normaliser(classes, network.device), Budget.for_device(network.device)
-        )
+    def _network(self) -> MaskedNetwork:
+        return MaskedNetwork(self.checkpoint, by_words=self.rule.restricted)
 
     @cached_property
     def convention(self) -> Convention:
@@ -163,37 +154,17 @@ class MaskedModel(CheckpointModel):
         return (plan.by_token(answers) for plan, answers in self._answers(encodings))
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; from passes that hide the word, see `estimates`."""
-        estimates = self.estimates(sentence, position, words)
-        return Replacements(
-            exact=estimates.exact,
-            estimate=estimates.shared_terms,
-            upper_bound=estimates.upper_bound,
-        )
-
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`."""
-        sentence.check_position(position)
-        return self._of_plans(self._rewritten(sentence, position, words), Plan.score)
-
-    def estimates(self, sentence: Sentence, position: int, words: Sequence[str]) -> Estimates:
-        """Two estimates and an upper bound, from passes that hide the word.
+        """See `LanguageModel.replacements`; from passes that hide the word, see `estimates`.
 
         A word is cut into tokens as at the beginning, in the middle or at the end of any sentence.
         A word that would change the tokens of the rest of the sentence has no bound.
-
-        Raises:
-            SentenceError: the sentence has no such position.
-            ModelError: a word cannot be scored.
         """
         sentence.check_position(position)
         encoding = self._encoded(sentence)
         cut = self._in_places(words, PlaceKind.of(sentence, position))
         longest = int(cut.lengths.max(initial=0))
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
-        estimates = estimate(self._passes, self._plan, self.rule.context, encoding, position, cut)
+        known = estimate(self._network, self._plan, self.rule.context, encoding, position, cut)
         # The estimates hold for words that leave the tokens of the rest as they are
         replaced, rest = word_and_rest(encoding, position)
         if not self._words_are_independent:
@@ -207,9 +178,16 @@ class MaskedModel(CheckpointModel):
         elif position == len(sentence) - 1:  # the end mark may join the word
             fits = cut.followed_by(rest)
         else:
-            return estimates
-        estimates.exact[~fits], estimates.upper_bound[~fits] = np.nan, np.inf
-        return estimates
+            return known
+        known.exact[~fits], known.upper_bound[~fits] = np.nan, np.inf
+        return known
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """See `LanguageModel.replacement_log_probs`."""
+        sentence.check_position(position)
+        return self._of_plans(self._rewritten(sentence, position, words), Plan.score)
 
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; under the chain rules, from `effort` covers of the words.
@@ -302,11 +280,11 @@ class MaskedModel(CheckpointModel):
             return
         ids = [np.array(encoding.ids, np.int64) for encoding, _ in waiting]  # (n_tokens,) each
         plans = [plan for _, plan in waiting]
-        mask = self._passes.network.mask
+        mask = self._network.mask
         inputs = [np.where(p.hidden, mask, tokens) for p, tokens in zip(plans, ids, strict=True)]
         # The rows of all sentences are numbered through: those of sentence i begin at starts[i]
         starts = np.cumsum([0, *map(len, inputs)])[:-1]
-        answers = self._passes.answer(
+        answers = self._network.answer(
             list(chain.from_iterable(inputs)),
             row=np.concatenate([start + p.row for start, p in zip(starts, plans, strict=True)]),
             place=np.concatenate([plan.token for plan in plans]),

@@ -21,7 +21,7 @@ The bound is the sum of all of them. The terms of `The` and `sleeps` are equal f
 those of x are one weighted sum of log p over the vocabulary, looked up at each candidate.
 
 Under `chain-mixture` probabilities are averaged, not their logs. The same four passes tell H(V) for
-all visible words V without x, see `mixture`, and from there a walk uncovers x with probability
+all visible words V without x, see `Mixture`, and from there a walk uncovers x with probability
 1/(3 - |V|). No later probability is above 1, so that the bound is
 
     log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
@@ -36,41 +36,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from contstim.models.base import Replacements
 from contstim.models.batching import to_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
-    from contstim.models.masked.network import Passes
+    from contstim.models.masked.network import MaskedNetwork
     from contstim.models.masked.plan import Pattern, Plan
     from contstim.models.masked.rules import HiddenWith
-    from contstim.models.word_tokens import WordTokens
-    from contstim.models.words import Encoding
-
-
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """Bounds and estimates for each candidate word, all (n_words,), nats.
-
-    Attributes:
-        one_context: log p(word | all other words), as in Golan et al. (2023); under
-            `pll-sentence-l2r` given the words to its left. The tokens of a word are taken as
-            independent.
-        shared_terms: the score's terms in all contexts that hide the word. A token that only some
-            of its contexts hide together with the word has its mean there; a token without such a
-            context has its log-probability in the one context. Under a mixture, the terms of the
-            mean over orders.
-        upper_bound: the score's terms in contexts that hide the word; the score is never higher.
-        exact: the score, if no context shows the word; else nan.
-    """
-
-    one_context: FloatArray
-    shared_terms: FloatArray
-    upper_bound: FloatArray
-    exact: FloatArray
+    from contstim.models.words import Encoding, WordTokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,37 +80,33 @@ class _Frame:
         """True if these are all questions of the plan."""
         return len(self.number) == len(self.plan.row)
 
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Weighted sums of log p over the passes of a frame with k masks, for n words, nats.
-
-    Attributes:
-        of_word: of each word's token at each mask, over the plan's questions, (k, n).
-        one_context: log p of each word's token at each mask in the one context, (k, n).
-        others: over the plan's questions about other words, whose tokens are known.
-    """
-
-    of_word: FloatArray
-    one_context: FloatArray
-    others: float
+    @property
+    def share(self) -> FloatArray:
+        """Sum of each mask's weights, (k,), which over the whole plan is 1; 0 for no question."""
+        sums = np.bincount(self.place, self.weight, len(self.ids))
+        return sums[self.gap].astype(np.float64, copy=False)
 
 
 _OTHER_WORD = -1  # the group of a question about another word
 
 
 def estimate(
-    passes: Passes,
+    network: MaskedNetwork,
     plan_of: Callable[[Pattern], Plan],
     context: HiddenWith,
     sentence: Encoding,
     position: int,
     words: WordTokens,
-) -> Estimates:
+) -> Replacements:
     """Estimates for words at a 0-based position of an encoded sentence.
 
+    The estimate is the sum of the score's terms in all contexts that hide the word. A token that
+    only some of its contexts hide together with the word has its mean there; a token without such a
+    context its log-probability given all that the one context shows. Under a mixture, the terms are
+    those of the mean over orders. Exact is the score if no context shows the word.
+
     Args:
-        passes: the network.
+        network: the network.
         plan_of: the rule's plan for a pattern.
         context: what the one context hides with the word.
         sentence: the sentence as tokens.
@@ -139,19 +114,26 @@ def estimate(
         words: the candidates as tokens.
     """
     # Every word is in one group, so that all but `exact` are filled in
-    one_context, shared_terms, upper_bound = np.empty((3, len(words)))
-    exact = np.full(len(words), np.nan)
-    estimates = Estimates(one_context, shared_terms, upper_bound, exact)
-    mask, groups = passes.network.mask, words.by_length
+    exact, estimates, upper = np.full((3, len(words)), np.nan)
+    mask, groups = network.mask, words.by_length
     frames = [_frame(mask, plan_of, context, sentence, position, length) for length in groups]
     if any(frame.plan.mixture is not None for frame in frames):
-        for group, frame in zip(groups.values(), frames, strict=True):
-            _fill_from_mixture(estimates, passes, group.words, frame, group.tokens)
-        return estimates
-    all_sums = _sums(passes, frames, [group.tokens for group in groups.values()])
-    for group, frame, sums in zip(groups.values(), frames, all_sums, strict=True):
-        _fill(estimates, group.words, frame, sums)
-    return estimates
+        for (chosen, tokens), frame in zip(groups.values(), frames, strict=True):
+            estimates[chosen], upper[chosen] = _of_mixture(network, frame, tokens)
+    else:
+        all_sums = _sums(network, frames, [tokens for _, tokens in groups.values()])
+        for (chosen, _), frame, sums in zip(groups.values(), frames, all_sums, strict=True):
+            terms, alone, others = sums
+            share = frame.share[:, None]  # (k, 1)
+            means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
+            estimates[chosen], upper[chosen] = (
+                others + means.sum(axis=0),
+                others + terms.sum(axis=0),
+            )
+    for (chosen, _), frame in zip(groups.values(), frames, strict=True):
+        if frame.complete:
+            exact[chosen] = upper[chosen]
+    return Replacements(exact, estimates, upper)
 
 
 def _frame(
@@ -184,33 +166,38 @@ def _frame(
     )
 
 
-def _sums(passes: Passes, frames: list[_Frame], tokens: list[IntArray]) -> list[_Sums]:
-    """The weighted sums of log p over the passes of each frame, for its words' tokens, (n, k)."""
+def _sums(
+    network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
+) -> Iterator[tuple[FloatArray, FloatArray, float]]:
+    """Weighted sums of log p over the passes of each frame, for its words' tokens, (n, k), nats.
+
+    Yields for each frame those of each word's token at each mask over the plan's questions, (k, n);
+    log p of each word's token at each mask in the one context, (k, n); and the sum over the plan's
+    questions about other words, whose tokens are known.
+    """
     if not frames:
-        return []
-    mask = passes.network.mask
+        return
+    mask = network.mask
     # All frames go through the network together: rows of token ids, one frame after the other
     rows = [row for frame in frames for row in np.where(frame.hidden, mask, frame.ids)]
     first_row = np.cumsum([0, *(len(frame.hidden) for frame in frames)])
-    sizes = np.array([len(frame.gap) for frame in frames])
     # Groups of questions about the word, two for each mask of a frame: the plan's, then that in the
-    # one context. Questions about other words have no group: their tokens are those of the
-    # sentence, whatever the candidate
+    # one context. Questions about other words have no group: their tokens are those of the sentence
     columns = []
-    for i, (frame, size) in enumerate(zip(frames, sizes.tolist(), strict=True)):
-        in_gap = np.isin(frame.place, frame.gap)
+    for i, frame in enumerate(frames):
+        k, in_gap = len(frame.gap), np.isin(frame.place, frame.gap)
         group = np.where(in_gap, frame.place - frame.gap[0], _OTHER_WORD)
-        one_context = np.full(size, first_row[i + 1] - 1)  # the frame's last row
+        one_context = np.full(k, first_row[i + 1] - 1)  # the frame's last row
         columns += [
             (first_row[i] + frame.row, frame.place, group, frame.weight, frame.ids[frame.place]),
-            (one_context, frame.gap, size + np.arange(size), np.ones(size), frame.ids[frame.gap]),
+            (one_context, frame.gap, k + np.arange(k), np.ones(k), frame.ids[frame.gap]),
         ]
     row, place, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
     frame_of = np.searchsorted(first_row, row, side="right") - 1
-    totals = [np.zeros((2 * k, len(of_words))) for k, of_words in zip(sizes, tokens, strict=True)]
+    totals = [np.zeros((2 * len(f.gap), len(t))) for f, t in zip(frames, tokens, strict=True)]
     others = np.zeros(len(frames))
 
-    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> Write:
+    def use(log_probs: Tensor, questions: IntArray, spots: IntArray) -> Write:
         about_word = group[questions] != _OTHER_WORD
         asked, spots_of_word = questions[about_word], spots[about_word]
         parts = {}
@@ -218,14 +205,11 @@ def _sums(passes: Passes, frames: list[_Frame], tokens: list[IntArray]) -> list[
             in_frame = frame_of[asked] == i
             parts[i] = sums_of_words(i, log_probs, asked[in_frame], spots_of_word[in_frame])
         asked, spots = questions[~about_word], spots[~about_word]
-        there = log_probs[
-            to_device(spots, log_probs.device), to_device(token[asked], log_probs.device)
-        ]
+        device = log_probs.device
+        there = log_probs[to_device(spots, device), to_device(token[asked], device)]
         return partial(add, parts, asked, there.double())
 
-    def sums_of_words(
-        i: int, log_probs: torch.Tensor, asked: IntArray, spots: IntArray
-    ) -> torch.Tensor:
+    def sums_of_words(i: int, log_probs: Tensor, asked: IntArray, spots: IntArray) -> Tensor:
         # entry (g, s): the weight of the s-th spot about the word in group g
         used, index = np.unique(spots, return_inverse=True)
         weights = np.zeros((len(totals[i]), len(used)), np.float32)
@@ -239,53 +223,35 @@ def _sums(passes: Passes, frames: list[_Frame], tokens: list[IntArray]) -> list[
         # Group g is about mask g, modulo k: of its sums, those at the words' tokens there
         return sums.gather(1, to_device(np.tile(tokens[i].T, (2, 1)), device))
 
-    def add(parts: dict[int, torch.Tensor], asked: IntArray, there: torch.Tensor) -> None:
+    def add(parts: dict[int, Tensor], asked: IntArray, there: Tensor) -> None:
         # Only once a batch has succeeded: one that is tried again must not count twice
         for i, part in parts.items():
             totals[i] += part.cpu().numpy()
         np.add.at(others, frame_of[asked], weight[asked] * there.cpu().numpy())
 
-    passes.distributions(rows, row, place, use)
-    sums = []
+    network.distributions(rows, row, place, use)
     for total, of_others in zip(totals, others.tolist(), strict=True):
-        of_word, one_context = np.split(total, 2)
-        sums.append(_Sums(of_word, one_context, of_others))
-    return sums
+        of_word, alone = np.split(total, 2)
+        yield of_word, alone, of_others
 
 
-def _fill(estimates: Estimates, words: IntArray, frame: _Frame, sums: _Sums) -> None:
-    """Fill in the estimates of some words, (n,)."""
-    # A row for each mask, as additions go from mask to mask
-    word_terms, alone = sums.of_word, sums.one_context
-    # A token's weights add up to 1 over the whole plan, here to a share of it
-    share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap][:, None]  # (k, 1)
-    filled = word_terms / np.where(share > 0, share, 1)
-    missing = share[:, 0] == 0
-    filled[missing] = alone[missing]
-    estimates.one_context[words] = alone.sum(axis=0)
-    estimates.shared_terms[words] = sums.others + filled.sum(axis=0)
-    estimates.upper_bound[words] = sums.others + word_terms.sum(axis=0)
-    if frame.complete:
-        estimates.exact[words] = estimates.upper_bound[words]
-
-
-def _fill_from_mixture(
-    estimates: Estimates, passes: Passes, words: IntArray, frame: _Frame, tokens: IntArray
-) -> None:
-    """Fill in the estimates of some words, (n,), whose tokens are (n, k), under a mixture."""
+def _of_mixture(
+    network: MaskedNetwork, frame: _Frame, tokens: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Estimates and bounds of words, (n,) each, whose tokens are (n, k), under a mixture."""
     mixture = frame.plan.mixture
     assert mixture is not None
     used, index = np.unique(tokens, return_inverse=True)
     index = index.reshape(tokens.shape).T  # (k, n): of each token of a word in `used`
-    answers, at_masks = _mixture_answers(passes, frame, used)
+    answers, at_masks = _mixture_answers(network, frame, used)
     # H of every pass that hides the whole word: the walks there have uncovered other words alone
     log_h = mixture.log_h(answers)
     in_gap = np.isin(frame.place, frame.gap)
     row, weight, number = frame.row[in_gap], frame.weight[in_gap], frame.number[in_gap]
     mask = frame.place[in_gap] - frame.gap[0]
     arriving = log_h[mixture.source[number]] + mixture.log_step[number] - np.log(mixture.n_samples)
-    bound = np.full(len(words), -np.inf)
-    estimate = np.full(len(words), frame.weight[~in_gap] @ answers[frame.number[~in_gap]])
+    bound = np.full(len(tokens), -np.inf)
+    estimate = np.full(len(tokens), frame.weight[~in_gap] @ answers[frame.number[~in_gap]])
     for i, of_words in enumerate(index):
         here = mask == i
         alone = at_masks[-1, i]  # the one context is the frame's last pass
@@ -297,15 +263,11 @@ def _fill_from_mixture(
         # takes later words for certain is mostly about the first words of a walk
         share = weight[here].sum()
         estimate += ((weight[here] @ log_probs) / share if share > 0 else alone)[of_words]
-    estimates.one_context[words] = np.take_along_axis(at_masks[-1], index, axis=1).sum(axis=0)
-    estimates.shared_terms[words] = estimate
-    estimates.upper_bound[words] = np.minimum(bound, 0)
-    if frame.complete:
-        estimates.exact[words] = estimates.upper_bound[words]
+    return estimate, np.minimum(bound, 0)
 
 
 def _mixture_answers(
-    passes: Passes, frame: _Frame, used: IntArray
+    network: MaskedNetwork, frame: _Frame, used: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Log p of the other words, and of any token at the masks.
 
@@ -318,8 +280,8 @@ def _mixture_answers(
     answers = np.full(len(frame.plan.row), -np.inf)
     at_masks = np.empty((n_rows * size, len(used)))
 
-    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
-        def there(indices: IntArray) -> torch.Tensor:
+    def use(log_probs: Tensor, questions: IntArray, spots: IntArray) -> None:
+        def there(indices: IntArray) -> Tensor:
             return torch.from_numpy(indices).to(log_probs.device)
 
         about_other = questions < len(others)
@@ -331,8 +293,8 @@ def _mixture_answers(
         at_masks[questions[~about_other] - len(others)] = of_masks.double().cpu().numpy()
 
     # First the questions about other words, then every mask in every pass
-    passes.distributions(
-        list(np.where(frame.hidden, passes.network.mask, frame.ids)),
+    network.distributions(
+        list(np.where(frame.hidden, network.mask, frame.ids)),
         np.concatenate([frame.row[others], np.repeat(np.arange(n_rows), size)]),
         np.concatenate([frame.place[others], np.tile(frame.gap, n_rows)]),
         use,

@@ -22,35 +22,46 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.errors import ModelError
-from contstim.models.batching import forward_in_batches, single_input, to_device, unique_rows
+from contstim.models.batching import (
+    Budget,
+    forward_in_batches,
+    single_input,
+    to_device,
+    unique_rows,
+)
+from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.merging import NetworkCall, answer, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.models.batching import Budget, Row, Write
-    from contstim.models.boundaries import Normaliser
+    from contstim.models.batching import Row, Write
     from contstim.models.checkpoints import Checkpoint
 
-    UseLogits: TypeAlias = Callable[[torch.Tensor, IntArray, IntArray], Write | None]
+    UseLogits: TypeAlias = Callable[[Tensor, IntArray, IntArray], Write | None]
 
 
 class MaskedNetwork:
-    """A checkpoint's network, with its mask and padding tokens.
+    """A checkpoint's network, with its mask and padding tokens, which answers many questions.
 
     After its last attention, a masked language model treats each place by itself, so that its last
     feed-forward layer and its head need to see only the places in question. A hook drops the others
     after the last module called `attention`, or else after the network's body. Each is tried once
     against the whole output; if neither agrees with it, the whole output is always computed.
 
+    Args:
+        checkpoint: a masked one.
+        by_words: whether to normalise each token within its class, see `boundaries`.
+
     Raises:
-        ModelError: the tokenizer has no mask token.
+        ModelError: the tokenizer has no mask token; or see `token_classes`.
     """
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, *, by_words: bool = False) -> None:
         checkpoint.require_weights()
         tokenizer = checkpoint.tokenizer
         if tokenizer.mask_token_id is None:
@@ -65,7 +76,9 @@ class MaskedNetwork:
         self._narrow: torch.nn.Module | None = None
         with single_input(3, self.device):
             whole = self._logits_of_trial()
-        self.n_outputs = whole.shape[-1]
+        classes = token_classes(tokenizer, whole.shape[-1]) if by_words else None
+        self.normaliser = Normaliser(classes, self.device)
+        self.budget = Budget.for_device(self.device)
         # The module nearest to the head saves least, so it comes last
         body: Any = self.model.base_model
         attentions = [m for name, m in body.named_modules() if name.endswith(".attention")]
@@ -76,9 +89,7 @@ class MaskedNetwork:
             self._narrow = None
 
     @torch.inference_mode()
-    def logits(
-        self, ids: torch.Tensor, attention: torch.Tensor | None, places: torch.Tensor
-    ) -> torch.Tensor:
+    def logits(self, ids: Tensor, attention: Tensor | None, places: Tensor) -> Tensor:
         """Logits at some places of a batch.
 
         Args:
@@ -103,18 +114,18 @@ class MaskedNetwork:
         """True if places that are not in question are dropped before the head."""
         return self._narrow is not None
 
-    def _whole(self, ids: torch.Tensor, attention: torch.Tensor | None) -> torch.Tensor:
-        logits: torch.Tensor = self.model(input_ids=ids, attention_mask=attention).logits
+    def _whole(self, ids: Tensor, attention: Tensor | None) -> Tensor:
+        logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         return logits
 
-    def _logits_of_trial(self) -> torch.Tensor:
+    def _logits_of_trial(self) -> Tensor:
         """Logits of two short rows, one of them padded, at places in no particular order."""
         # rows of two lengths and places out of order, so that places mixed up would show
         ids = torch.tensor([[self.mask] * 3, [self.mask, self.mask, self.pad]], device=self.device)
         attention = torch.tensor([[1, 1, 1], [1, 1, 0]], device=self.device)
         return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
 
-    def _agrees(self, whole: torch.Tensor) -> bool:
+    def _agrees(self, whole: Tensor) -> bool:
         try:
             narrow = self._logits_of_trial()
         except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
@@ -124,70 +135,6 @@ class MaskedNetwork:
         return narrow.shape == whole.shape and torch.allclose(
             narrow, whole, rtol=close, atol=close * float(whole.abs().max())
         )
-
-
-@dataclass(frozen=True, eq=False)
-class MaskedCall(NetworkCall):
-    """Logits at some places of a batch; see `MaskedNetwork.logits`.
-
-    Attributes:
-        masked: the network and its tokens.
-        places: (k,)
-    """
-
-    masked: MaskedNetwork
-    places: torch.Tensor
-
-    def compute(self) -> torch.Tensor:
-        """See `NetworkCall.compute`."""
-        return self.masked.logits(self.ids, self.attention, self.places)
-
-    @classmethod
-    def compute_together(cls, calls: Sequence[MaskedCall]) -> list[torch.Tensor]:
-        """See `NetworkCall.compute_together`: all rows are padded to the longest."""
-        masked = calls[0].masked
-        ids, attention = stacked(
-            calls, [call.ids for call in calls], [call.mask for call in calls], fill=masked.pad
-        )
-        places, n_rows = [], 0
-        for call in calls:
-            # row * length + column, of longer rows that stand further down
-            rows, columns = call.places // call.shape[1], call.places % call.shape[1]
-            places.append((rows + n_rows) * ids.shape[1] + columns)
-            n_rows += call.shape[0]
-        logits = masked.logits(ids, attention, torch.cat(places))
-        return list(torch.split_with_sizes(logits, [len(call.places) for call in calls]))
-
-
-@contextmanager
-def _only(module: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
-    """Within a `with` statement, a module returns states at some places only, (1, k, width)."""
-
-    def gather(_module: torch.nn.Module, _inputs: Any, output: Any) -> Any:
-        whole = output if isinstance(output, torch.Tensor) else output[0]
-        # The last layers may be on another device than the first
-        states = whole.flatten(0, 1)[places.to(whole.device)][None]
-        if isinstance(output, torch.Tensor):
-            return states
-        if isinstance(output, tuple):
-            return (states, *output[1:])
-        output["last_hidden_state"] = states
-        return output
-
-    handle = module.register_forward_hook(gather)
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
-@dataclass(frozen=True)
-class Passes:
-    """A network, the normaliser of its outputs, and the budget of tokens in a batch."""
-
-    network: MaskedNetwork
-    normaliser: Normaliser
-    budget: Budget
 
     def answer(
         self, rows: Sequence[Row], row: IntArray, place: IntArray, token: IntArray
@@ -205,11 +152,11 @@ class Passes:
         """
         answers = np.empty(len(row))
 
-        def use(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> Write:
+        def use(logits: Tensor, questions: IntArray, spots: IntArray) -> Write:
             log_probs = self.normaliser.log_probs(logits, spots, token[questions])
             return partial(write, questions, log_probs.double())
 
-        def write(questions: IntArray, log_probs: torch.Tensor) -> None:
+        def write(questions: IntArray, log_probs: Tensor) -> None:
             answers[questions] = log_probs.cpu().numpy()
 
         self._forward(rows, row, place, use)
@@ -230,7 +177,7 @@ class Passes:
                 `forward_in_batches`.
         """
 
-        def normalise(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> Write | None:
+        def normalise(logits: Tensor, questions: IntArray, spots: IntArray) -> Write | None:
             return use(self.normaliser.log_softmax(logits), questions, spots)
 
         self._forward(rows, row, place, normalise)
@@ -244,24 +191,70 @@ class Passes:
         distinct, twin = unique_rows(rows)
         spots = _Spots.of(twin[row], place, len(distinct))
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write | None:
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write | None:
             of_batch, places = spots.within(batch, ids.shape[1])
             questions, local_spots = spots.questions(of_batch)
             whole = all(len(distinct[row]) == ids.shape[1] for row in batch)  # nothing is padded
-            network, there = self.network, to_device(places, ids.device)
-            mask = None if whole else attention
-            logits: torch.Tensor = answer(
-                MaskedCall(network.model, network.device, self.budget, ids, mask, network, there)
-            )
+            mask, there = None if whole else attention, to_device(places, ids.device)
+            logits: Tensor = answer(MaskedCall(self.model, self.budget, ids, mask, self, there))
             return use(logits, questions, local_spots)
 
-        forward_in_batches(
-            distinct,
-            run,
-            pad=self.network.pad,
-            budget=self.budget,
-            device=self.network.device,
+        forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedCall(NetworkCall):
+    """Logits at some places of a batch; see `MaskedNetwork.logits`.
+
+    Attributes:
+        masked: the network and its tokens.
+        places: (k,)
+    """
+
+    masked: MaskedNetwork
+    places: Tensor
+
+    def compute(self) -> Tensor:
+        """See `NetworkCall.compute`."""
+        return self.masked.logits(self.ids, self.attention, self.places)
+
+    @classmethod
+    def compute_together(cls, calls: Sequence[MaskedCall]) -> list[Tensor]:
+        """See `NetworkCall.compute_together`: all rows are padded to the longest."""
+        masked = calls[0].masked
+        ids, attention = stacked(
+            calls, [call.ids for call in calls], [call.mask for call in calls], fill=masked.pad
         )
+        places, n_rows = [], 0
+        for call in calls:
+            # row * length + column, of longer rows that stand further down
+            rows, columns = call.places // call.shape[1], call.places % call.shape[1]
+            places.append((rows + n_rows) * ids.shape[1] + columns)
+            n_rows += call.shape[0]
+        logits = masked.logits(ids, attention, torch.cat(places))
+        return list(torch.split_with_sizes(logits, [len(call.places) for call in calls]))
+
+
+@contextmanager
+def _only(module: torch.nn.Module, places: Tensor) -> Iterator[None]:
+    """Within a `with` statement, a module returns states at some places only, (1, k, width)."""
+
+    def gather(_module: torch.nn.Module, _inputs: Any, output: Any) -> Any:
+        whole = output if isinstance(output, Tensor) else output[0]
+        # The last layers may be on another device than the first
+        states = whole.flatten(0, 1)[places.to(whole.device)][None]
+        if isinstance(output, Tensor):
+            return states
+        if isinstance(output, tuple):
+            return (states, *output[1:])
+        output["last_hidden_state"] = states
+        return output
+
+    handle = module.register_forward_hook(gather)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,33 +1,299 @@
 """The scoring rules of masked models; a new rule is an entry of `RULES`.
 
-The chain rules uncover a sentence of masks word by word, over many orders: see `plan` and
-`sampling`; `chain-mixture` averages probabilities instead of their logs, see `mixture`. The end
-mark is always visible and never scored.
+The chain rules uncover a sentence of masks word by word, over many orders: see `plan`.
+`chain-mixture` averages probabilities instead of their logs. The end mark is always visible and
+never scored.
 
 The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
 (2020) hide it alone (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked language
 model scoring*, equations 1 to 4) hide more, because the later tokens of a word give its earlier
 ones away. Every token counts, the end mark included; special tokens never count. `plan` shows what
 each rule hides in one sentence.
+
+Where all orders are too many, the chain rule is an average of independent, unbiased samples. Every
+sample depends only on the seed and the number of tokens in each word, so that sentences which
+differ in words alone are compared on the same orders.
+
+The exact mean over orders is a mean over cells (w, s): word w scored while s words are hidden, w
+and s - 1 others at random. Words differ in probability far more than one word does between
+contexts, so a good sample scores every word equally often:
+
+* an *order* scores each word once, at the size that falls to it (Golan et al., 2023);
+* a *cover* fills every cell: for each size s, the words in random order are cut into sets of s that
+  together hold each word. One pass scores all words of its set.
+
+With three words 0, 1, 2, a cover may consist of six passes; every word is asked for with weights
+that add up to 1, of which each size has 1/3:
+
+    size  order    sets hidden      weight of each word in its set
+    1     2 0 1    2 | 0 | 1        1/3
+    2     1 2 0    1 2 | 0 1        1/3 for words 2 and 0; 1/6 for word 1, which is in both sets
+    3     0 2 1    0 2 1            1/3
+
+Three words do not fill two sets of two, so that the last set begins anew with the first word.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from contstim.models.masked.mixture import mixture_plan
-from contstim.models.masked.plan import Plan, exact_plan, n_passes
-from contstim.models.masked.sampling import N_ORDERS, budget_plan, orders_plan
+from contstim.errors import ModelError
+from contstim.models.masked.plan import (
+    EVERY_SAMPLE,
+    Plan,
+    all_hidden,
+    exact_plan,
+    mixed,
+    n_passes,
+    order_weights,
+    subsets,
+    tokens_per_word,
+)
 from contstim.models.words import SPECIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.masked.plan import Pattern
+
+
+N_ORDERS = 100
+"""How many orders the published estimator averages."""
+
+_MIN_COVERS = 8  # that must fit the budget: a standard error from fewer says little
+_MAX_SAMPLES = 128  # further samples mostly repeat the passes of these
+_MAX_ORDERS = 1024  # of a mixture: likewise
+
+
+Pass: TypeAlias = "tuple[BoolArray, IntArray, FloatArray]"
+"""One pass and its questions: which of the n tokens of words it hides, (n,); the numbers of the
+tokens in question among these n, (q,); and the weights of their log-probabilities, (q,)."""
+
+
+def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
+    """The mean over random orders of the words, as in 2023.
+
+    The tokens of a word are uncovered in a random order too, one for each order of the words, where
+    the published code averages over all.
+    """
+    sizes = tokens_per_word(pattern)
+    rng = _generator(seed, sizes)
+    return _plan(pattern, [list(_order(rng, sizes)) for _ in range(n_orders)])
+
+
+def budget_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
+    """An estimate of the mean over all orders, from at most `budget` distinct passes.
+
+    Where all sets of hidden words cost at most half the budget, only the orders of tokens within
+    words are sampled. Elsewhere as many covers are taken as the budget allows or, for long
+    sentences, as many orders.
+
+    Raises:
+        ModelError: the budget does not allow two orders.
+    """
+    sizes = tokens_per_word(pattern)
+    common, draw_sample = _scheme(_generator(seed, sizes), sizes, budget)
+    return _plan(pattern, _within(budget, sizes, common, draw_sample, _MAX_SAMPLES), common)
+
+
+def budget_orders_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
+    """The mean over as many random orders as a budget of distinct passes allows.
+
+    Raises:
+        ModelError: the budget does not allow two orders.
+    """
+    sizes = tokens_per_word(pattern)
+    rng = _generator(seed, sizes)
+    return _plan(pattern, _within(budget, sizes, [], lambda: _order(rng, sizes), _MAX_ORDERS))
+
+
+def _within(
+    budget: int,
+    sizes: IntArray,
+    common: Sequence[Pass],
+    draw_sample: Callable[[], Iterable[Pass]],
+    most: int,
+) -> list[list[Pass]]:
+    """As many samples as a budget of distinct passes allows, beside those that all have in common.
+
+    Raises:
+        ModelError: it does not allow two.
+    """
+    distinct = {hidden.tobytes() for hidden, _, _ in common}
+    samples: list[list[Pass]] = []
+    while len(samples) < most:
+        sample = list(draw_sample())
+        distinct |= {hidden.tobytes() for hidden, _, _ in sample}
+        if len(distinct) > budget:
+            break
+        samples.append(sample)
+    if len(samples) < 2:
+        raise ModelError(
+            f"A sentence of {len(sizes)} words in {sizes.sum()} tokens needs about "
+            f"{2 * sizes.sum()} passes or more; the budget is {budget}. Raise pass_budget, or use "
+            f"a pseudo-log-likelihood rule such as pll-word-l2r."
+        )
+    return samples
+
+
+def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
+    """A rough estimate of the mean over all orders, from few passes.
+
+    The mean of some covers of the words. Sentences with the same number of words have the same
+    covers, whatever their tokens, so that a word and its replacement are compared in the same
+    contexts. With 0 covers, each word counts once, given all others, its tokens as if independent.
+    """
+    sizes = tokens_per_word(pattern)
+    if not covers:
+        # `_whole_words` divides by the number of tokens; here each token counts in full
+        weight = sizes.astype(np.float64)
+        alone = [_whole_words(word, weight, sizes) for word in np.eye(len(sizes), dtype=bool)]
+        return replace(_plan(pattern, [], alone), sample_of=None)
+    rng = np.random.default_rng([seed, len(sizes)])  # of the words
+    sets_of_covers = [list(_sets(rng, len(sizes))) for _ in range(covers)]
+    inner_rng = _generator(seed, sizes)  # of the tokens within words
+    samples = [list(chain(*_cover(inner_rng, sizes, 1, sets))) for sets in sets_of_covers]
+    return replace(_plan(pattern, samples), sample_of=None)
+
+
+def _scheme(
+    rng: np.random.Generator, sizes: IntArray, budget: int
+) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
+    """The passes that all samples have in common, and a function that draws the rest of one."""
+    n = len(sizes)
+    # Passes of a cover of the tokens of every word, within one set of words each: all tokens of a
+    # word hidden is a pass of the words' own
+    within = sum(_n_sets(k) - 1 for k in sizes.tolist())
+    # 1. All sets of words, and samples of the orders of tokens within words
+    if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
+        n_inner = min(n, max(1, budget // (2 * _MIN_COVERS * within)))
+        sets = subsets(n)
+        weights = [np.full(n, weight) for weight in order_weights(sets)]
+        common = [_whole_words(*pair, sizes) for pair in zip(sets, weights, strict=True)]
+        return common, lambda: _cover(rng, sizes, n_inner)[1]
+    # 2. Covers of the words, about half of whose passes are within words
+    n_inner = min(n, max(1, _n_sets(n) // within)) if within else 0
+    if (_n_sets(n) + n_inner * within) * _MIN_COVERS <= budget:
+        return [], lambda: chain(*_cover(rng, sizes, n_inner))
+    # 3. Orders, which take one pass for each token
+    return [], lambda: _order(rng, sizes)
+
+
+def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass:
+    """A set of words, (n_words,), with all their tokens hidden.
+
+    Each token is asked for as the first of its word's random order, with 1/k of the weight of a
+    word of k tokens.
+    """
+    word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): the word of each token
+    hidden = chosen[word]
+    tokens = np.flatnonzero(hidden)
+    return hidden, tokens, weight[word[tokens]] / sizes[word[tokens]]
+
+
+def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[Pass]:
+    """One random order of the words and, within each word, of its tokens."""
+    word = np.repeat(np.arange(len(sizes)), sizes)
+    turn = rng.permutation(len(sizes))[word]  # (n,): when each token's word is uncovered
+    hidden = np.ones(len(word), np.bool_)
+    for token in np.lexsort((rng.random(len(word)), turn)):  # by turn, then at random
+        yield hidden.copy(), np.array([token]), np.ones(1)
+        hidden[token] = False
+
+
+def _cover(
+    rng: np.random.Generator,
+    sizes: IntArray,
+    n_inner: int,
+    sets: Iterable[tuple[BoolArray, FloatArray]] | None = None,
+) -> tuple[list[Pass], list[Pass]]:
+    """One cover of the words, and covers of the tokens of words of several tokens.
+
+    A cover of a word's tokens is taken within `n_inner` of the word's sets, of evenly spaced sizes
+    from a random start. Its pass with all tokens hidden is the pass of the set itself.
+
+    Args:
+        rng: decides the orders.
+        sizes: tokens of each word, (n_words,).
+        n_inner: covers of the tokens of each word.
+        sets: the cover of the words as sets and weights, see `_sets`; drawn by default.
+    """
+    n = len(sizes)
+    members = np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])  # the tokens of each word
+    # Sizes 1 to n at which each word's tokens are covered: n / n_inner apart, shifted at random
+    spaced = (rng.random((n, 1)) + np.arange(n_inner)) * n / max(1, n_inner)  # (n_words, n_inner)
+    due = {(w, 1 + int(s)) for w in np.flatnonzero(sizes > 1).tolist() for s in spaced[w]}
+    outer: list[Pass] = []
+    inner: list[Pass] = []
+    for words, weight in _sets(rng, n) if sets is None else sets:
+        outer.append(_whole_words(words, weight, sizes))
+        size = int(words.sum())
+        for w in np.flatnonzero(words).tolist():
+            if (w, size) not in due:
+                continue
+            due.remove((w, size))  # a word may be in two sets of a size: only once
+            for tokens, share in _sets(rng, len(members[w])):
+                if not tokens.all():
+                    hidden = outer[-1][0].copy()
+                    hidden[members[w]] = tokens
+                    inner.append((hidden, members[w][tokens], 1 / n_inner * share[tokens]))
+    return outer, inner
+
+
+def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatArray]]:
+    """A cover of n things: sets of each size 1 to n, (n,), and the things' weights there, (n,).
+
+    The other members of a thing's set are random. The weights of a thing add up to 1/n for each
+    size, shared equally by the sets of that size that it is in; outside its sets they are 0.
+    """
+    for size in range(1, n + 1):
+        order, starts = rng.permutation(n), range(0, n, size)
+        sets = np.zeros((len(starts), n), np.bool_)
+        for i, start in enumerate(starts):
+            # the last set goes on with the first things of the order
+            sets[i, order[(start + np.arange(size)) % n]] = True
+        weights = sets / (n * sets.sum(axis=0))
+        yield from zip(sets, weights, strict=True)
+
+
+def _n_sets(n: int) -> int:
+    """Number of sets in a cover: n / size, rounded up, for each size."""
+    return sum(-(-n // size) for size in range(1, n + 1))
+
+
+def _generator(seed: int, sizes: IntArray) -> np.random.Generator:
+    return np.random.default_rng([seed, *sizes.tolist()])
+
+
+def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = ()) -> Plan:
+    """The sum of the passes that all samples have in common, plus the mean of the samples."""
+    positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): tokens of words, as in the text
+    all_passes = [*common, *chain.from_iterable(samples)]
+    passes, tokens, weights = zip(*all_passes, strict=True)
+    # Passes that hide the same tokens are one row of `Plan.hidden`
+    rows: dict[bytes, int] = {}
+    row = [rows.setdefault(each.tobytes(), len(rows)) for each in passes]
+    hidden = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), -1)
+    sample = np.repeat(
+        [EVERY_SAMPLE, *range(len(samples))], [len(common), *map(len, samples)]
+    )  # (n_passes,)
+    # From passes to their questions
+    lengths = [len(each) for each in tokens]
+    weight = np.concatenate(weights)
+    sampled = np.repeat(sample != EVERY_SAMPLE, lengths)
+    return Plan(
+        hidden=all_hidden(len(pattern), positions, hidden),
+        row=np.repeat(row, lengths),
+        token=positions[np.concatenate(tokens)],
+        weight=np.where(sampled, weight / max(1, len(samples)), weight),
+        sample_of=np.repeat(sample, lengths),
+    )
+
 
 HiddenWith: TypeAlias = "Callable[[IntArray, IntArray], BoolArray]"
 """A function of tokens in question, (n, 1), and of the word of each token of the text, (n_tokens,):
@@ -69,7 +335,7 @@ class MaskedRule:
         end_scored: whether the end mark is scored; if not, it is always visible.
         sampled: how scores are estimated that are not exact, a text with `{seed}` and
             `{pass_budget}`; empty for rules that never sample. Rules that sample have cheap drafts.
-        mixture: whether the score is the log of a mean probability over orders, see `mixture`.
+        mixture: whether the score is the log of a mean probability over orders, see `Mixture`.
         context: what the single pass hides by which candidate words are first compared.
     """
 
@@ -92,22 +358,19 @@ def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
     return Plan(hidden, row.reshape(-1), token, np.ones(len(token)))
 
 
-def _chain_plan(pattern: Pattern, seed: int, pass_budget: int) -> Plan:
-    """All orders where the budget allows it, else a sample of them."""
-    # 2,048 passes are 11 words of one token each
-    if n_passes(pattern) <= pass_budget:
-        return exact_plan(pattern)
-    return budget_plan(pattern, seed, pass_budget)
+def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> MaskedRule:
+    """A rule over all orders where the budget allows it, else over a sample of them."""
+    sample = budget_orders_plan if mixture else budget_plan
 
+    def make(pattern: Pattern, seed: int, budget: int) -> Plan:
+        # 2,048 passes are 11 words of one token each
+        is_exact = n_passes(pattern) <= budget
+        plan = exact_plan(pattern) if is_exact else sample(pattern, seed, budget)
+        return mixed(plan) if mixture else plan
 
-def _chain(name: str, *, restricted: bool) -> MaskedRule:
-    return MaskedRule(
-        name,
-        _chain_plan,
-        restricted=restricted,
-        end_scored=False,
-        sampled="exact up to {pass_budget} passes a sentence, then sampled, seed {seed}",
-    )
+    how = "the log of a sampled mean, too low on average" if mixture else "sampled"
+    sampled = f"exact up to {{pass_budget}} passes a sentence, then {how}, seed {{seed}}"
+    return MaskedRule(name, make, restricted, end_scored=False, sampled=sampled, mixture=mixture)
 
 
 def _pll(name: str, hidden_with: HiddenWith, context: HiddenWith = _word) -> MaskedRule:
@@ -119,7 +382,7 @@ def _pll(name: str, hidden_with: HiddenWith, context: HiddenWith = _word) -> Mas
 RULES: dict[str, MaskedRule] = {
     rule.name: rule
     for rule in (
-        _chain("chain", restricted=True),
+        _chain("chain"),
         MaskedRule(
             "chain-sampled",
             lambda pattern, seed, _budget: orders_plan(pattern, seed),
@@ -127,15 +390,7 @@ RULES: dict[str, MaskedRule] = {
             end_scored=False,
             sampled=f"{N_ORDERS} random orders, seed {{seed}}",
         ),
-        MaskedRule(
-            "chain-mixture",
-            mixture_plan,
-            restricted=True,
-            end_scored=False,
-            sampled="exact up to {pass_budget} passes a sentence, then the log of a sampled mean, "
-            "too low on average, seed {seed}",
-            mixture=True,
-        ),
+        _chain("chain-mixture", mixture=True),
         _chain("chain-unrestricted", restricted=False),
         _pll("pll-original", _token),
         _pll("pll-word-l2r", _rest_of_word),

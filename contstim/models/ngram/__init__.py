@@ -5,6 +5,5 @@ kenlm        the same by KenLM, where the kenlm package is installed, and what i
 tables       the model as sorted arrays, and conditional probabilities from them
 arpa         tables from and to ARPA files
 replace      the score with every word of the vocabulary at one position
-training     train_ngram: from sentences to a model file, with word counts beside it
-estimate     interpolated modified Kneser-Ney, with its equations
+training     train_ngram: from sentences to a model file, by interpolated modified Kneser-Ney
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from functools import cached_property, lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -13,18 +14,18 @@ import numpy as np
 from contstim.errors import ModelError
 from contstim.files import is_file
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
-from contstim.models.caching import WORDS, SizedCache
+from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery, check_file, is_binary
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables, TableQuery
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables, TableQuery
 from contstim.models.training_text import TrainingText
-from contstim.models.word_list import WordList, counts_path
+from contstim.models.vocabularies import WordList, counts_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.models.base import Continuation
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -92,8 +93,8 @@ class NgramModel(LanguageModel):
             if self.tables is None:
                 raise ModelError(
                     f"{self.path} is a binary file of KenLM's, and the kenlm package is not "
-                    f"installed. Install it with \"pip install 'contstim[kenlm]'\", which needs a "
-                    f"C++ compiler and CMake, or give the ARPA file that the binary file came from."
+                    f"installed: pip install 'contstim[kenlm]', which needs a C++ compiler and "
+                    f"CMake; or give the ARPA file that it came from."
                 ) from error
             return TableQuery(self.tables)
 
@@ -115,18 +116,12 @@ class NgramModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term a word, and `</s>`."""
-        return [
-            [
-                TokenScore(number, token, log10_prob * _NATS)
-                for number, token, log10_prob in zip(
-                    (*range(len(sentence)), -1),
-                    (*sentence.words, "</s>"),
-                    self._query.log10_probs(sentence),
-                    strict=True,
-                )
-            ]
-            for sentence in sentences
-        ]
+        terms = []
+        for sentence in sentences:
+            places, words = (*range(len(sentence)), -1), (*sentence.words, "</s>")
+            values = [value * _NATS for value in self._query.log10_probs(sentence)]
+            terms.append([TokenScore(*term) for term in zip(places, words, values, strict=True)])
+        return terms
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`: a term is a word already."""
@@ -149,32 +144,24 @@ class NgramModel(LanguageModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        ids = self._ids(sentence.words)
-        # <s> stands at index 0, so a word at `position` has the index position + 1
-        of_vocabulary = self._with_each_word(ids, position + 1)
-        # (n_words of the model,) -> (n_words asked about,)
-        asked = words if isinstance(words, tuple) else tuple(words)
-        scores: FloatArray = of_vocabulary.take(self._candidate_ids(asked))
+        scores = self._replaced(sentence.words, position, as_tuple(words))
         scores *= _NATS
         return scores
 
     @cached_property
-    def _ids(self) -> Callable[[tuple[str, ...]], tuple[int, ...]]:
-        """Ids of a sentence's words between those of <s> and </s>, cached."""
-        assert self.tables is not None
-        id_of = self.tables.word_ids.__getitem__
-        return lru_cache(_SENTENCES)(lambda words: (BEGIN, *map(id_of, words), END))
+    def _replaced(self) -> Callable[[tuple[str, ...], int, tuple[str, ...]], FloatArray]:
+        """Log10 probabilities of a sentence's words with candidates, (n_candidates,), at one place.
 
-    @cached_property
-    def _with_each_word(self) -> ReplacementScores:
+        Ids are cached: a search asks about the same sentences and lists of words again and again.
+        """
         assert self.tables is not None
-        return ReplacementScores(self.tables)
-
-    @cached_property
-    def _candidate_ids(self) -> Callable[[tuple[str, ...]], IntArray]:
-        """Word ids, cached: a search asks about the same lists of words again and again."""
-        assert self.tables is not None
-        return SizedCache(self.tables.ids, len, WORDS)
+        id_of, with_each_word = self.tables.word_ids.get, ReplacementScores(self.tables)
+        ids = lru_cache(_SENTENCES)(lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END))
+        candidates = SizedCache(self.tables.ids, len, WORDS)
+        # <s> stands at index 0, so a word at `position` has the index position + 1
+        return lambda words, position, asked: with_each_word(ids(words), position + 1).take(
+            candidates(asked)
+        )
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: the words of the training text."""
@@ -186,8 +173,8 @@ class NgramModel(LanguageModel):
         path = counts_path(self.path)
         if not is_file(path):
             raise ModelError(
-                f"{self.path} has no word counts beside it ({path.name}), so its vocabulary cannot "
-                f"be cut by frequency. Give a vocabulary; 'contstim vocabulary' makes one."
+                f"{self.path} has no word counts beside it ({path.name}): give a vocabulary, as "
+                f"'contstim vocabulary' makes one."
             )
         return WordList.read(path).vocabulary(min_count)
 
@@ -196,7 +183,7 @@ def _digest(path: Path) -> str:
     if not path.is_file():
         what = "It is a folder. " if path.is_dir() else ""
         raise ModelError(
-            f"There is no n-gram model at {path}. {what}Train one with 'contstim train ngram'."
+            f"There is no n-gram model at {path}. {what}'contstim train ngram' makes one."
         )
     try:
         with path.open("rb") as file:

@@ -111,15 +111,11 @@ def read_arpa(path: Path | str) -> NgramTables:
     for order in empty:
         if re.search(rb"\n\\%d-grams:\s*[^\\\s]" % order, text):
             raise ModelError(f"{path} announces no {order}-grams where it has some.")
-    mark = b"\n\\end\\"
-    end = text.find(mark, start)
-    if end < 0:
+    rest = text[start:].partition(b"\n\\end\\")
+    if not rest[1]:
         raise ModelError(f"{path} is cut off: it does not end with \\end\\.")
-    if text[end + len(mark) :].strip():
-        raise ModelError(
-            f"{path} goes on behind \\end\\: was a model written twice, or two models, into one "
-            f"file? Give a file that holds one."
-        )
+    if rest[2].strip():
+        raise ModelError(f"{path} goes on behind \\end\\: give a file that holds one model.")
     words, unigrams = _read_unigrams(sections[0], sizes[0], path)
     orders = [unigrams]
     for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):
@@ -152,9 +148,7 @@ def read_content(path: Path, size: int = -1) -> tuple[bytes, bool]:
                     with cast("IO[bytes]", opened(path)) as content:
                         return content.read(size), True
                 except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-                    raise ModelError(
-                        f"{path} is damaged: it cannot be decompressed ({error})."
-                    ) from error
+                    raise ModelError(f"{path} cannot be decompressed ({error}).") from error
         file.seek(0)
         return file.read(size), False
 
@@ -168,10 +162,7 @@ def announced(path: Path | str, start: bytes) -> list[int]:
     header = re.match(rb"\s*\\data\\[ \t\r]*\n(.*)", start, re.DOTALL)
     if header is None:
         what = "it does not start with \\data\\" if start else "it is empty"
-        raise ModelError(
-            f"{path} is not an ARPA file ({what}), nor a binary file of KenLM's. Give a model that "
-            f"'contstim train ngram' or KenLM wrote."
-        )
+        raise ModelError(f"{path} is not an ARPA file ({what}), nor a binary file of KenLM's.")
     counts: list[int] = []
     for line in header[1].split(b"\n"):
         text = line.decode("utf-8", "replace").strip()
@@ -179,9 +170,9 @@ def announced(path: Path | str, start: bytes) -> list[int]:
             break
         count = re.fullmatch(rf"ngram {len(counts) + 1}\s*=\s*(\d{{1,18}})", text)
         if count is None:
+            expected = f"'ngram {len(counts) + 1}=' and a number"
             raise ModelError(
-                f"{path} is not an ARPA file: its header says {text[:60]!r} where "
-                f"'ngram {len(counts) + 1}=' and a number belong."
+                f"{path} is not an ARPA file: its header says {text[:60]!r} in place of {expected}."
             )
         counts.append(int(count[1]))
     return counts

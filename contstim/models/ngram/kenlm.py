@@ -55,8 +55,8 @@ def check_file(path: Path) -> None:
         most = most * (_DEFLATED if compressed else 1) // _SHORTEST_LINE
     if not 1 <= len(counts) <= MAX_ORDER:
         raise ModelError(
-            f"{path} announces n-grams of {len(counts)} lengths; a model that can be read here "
-            f"has n-grams of 1 to at most {MAX_ORDER} words."
+            f"{path} announces n-grams of {len(counts)} lengths; here models have n-grams of 1 to "
+            f"at most {MAX_ORDER} words."
         )
     if not counts[0]:
         raise ModelError(f"{path} is damaged: it announces no words at all.")
@@ -92,11 +92,7 @@ class KenlmQuery:
 
     def __init__(self, path: Path) -> None:
         self._model = _load(path)
-
-    @property
-    def order(self) -> int:
-        """See `TableQuery.order`; KenLM calls a unigram model order 2."""
-        return int(self._model.order)
+        self.order = int(self._model.order)  # KenLM calls a unigram model order 2
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """See `TableQuery.log10_probs`."""
@@ -147,10 +143,8 @@ def _load(path: Path) -> Any:
         else:
             message = str(error)
         # leave out what repeats the path, and the place in KenLM's code: "FILE:LINE in … threw …"
-        message = re.sub(
-            r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.DOTALL
-        )
-        message = re.sub(r"^.* threw [\w:]+(?: because `.*?')?\.\s*", "", message, flags=re.DOTALL)
+        message = re.sub(r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.S)
+        message = re.sub(r"^.* threw [\w:]+(?: because `.*?')?\.\s*", "", message, flags=re.S)
         message = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", message).split())
         reason = (message[:300] or "the file is not whole").rstrip(".")
         raise ModelError(f"KenLM cannot read {path}: {reason}.") from error

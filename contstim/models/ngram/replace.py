@@ -30,7 +30,7 @@ there is one n-gram for all candidates. For each candidate that has the longer n
 replaces the shorter one's; to all others the weight of the context is added.
 
 Values are added in float32 per word in KenLM's order, so that each conditional probability equals
-KenLM's bit for bit, but for those above 1 of pruned models (see `query`). Their sums are float64,
+KenLM's bit for bit, but for those above 1 of pruned models (see `tables`). Their sums are float64,
 whose 53 bits hold sums of such numbers of 24 bits exactly, save where a probability is within a
 millionth of 1; there they are off by 1e-12 nats at most. So terms may be added in any order: the
 sum of the changed ones is cached, and those of the words before and after them.
@@ -39,7 +39,7 @@ sum of the changed ones is cached, and those of the words before and after them.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -52,17 +52,9 @@ if TYPE_CHECKING:
     from contstim.models.ngram.tables import NgramTables
 
 
-class _Matches(NamedTuple):
-    """The n-grams of the model that have any word at the place, of one order.
-
-    Attributes:
-        words: ids of the words at the place, (n_ngrams,).
-        rows: the n-grams' rows in the table of their order, (n_ngrams,).
-    """
-
-    words: IntArray
-    rows: IntArray
-
+Matches: TypeAlias = "tuple[IntArray, IntArray]"
+"""N-grams of one order that have any word at the place: (n_ngrams,) ids of the words there, and the
+n-grams' rows in the table of their order."""
 
 _CACHED_NGRAMS = 2**16
 _CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each
@@ -86,7 +78,9 @@ class ReplacementScores:
         self._log10_prob = lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, tables, self._row))
         self._of_start = lru_cache(_CACHED_NGRAMS)(self._sum_of_start)
         self._of_end = lru_cache(_CACHED_NGRAMS)(self._sum_of_end)
-        self._matches = SizedCache(self._find_matches, _n_matches, _CACHED_MATCHES)
+        self._matches = SizedCache(
+            self._find_matches, lambda matches: len(matches[1]), _CACHED_MATCHES
+        )
         n_rows = max(1, _CACHED_BYTES // tables.orders[0].log10_prob.nbytes)
         self._changed = lru_cache(n_rows)(self._with_each_word)
         self._all_changed = lru_cache(max(1, n_rows // 2))(self._sum_of_changed)
@@ -150,16 +144,15 @@ class ReplacementScores:
             return tables.orders[0].log10_prob
         # The longest context, a row of the table of its order: one for all words, or one for each
         if after:
-            contexts = self._matches(before, after[:-1])
-            weights = tables.orders[length - 1].log10_backoff
-            probs[contexts.words] += weights[contexts.rows]
+            words, rows = self._matches(before, after[:-1])
+            probs[words] += tables.orders[length - 1].log10_backoff[rows]
         elif (context := self._row(before)) >= 0:
             probs += tables.orders[length - 1].log10_backoff[context]
-        ngrams = self._matches(before, after)
-        probs[ngrams.words] = tables.orders[length].log10_prob[ngrams.rows]
+        words, rows = self._matches(before, after)
+        probs[words] = tables.orders[length].log10_prob[rows]
         return probs
 
-    def _find_matches(self, before: tuple[int, ...], after: tuple[int, ...]) -> _Matches:
+    def _find_matches(self, before: tuple[int, ...], after: tuple[int, ...]) -> Matches:
         """The model's n-grams of the words before, any word, and the words after it."""
         tables, order = self._tables, len(before) + 1 + len(after)
         if order == 1:  # every word; a unigram's row is the word's id
@@ -173,14 +166,10 @@ class ReplacementScores:
             rows = tables.bigrams_ending_in(after[0])
             words = tables.prefix_of(2, rows)
         else:  # those of one word less that go on with the next word
-            shorter = self._matches(before, after[:-1])
-            rows = tables.find(order, shorter.rows, after[-1])
-            words, rows = shorter.words[rows >= 0], rows[rows >= 0]
-        return _Matches(words, rows)
-
-
-def _n_matches(matches: _Matches) -> int:
-    return len(matches.rows)
+            words, shorter = self._matches(before, after[:-1])
+            rows = tables.find(order, shorter, after[-1])
+            words, rows = words[rows >= 0], rows[rows >= 0]
+        return words, rows
 
 
 def _log10_prob(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,13 +26,6 @@ MAX_ORDER = 6
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = ("<unk>", "<s>", "</s>")
-
-
-class WordIds(dict[str, int]):
-    """Word ids; a word that the model does not have is the unknown word."""
-
-    def __missing__(self, word: str) -> int:
-        return UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +74,13 @@ class NgramTables:
         return len(self.orders)
 
     @cached_property
-    def word_ids(self) -> WordIds:
+    def word_ids(self) -> dict[str, int]:
         """Ids of words of texts, where `<unk>`, `<s>` and `</s>` are unknown words."""
-        return WordIds({word: id_ for id_, word in enumerate(self.words) if id_ > END})
+        return {word: id_ for id_, word in enumerate(self.words) if id_ > END}
 
     def ids(self, words: Iterable[str]) -> IntArray:
         """Word ids, (n_words,); 0 for unknown words."""
-        return np.fromiter(map(self.word_ids.__getitem__, words), np.int64)
+        return np.fromiter(map(self.word_ids.get, words, repeat(UNKNOWN)), np.int64)
 
     def children(self, order: int, row: int) -> slice:
         """Rows of the table of that order whose prefix is one row of the table below."""
@@ -153,17 +146,11 @@ class TableQuery:
     """
 
     def __init__(self, tables: NgramTables) -> None:
-        self._tables = tables
-
-    @property
-    def order(self) -> int:
-        """The length of the longest n-grams."""
-        return self._tables.order
+        self._tables, self.order = tables, tables.order
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """Of each word given those before it, and of the end of the sentence."""
-        words = [sentence.words]
-        ids, _ = self._places(words, np.array([len(sentence.words)]))
+        ids, _ = self._places([sentence.words], np.array([len(sentence.words)]))
         probs: list[float] = self._of_places(ids)[1:].tolist()
         return probs
 

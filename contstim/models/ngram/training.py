@@ -1,29 +1,249 @@
-"""From a text to a model file: an ARPA file, word counts, hashes of the sentences, a record."""
+"""From a text to a model file: interpolated modified Kneser-Ney estimation, vectorised.
+
+The model is that of Chen & Goodman (1998, *An empirical study of smoothing techniques for language
+modeling*, TR-10-98), computed as in KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013,
+*Scalable modified Kneser-Ney language model estimation*, section 3). For an n-gram uw of context u
+and last word w, with u' for u without its first word:
+
+    adjusted count     a(uw) = count of uw at the highest order, or if uw begins with <s>;
+                               otherwise the number of distinct words before uw        (H. 3.2)
+    discount           D(a)  = 0, D1, D2 or D3 for a = 0, 1, 2, and 3 or more, with
+                       y  = t1 / (t1 + 2 t2)    from t_k, the number of n-grams with a = k
+                       Dk = k - (k + 1) y t_(k+1) / t_k          (C. & G. eq. 26)
+    probability        p(w | u) = (a(uw) - D(a(uw))) / A(u) + b(u) p(w | u')
+                       with A(u) = sum over x of a(ux)           (C. & G. section 3; H. 3.4)
+    back-off weight    b(u) = sum over x of D(a(ux)) / A(u)      (H. 3.3)
+
+Below the unigrams stands the uniform distribution over the vocabulary without <s>, so that <unk>,
+whose count is 0, gets its share (H. 3.4).
+
+Bigrams of the one sentence `a b a`, with ids <unk> 0, <s> 1, </s> 2, a 3, b 4 (5 words):
+
+    row   bigram     key = row of the first word * 5 + id     prefix    suffix    count
+    0     <s> a      1 * 5 + 3 =  8                           1         3         1
+    1     a </s>     3 * 5 + 2 = 17                           3         2         1
+    2     a b        3 * 5 + 4 = 19                           3         4         1
+    3     b a        4 * 5 + 3 = 23                           4         3         1
+
+`prefix` is the row of u, `suffix` that of u' w, both in the table below. The adjusted count of the
+unigram `a` is 2, since two bigrams have it as their suffix: <s> and b stand before it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from array import array
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import count, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.errors import CorpusError, InputError
 from contstim.models.ngram.arpa import write_arpa
-from contstim.models.ngram.estimate import Estimate, estimate
-from contstim.models.ngram.tables import SPECIAL_WORDS
-from contstim.models.training_text import (
-    sentence_hash,
-    training_text_path,
-    write_training_text,
+from contstim.models.ngram.tables import (
+    BEGIN,
+    END,
+    MAX_ORDER,
+    SPECIAL_WORDS,
+    UNKNOWN,
+    NgramTable,
+    NgramTables,
 )
-from contstim.models.word_list import WordList, counts_path
+from contstim.models.training_text import sentence_hash, training_text_path, write_training_text
+from contstim.models.vocabularies import WordList, counts_path
 from contstim.records import write_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.sentence import Sentence
+
+
+FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
+_LOG10_NEVER = -99.0  # ARPA's customary value for <s>, which is never predicted
+
+
+class DiscountWarning(UserWarning):
+    """The text was too small to estimate discounts from; fixed ones were used."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A model and counts of its training text.
+
+    Attributes:
+        tables: the n-gram model.
+        discounts: for each order D1, D2, D3, see the top of this file.
+        initial_counts: (n_words,) of each word at the start of a sentence.
+        inner_counts: (n_words,) of each word elsewhere.
+    """
+
+    tables: NgramTables
+    discounts: tuple[tuple[float, float, float], ...]
+    initial_counts: IntArray
+    inner_counts: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """The distinct n-grams of one order, sorted as in `NgramTable`; arrays are (n_ngrams,)."""
+
+    keys: IntArray
+    prefixes: IntArray  # rows, in the table below, of the n-grams without their last word
+    suffixes: IntArray  # rows, in the table below, of the n-grams without their first word
+    raw: IntArray  # occurrences in the text
+    begins: BoolArray  # whether the n-gram starts with <s>
+
+
+def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
+    """Train an n-gram model on the words of sentences; end marks are not words.
+
+    Raises:
+        InputError: the order is not 1 to 6.
+        CorpusError: no sentence is long enough for the order, or a word is `<unk>`, `<s>`, `</s>`.
+
+    Warns:
+        DiscountWarning: an order has too few n-grams that occur once to four times for the
+            discount formula; 0.5, 1 and 1.5 are used there.
+    """
+    if not 1 <= order <= MAX_ORDER:
+        raise InputError(f"The order must be 1 to {MAX_ORDER}, not {order}.")
+    words, tokens = _encode(sentences)
+    counts = _count(tokens, len(words), order)
+    # a(uw): distinct words to the left, but occurrences where a sentence begins
+    adjusted = [
+        np.where(c.begins, c.raw, np.bincount(longer.suffixes, minlength=len(c.keys)))
+        for c, longer in pairwise(counts)
+    ]
+    adjusted.append(counts[-1].raw)
+    adjusted[0] = np.where(counts[0].begins, 0, adjusted[0])  # <s> is never predicted
+    discounts = tuple(_discounts(a, n) for n, a in enumerate(adjusted, start=1))
+    starts = np.bincount(tokens[1:][tokens[:-1] == BEGIN], minlength=len(words))
+    return Estimate(
+        NgramTables(words, _interpolate(counts, adjusted, discounts)),
+        discounts,
+        initial_counts=starts,
+        inner_counts=np.bincount(tokens, minlength=len(words)) - starts,
+    )
+
+
+def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
+    """The words in order of first occurrence, and the text as their ids, with <s> and </s>."""
+    ids: defaultdict[str, int] = defaultdict(count().__next__)
+    for word in SPECIAL_WORDS:
+        ids[word]
+    tokens = array("i")
+    for sentence in sentences:
+        tokens.append(BEGIN)
+        tokens.extend([ids[word] for word in sentence.words])
+        tokens.append(END)
+    text = np.array(tokens, dtype=np.int64)
+    if not len(text):
+        raise CorpusError("There is no sentence to train on.")
+    specials = np.flatnonzero(text <= END)
+    # each sentence has one <s> and one </s> of ours, and the text none
+    plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
+    if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
+        raise CorpusError(
+            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in capitals; "
+            f"these are reserved. Replace it by a word, or leave the sentence out."
+        )
+    return tuple(ids), text
+
+
+def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
+    """The n-grams of orders 1 to `order` in a text, which is (n_tokens,)."""
+    unigrams = np.arange(n_words)
+    counts = [
+        _Counts(
+            keys=unigrams,
+            prefixes=np.zeros(n_words, np.int64),
+            suffixes=np.zeros(n_words, np.int64),
+            raw=np.bincount(tokens, minlength=n_words),
+            begins=unigrams == BEGIN,
+        )
+    ]
+    inside = tokens != BEGIN
+    # For each token of the text, whether an n-gram within one sentence ends there, and the row of
+    # that n-gram; both grow from one order to the next
+    whole = np.ones(len(tokens), bool)
+    rows = tokens
+    for n in range(2, order + 1):
+        # an n-gram ends where one of n - 1 words ended a token before, unless a sentence starts
+        whole = np.concatenate([[False], whole[:-1] & inside[1:]])
+        ends = np.flatnonzero(whole)
+        if not len(ends):
+            raise CorpusError(
+                f"No sentence is long enough for order {n}, which needs {n - 2} words or more. Use "
+                f"a lower order."
+            )
+        keys, first, inverse, raw = np.unique(
+            rows[ends - 1] * n_words + tokens[ends],
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
+        )
+        # the suffix is the n-gram of the order below that ends at the same token
+        prefixes = keys // n_words
+        suffixes = rows[ends[first]]
+        counts.append(_Counts(keys, prefixes, suffixes, raw, counts[-1].begins[prefixes]))
+        rows = np.full(len(tokens), -1)
+        rows[ends] = inverse
+    return counts
+
+
+def _discounts(adjusted: IntArray, order: int) -> tuple[float, float, float]:
+    """D1, D2, D3 from counts of counts (Chen & Goodman 1998, eq. 26)."""
+    t1, t2, t3, t4 = (int(np.count_nonzero(adjusted == k)) for k in (1, 2, 3, 4))
+    if t1 and t2 and t3:
+        y = t1 / (t1 + 2 * t2)
+        discounts = (1 - 2 * y * t2 / t1, 2 - 3 * y * t3 / t2, 3 - 4 * y * t4 / t3)
+        if all(0 < d <= k for k, d in enumerate(discounts, start=1)):
+            return discounts
+    warnings.warn(
+        f"The text is too small to estimate {order}-gram discounts: {t1:,}, {t2:,}, {t3:,} and "
+        f"{t4:,} {order}-grams were counted once, twice, three and four times. The fixed discounts "
+        f"{FALLBACK_DISCOUNTS} are used instead.",
+        DiscountWarning,
+        stacklevel=3,
+    )
+    return FALLBACK_DISCOUNTS
+
+
+def _interpolate(
+    counts: list[_Counts],
+    adjusted: list[IntArray],
+    discounts: tuple[tuple[float, float, float], ...],
+) -> tuple[NgramTable, ...]:
+    """Probabilities from the lowest order up, and each context's back-off weight."""
+    n_words = len(counts[0].keys)
+    lower = np.full(1, 1 / (n_words - 1))  # p(w | u'): uniform over all words but <s>
+    tables: list[tuple[IntArray, FloatArray]] = []
+    weights: list[FloatArray] = []
+    for table, a, d in zip(counts, adjusted, discounts, strict=True):
+        n_contexts = len(lower)
+        discount = np.array([0.0, *d])[np.minimum(a, 3)]  # (n_ngrams,): D(a(uw))
+        total = np.bincount(table.prefixes, weights=a, minlength=n_contexts)  # A(u)
+        with np.errstate(invalid="ignore"):  # 0 / 0 where an n-gram is not a context
+            weight = np.bincount(table.prefixes, weights=discount, minlength=n_contexts) / total
+        lower = (a - discount) / total[table.prefixes] + (
+            weight[table.prefixes] * lower[table.suffixes]
+        )
+        weights.append(np.where(total > 0, weight, 1.0))
+        tables.append((table.keys, lower))
+    # b(u) was computed with the order above that of u; unigrams' own is that of the empty context
+    backoffs = [*weights[1:], np.ones(len(lower))]
+    results = [
+        NgramTable(keys, np.log10(p).astype(np.float32), np.log10(b).astype(np.float32))
+        for (keys, p), b in zip(tables, backoffs, strict=True)
+    ]
+    results[0].log10_prob[BEGIN] = _LOG10_NEVER
+    return tuple(results)
 
 
 def train_ngram(

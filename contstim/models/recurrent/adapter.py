@@ -6,16 +6,17 @@ import math
 from abc import abstractmethod
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
 from contstim.models.costs import count
 from contstim.models.tensors import fingerprint_of_network
-from contstim.models.word_list import BOUNDARY
+from contstim.models.vocabularies import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,16 +25,13 @@ if TYPE_CHECKING:
     from contstim.models.base import Continuation
     from contstim.models.recurrent.network import RecurrentNetwork, State
     from contstim.models.training_text import TrainingText
-    from contstim.models.word_list import WordList
+    from contstim.models.vocabularies import WordList
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
 
-class Parts(NamedTuple):
-    """The words of a sentence before and after one position, as numbers."""
-
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+Words: TypeAlias = tuple[int, ...]
+"""Numbers of words in reading order."""
 
 
 class RecurrentModel(LanguageModel):
@@ -128,73 +126,60 @@ class RecurrentModel(LanguageModel):
         are the same for all candidates, and one output layer gives the candidate's own term for
         the whole vocabulary. Their sum is the bound, and the estimate.
         """
-        parts = self._parts(sentence, position)
-        bounds = self._bounds(parts)[self._words.numbers(words)]
-        return Replacements(
-            np.full(len(words), np.nan), bounds, bounds, self._prefix_log_prob(parts)
-        )
+        before, after = self._around(sentence, position)
+        bounds = self._bounds(before, after)[self._words.numbers(words)]
+        unknown = np.full(len(words), np.nan)
+        return Replacements(unknown, bounds, bounds, self._prefix_log_prob(before))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`; states before the word are computed once."""
-        parts = self._parts(sentence, position)
+        before, after = self._around(sentence, position)
         # all unknown words have one number, and one score
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
-        scores = self._bounds(parts)[numbers]
-        rest = np.zeros(len(numbers))
-        run = self._rest(parts, rest)
-        rows = list(numbers[:, None])
-        forward_in_batches(
-            rows, run, pad=0, budget=self._budget, width=len(sentence), device=self._device
-        )
+        scores, rest = self._bounds(before, after)[numbers], np.zeros(len(numbers))
+        run, rows = self._rest(before, after, rest), list(numbers[:, None])
+        forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
         log_probs: FloatArray = (scores + rest)[twin]
         return log_probs
 
     @abstractmethod
-    def _bounds(self, parts: Parts) -> FloatArray:
+    def _bounds(self, before: Words, after: Words) -> FloatArray:
         """Sum of the terms from states without the candidate, for each number there, (words,)."""
 
-    def _prefix_log_prob(self, parts: Parts) -> float:
+    def _prefix_log_prob(self, before: Words) -> float:  # noqa: ARG002
         """Log p of the words before, nats; nan for models that read both sides."""
-        del parts
         return math.nan
 
     @abstractmethod
     def _rest(
-        self, parts: Parts, out: FloatArray
-    ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
+        self, before: Words, after: Words, out: FloatArray
+    ) -> Callable[[Tensor, Tensor, IntArray], None]:
         """A function for `forward_in_batches` that writes the sums of the other terms into `out`.
 
         Its rows are the candidates' numbers, (b, 1); `out` is (n_candidates,), nats.
         """
 
-    def _parts(self, sentence: Sentence, position: int) -> Parts:
+    def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
+        """The words before a position and those after it."""
         sentence.check_position(position)
         ids = tuple(self._words.numbers(sentence.words).tolist())
-        return Parts(ids[:position], ids[position + 1 :])
+        return ids[:position], ids[position + 1 :]
 
     def _terms(self, sentences: Sequence[Sentence]) -> list[FloatArray]:
         """Log p of each word of each sentence, and of its end where that is scored, nats."""
         rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
         terms: list[Any] = [None] * len(rows)
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> None:
             flat = self._network(ids, attention.bool()).double().cpu().numpy()  # row after row
             counts = attention.sum(1).cpu().numpy() + self.end_scored
             for row, part in zip(batch, np.split(flat, np.cumsum(counts)[:-1]), strict=True):
                 terms[row] = part
 
-        forward_in_batches(rows, run, pad=0, budget=self._budget, device=self._device)
+        forward_in_batches(rows, run, pad=0, budget=self._budget)
         return [terms[row] for row in twin]
-
-
-class _Prefix(NamedTuple):
-    """The words before a position, as read by the network."""
-
-    log_prob: float  # of all words of the prefix, nats
-    next_log_probs: FloatArray  # (words,) of each word of the vocabulary as the next one, nats
-    state: State  # to read on from
 
 
 class LeftToRightModel(RecurrentModel):
@@ -224,38 +209,39 @@ class LeftToRightModel(RecurrentModel):
         totals = [t[c.start : -1].sum() for t, c in zip(terms, continuations, strict=True)]
         return np.array(totals, np.float64)
 
-    def _bounds(self, parts: Parts) -> FloatArray:
-        prefix = self._after(parts.before)
-        return prefix.log_prob + prefix.next_log_probs
+    def _bounds(self, before: Words, after: Words) -> FloatArray:  # noqa: ARG002
+        log_prob, next_log_probs, _ = self._after(before)
+        return log_prob + next_log_probs
 
-    def _prefix_log_prob(self, parts: Parts) -> float:
-        return self._after(parts.before).log_prob
+    def _prefix_log_prob(self, before: Words) -> float:
+        return self._after(before)[0]
 
     def _rest(
-        self, parts: Parts, out: FloatArray
-    ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
-        network, prefix = self._network, self._after(parts.before)
+        self, before: Words, after: Words, out: FloatArray
+    ) -> Callable[[Tensor, Tensor, IntArray], None]:
+        network, (_, _, state) = self._network, self._after(before)
         # the words after the candidate, and the end
-        suffix = torch.tensor([(*parts.after, BOUNDARY)], device=self._device)  # (1, m)
+        suffix = torch.tensor([(*after, BOUNDARY)], device=self._device)  # (1, m)
 
-        def run(candidates: torch.Tensor, _: torch.Tensor, batch: IntArray) -> None:
+        def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
             targets = suffix.expand(len(batch), -1)
             # state j has read the candidate and j words after it, and predicts target j
             ids = torch.cat([candidates, targets[:, :-1]], dim=1)
-            states, _last = network.read(ids, for_rows(prefix.state, len(batch)))
+            states, _last = network.read(ids, for_rows(state, len(batch)))
             terms = network.log_probs(states.flatten(0, 1), targets.flatten())
             out[batch] = terms.view(targets.shape).double().sum(1).cpu().numpy()
 
         return run
 
-    def _read(self, before: tuple[int, ...]) -> _Prefix:
+    def _read(self, before: Words) -> tuple[float, FloatArray, State]:
+        """Log p of words, nats; of each word of the vocabulary as the next one; and the state."""
         with computing():
             ids = torch.tensor([[BOUNDARY, *before]], device=self._device)
             count(1, len(before))
             states, last = self._network.read(ids)
             terms = self._network.log_probs(states[0, :-1], ids[0, 1:])
             next_log_probs = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()
-        return _Prefix(float(terms.double().sum()), next_log_probs, last)
+        return float(terms.double().sum()), next_log_probs, last
 
 
 def for_rows(state: State, n_rows: int) -> State:
@@ -263,3 +249,101 @@ def for_rows(state: State, n_rows: int) -> State:
     if isinstance(state, tuple):
         return tuple(for_rows(part, n_rows) for part in state)
     return state.expand(-1, n_rows, -1).contiguous()
+
+
+class BothSidesModel(RecurrentModel):
+    """Sum over the words of log p(word | left state, right state), without the end.
+
+    This is a pseudo-log-likelihood, not the log-probability of a distribution over sentences. No
+    word is masked. The left state of a position has read the boundary and the words before it; the
+    right state, of another stack of layers, the boundary and the words after it, the last word
+    first. The stacks share no state, so neither state of a position depends on the word there.
+
+    Candidates at one position of a sentence, here `x` in `a b x d`, share all states that have not
+    read them. With L and R for the states of the stack that reads from the left and from the right,
+    and `|` for the boundary, the four terms of the score are
+
+        term            from the left    from the right    computed
+        log p(a | …)    L(|)             R(| d x b)        right stack for each candidate: `before`
+        log p(b | …)    L(| a)           R(| d x)          right stack for each candidate: `before`
+        log p(x | …)    L(| a b)         R(| d)            once, for all candidates: `_bounds`
+        log p(d | …)    L(| a b x)       R(|)              left stack for each candidate: `after`
+
+    No term is positive, so the third one, which needs no reading per candidate, is an upper bound
+    of the score.
+    """
+
+    rule = "pseudo-log-likelihood"
+    end_scored = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._side = lru_cache(maxsize=16)(self._read)
+
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        twin = copy(self)
+        twin._side = lru_cache(maxsize=16)(twin._read)
+        return twin
+
+    def forget_prefixes(self) -> None:
+        """See `LanguageModel.forget_prefixes`; what follows a position is forgotten as well."""
+        self._side.cache_clear()
+
+    def _bounds(self, before: Words, after: Words) -> FloatArray:
+        left, _ = self._side(before, backwards=False)
+        right, _ = self._side(after[::-1], backwards=True)
+        with computing():
+            around = torch.cat([left[-1:], right[-1:]], dim=1)
+            bounds: FloatArray = self._network.distributions(around)[0].double().cpu().numpy()
+        return bounds
+
+    def _rest(
+        self, before: Words, after: Words, out: FloatArray
+    ) -> Callable[[Tensor, Tensor, IntArray], None]:
+        left, left_last = self._side(before, backwards=False)
+        right, right_last = self._side(after[::-1], backwards=True)
+
+        def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
+            later = self._terms_beyond(candidates, left_last, after, right)
+            earlier = self._terms_beyond(candidates, right_last, before[::-1], left, backwards=True)
+            out[batch] = (later + earlier).cpu().numpy()
+
+        return run
+
+    def _terms_beyond(
+        self, candidates: Tensor, near: State, words: Words, far: Tensor, *, backwards: bool = False
+    ) -> Tensor:
+        """Sums (b,) of the terms of the words beyond candidates (b, 1), nats.
+
+        Args:
+            candidates: the numbers of the candidate words.
+            near: the state of the side that is read before the candidate.
+            words: the m words beyond the candidate, the nearest first.
+            far: states after the boundary and the same words, read towards the candidate.
+            backwards: whether `near`, the candidate and `words` are read from right to left.
+        """
+        if not words:
+            return torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device)
+        # Read on from the near side: the candidate and all words but the farthest. State j has then
+        # read everything up to word j of `words`, without it
+        beyond = torch.tensor([words], device=self._device).expand(len(candidates), -1)  # (b, m)
+        ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
+        state = for_rows(near, len(candidates))
+        near_states, _ = self._network.read(ids, state, backwards=backwards)  # (b, m, hidden)
+        # On the far side, the last of the m + 1 states has read all m words and predicts the
+        # candidate. Before word 0, the nearest, come m - 1 words; before word m - 1 none: turned
+        # round, state j has read the words beyond word j
+        far_states = far[:-1].flip(0).expand(len(candidates), -1, -1)  # (b, m, hidden)
+        sides = (far_states, near_states) if backwards else (near_states, far_states)
+        around = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first
+        terms = self._network.log_probs(around, beyond.flatten())
+        return terms.view(beyond.shape).double().sum(1)
+
+    def _read(self, words: Words, *, backwards: bool) -> tuple[Tensor, State]:
+        """States (m + 1, hidden) after the boundary and each of m words; and the last."""
+        with computing():
+            ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
+            count(1, len(words))
+            states, last = self._network.read(ids, backwards=backwards)
+        return states[0], last

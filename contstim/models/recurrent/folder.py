@@ -21,13 +21,12 @@ from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import write_text
 from contstim.models.loading import resolve_device
-from contstim.models.recurrent.adapter import LeftToRightModel
-from contstim.models.recurrent.both_sides import BothSidesModel
+from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
 from contstim.models.tensors import write_tensors
 from contstim.models.training_text import TrainingText
-from contstim.models.word_list import WordList
+from contstim.models.vocabularies import WordList
 
 if TYPE_CHECKING:
     from contstim.models.loading import Device
@@ -107,26 +106,22 @@ def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
         network.load_state_dict(weights, assign=True)
     except (OSError, RuntimeError, ValueError, TypeError, SafetensorError) as error:
         what = " ".join(str(error).split())[:200].rstrip(".:") or type(error).__name__
-        raise ModelError(
-            f"Cannot read the weights in {path}: {what}. Train the model anew."
-        ) from error
+        raise ModelError(f"Cannot read the weights in {path}: {what}. Train anew.") from error
     for name, weight in network.named_parameters():
         if weight.dtype != torch.float32:
             raise ModelError(f"{path} is damaged: {name} is {weight.dtype}, not torch.float32.")
         if not bool(weight.isfinite().all()):
-            raise ModelError(
-                f"{path} is damaged: {name} holds values that are not finite numbers. Train the "
-                f"model anew, with a lower learning rate if it was trained to this."
-            )
+            raise ModelError(f"{path} is damaged: {name} holds values that are not finite numbers.")
     return network.eval()
 
 
 def _read_shape(folder: Path) -> Shape:
     path = folder / CONFIGURATION
     if not path.is_file():
+        kinds = "|".join(get_args(Kind))
         raise ModelError(
             f"There is no recurrent model in {folder} ({CONFIGURATION} is missing). Train one with "
-            f"'contstim train {'|'.join(get_args(Kind))}'."
+            f"'contstim train {kinds}'."
         )
     try:
         facts = read_json_object(path)

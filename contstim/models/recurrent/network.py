@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from contstim.models.word_list import BOUNDARY
+from contstim.models.vocabularies import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

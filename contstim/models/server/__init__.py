@@ -7,7 +7,6 @@ What a server says is tried out before the first score, and checked in every ans
 model     ServerModel, under the contract of every language model, and how it is loaded
 address   `http://host:8000/v1#model?tokenizer=…`, and where a key comes from
 probes    what is tried out before the first score, and what tells one model from another
-service   token ids in, checked values out: several requests at once, in any of the dialects
-dialects  what is asked of a server, and where its answer stands
+service   token ids in, checked values out, in the dialects of servers
 client    HTTP with retries, time limits and connections that are kept; faults by their names
 """

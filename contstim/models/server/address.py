@@ -35,7 +35,7 @@ class ServerAddress:
         url: of the server, without a slash at its end; it never holds a key.
         model: the name that the model has on the server.
         tokenizer: a folder or a name on the hub.
-        dialect: what is asked of the server, see `dialects`.
+        dialect: what is asked of the server, see `service`.
         concurrency: how many requests are under way at once.
         batch: how many sentences a request holds.
         timeout: seconds that one answer may take.
@@ -86,9 +86,8 @@ def parse_address(location: str) -> ServerAddress:
     # Anywhere, since a password with a slash in it ends the part that holds the host
     if "@" in url or "?" in url:
         raise ModelError(
-            f"The address of a server holds neither a user, nor a password, nor a query: addresses "
-            f"are written into records. If the server wants a key, set the environment variable "
-            f"{KEY_VARIABLE}."
+            f"The address of a server, which is written into records, holds neither a user, nor a "
+            f"password, nor a query. A key goes into the environment variable {KEY_VARIABLE}."
         )
     try:
         split = urlsplit(url)
@@ -96,24 +95,18 @@ def parse_address(location: str) -> ServerAddress:
         valid = split.scheme in {"http", "https"} and bool(host) and split.port != 0
     except ValueError:  # the host cannot be one, or the port is no number
         valid = False
-    valid = valid and url.isascii() and url.isprintable() and " " not in url
-    if not valid:
-        raise ModelError(
-            f"{url!r} is not the address of a server; write "
-            f"server:http://host:8000/v1#model?tokenizer=DIR."
-        )
+    if not (valid and url.isascii() and url.isprintable() and " " not in url):
+        example = "server:http://host:8000/v1#model?tokenizer=DIR"
+        raise ModelError(f"{url!r} is not the address of a server; write {example}.")
     if not model:
-        raise ModelError(
-            f"{url} is not followed by the name of a model; write server:{url}#model, with the "
-            f"name by which the server knows it."
-        )
+        raise ModelError(f"{url} is not followed by the name of a model; write server:{url}#model.")
     given: dict[str, str] = {}
     for pair in filter(None, options.split("&")):
         name, _, text = pair.partition("=")
         if name not in _OPTIONS:
             raise ModelError(
-                f"{name!r} is not an option of a server; there are {', '.join(_OPTIONS)}. A key is "
-                f"never one: set the environment variable {KEY_VARIABLE}."
+                f"{name!r} is not an option of a server; there are {', '.join(_OPTIONS)}. A key "
+                f"goes into the environment variable {KEY_VARIABLE}."
             )
         if name in given:
             raise ModelError(f"The option {name!r} of {url}#{model} is given once.")

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import SHUT_RDWR
 from threading import Event, Lock, Timer
@@ -138,8 +139,7 @@ class Client:
         stop = Event()
 
         def ask(number: int) -> _Result:
-            body = bodies[number]
-            return self._ask(url, body, lambda answer: read(number, answer), stop, longest)
+            return self._ask(url, bodies[number], partial(read, number), stop, longest)
 
         if len(bodies) == 1:
             return [ask(0)]
@@ -187,12 +187,8 @@ class Client:
             except PassingError as problem:
                 n_incomplete += problem.few
                 if n_incomplete == _TRIES:
-                    raise ServerFaultError(
-                        self.address.url,
-                        ServerFault.INCOMPLETE,
-                        f"Asked {_TRIES} times, the last time {problem} Does the server speak the "
-                        f"dialect of its address, and does it give log-probabilities?",
-                    ) from None
+                    what = f"Asked {_TRIES} times, the last time {problem} Is the dialect right?"
+                    raise ServerFaultError(self.address.url, ServerFault.INCOMPLETE, what) from None
                 # With a share of chance, so that requests that failed together do not come back
                 # together
                 wait = pause * random.uniform(0.5, 1.0)
@@ -202,8 +198,7 @@ class Client:
                     raise ModelError(
                         f"{self.address.url} gave no answer that can be used, for {patience:g} "
                         f"seconds: {problem} Scores so far are kept. Start the work again when the "
-                        f"server is well, or wait for longer with '&patience=SECONDS' in its "
-                        f"address."
+                        f"server is well, or wait for longer with '&patience=SECONDS'."
                     ) from None
             stop.wait(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -224,16 +219,14 @@ class Client:
                 # A connection that the server has closed has no socket any more
                 if connection.sock is not None:
                     self._idle.append(connection)
-        except (OSError, HTTPException) as error:
+        except BaseException as error:
             connection.close()
+            if not isinstance(error, OSError | HTTPException):
+                raise
             if over.is_set() or isinstance(error, TimeoutError):
                 raise PassingError(f"an answer took more than {limit:g} seconds.") from None
             # A server may close a connection that was idle for a while, and does no wrong
-            pause = None if is_new else 0.0
-            raise PassingError(f"{self._plain(error)}.", pause) from None
-        except BaseException:
-            connection.close()
-            raise
+            raise PassingError(f"{self._plain(error)}.", None if is_new else 0.0) from None
         if response.status != 200:
             raise self._refusal(response.status, text, response.getheader("Retry-After"))
         try:
@@ -275,12 +268,8 @@ class Client:
                     chunks.append(chunk)
                     size += len(chunk)
                     if size > _LARGEST:
-                        raise ServerFaultError(
-                            self.address.url,
-                            ServerFault.TOO_LARGE,
-                            f"It has more than {_LARGEST >> 20} MiB. If sentences are very long, "
-                            f"ask for fewer at once with '&batch=1'.",
-                        )
+                        what = f"It has more than {_LARGEST >> 20} MiB. Ask for less: '&batch=1'."
+                        raise ServerFaultError(self.address.url, ServerFault.TOO_LARGE, what)
         finally:
             alarm.cancel()
             with self._lock:
@@ -295,11 +284,8 @@ class Client:
             return PassingError(f"{said}.", _seconds(retry_after))
         detail = f"It said {said}. Look at the address, the model's name and the dialect."
         if status in {401, 403}:
-            detail = (
-                f"It wants a key or refuses it. Set the environment variable "
-                f"{host_variable(self.address)} or {KEY_VARIABLE} to it; it is not part of the "
-                f"address."
-            )
+            variables = f"{host_variable(self.address)} or {KEY_VARIABLE}"
+            detail = f"It wants a key, in the environment variable {variables}."
         return ServerFaultError(self.address.url, ServerFault.REFUSES, detail, status)
 
     def _plain(self, error: object) -> str:

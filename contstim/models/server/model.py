@@ -20,7 +20,6 @@ from contstim.models.server.probes import ServerProbe, probe_server
 from contstim.models.server.service import ScoringService
 from contstim.models.subwords import SubwordModel, context_tokens, wants_space
 from contstim.models.tensors import fingerprint_of_tokenizer
-from contstim.models.words import END_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,14 +119,7 @@ class ServerModel(SubwordModel):
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
-        encodings = self._encode([item.sentence for item in continuations], end_apart=True)
-        words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
-        rows = self._terms([e.ids[: len(w)] for e, w in zip(encodings, words, strict=True)])
-        totals = [
-            row[np.array(word_of) >= item.start].sum()
-            for item, word_of, row in zip(continuations, words, rows, strict=True)
-        ]
-        return np.array(totals, np.float64)
+        return self._sums_of_words(continuations, self._terms)
 
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
         """The local model that the address names, or None."""
@@ -156,10 +148,7 @@ class ServerModel(SubwordModel):
     def _terms(self, rows: Sequence[Tokens]) -> list[FloatArray]:
         """Log-probabilities of the tokens of each row in context, nats."""
         if self._probe is None:
-            raise ModelError(
-                f"{self.name} was loaded to ask how it reads words, without its server: it cannot "
-                f"score sentences."
-            )
+            raise ModelError(f"{self.name} was loaded without its server: it cannot score.")
         if not rows:
             return []
         before = len(self._context)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contstim.models.server.client import ServerFault, ServerFaultError
+from contstim.models.server.service import ONE_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,12 +99,8 @@ class ServerProbe:
             allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
             difference = _difference(values, before)
             if difference > allowed:
-                service.refuse(
-                    ServerFault.CHANGED,
-                    f"A probe differs by {difference:.4f} nats from what it had at first, where "
-                    f"{allowed:.4f} is allowed. Scores of the two must not be mixed: serve one "
-                    f"model, and start the work again.",
-                )
+                what = f"A probe differs by {difference:.4f} nats from what it had at first, where"
+                service.refuse(ServerFault.CHANGED, f"{what} {allowed:.4f} is allowed. {ONE_MODEL}")
 
 
 def tolerance_in_nats(score: float, tolerance: float) -> float:
@@ -158,18 +155,14 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
     entries = entries if isinstance(entries, list) else []
     models = {str(entry.get("id")): entry for entry in entries if isinstance(entry, dict)}
     if models and address.model not in models:
-        service.refuse(
-            ServerFault.UNKNOWN_MODEL,
-            f"It has {', '.join(sorted(models)[:10])}. Write the name after the '#'.",
-        )
+        known = ", ".join(sorted(models)[:10])
+        service.refuse(ServerFault.UNKNOWN_MODEL, f"It has {known}. Write it after the '#'.")
     window = models.get(address.model, {}).get("max_model_len")
-    version = ""
-    for url in service.dialect.version_urls:
-        told = client.get(service.url(url))
-        if isinstance(told, dict) and told.get("version"):
-            version = str(told["version"])
-            break
-    return version, window if isinstance(window, int) and window > 0 else None
+    told = (client.get(service.url(url)) for url in service.dialect.version_urls)
+    versions = (
+        facts["version"] for facts in told if isinstance(facts, dict) and "version" in facts
+    )
+    return str(next(versions, "")), window if isinstance(window, int) and window > 0 else None
 
 
 def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
@@ -184,14 +177,11 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
     """The texts of the tokens, where told, are those of the sentences that they came from."""
     service.echo(rows)
     for text, told in zip(_TEXTS, service.texts, strict=True):
-        expected, actual = (_bare(t) for t in (text, told or ""))
+        expected, actual = _bare(text), _bare(told)
         # Some servers give the text that was generated and not the text that was sent
         if expected not in actual and 2 * len(actual) > len(expected):
-            service.refuse(
-                ServerFault.OTHER_TOKENIZER,
-                f"{text!r} came back as {(told or '')[:80]!r}. Name the model's own tokenizer: "
-                f"'?tokenizer=' with a folder or a name on the hub.",
-            )
+            what = f"{text!r} came back as {told[:80]!r}. Name the model's own: '?tokenizer='."
+            service.refuse(ServerFault.OTHER_TOKENIZER, what)
 
 
 def _bare(text: str) -> str:
@@ -222,9 +212,7 @@ def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatA
             ServerFault.UNSTABLE,
             f"A probe differs by up to {largest:.2g} of its score, where "
             f"{service.address.tolerance:g} is allowed. Serve the model in float32, switch off "
-            f"prefix caching, or, where a precision such as bfloat16 is the reason and the "
-            f"differences are small enough for the study, allow them with "
-            f"'&tolerance={_rounded_up(2 * largest):g}' (0.05 at most).",
+            f"prefix caching, or {_allow(2 * largest)}",
         )
     return values
 
@@ -247,8 +235,7 @@ def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
                 ServerFault.ROUNDED,
                 f"They are multiples of {max(steps.values()):.4g} nats, so that a probe may be off "
                 f"by {share:.2g} of its score, where {service.address.tolerance:g} is allowed. "
-                f"Have the server write more digits, or, where such errors are small enough for "
-                f"the study, allow them with '&tolerance={_rounded_up(share):g}' (0.05 at most).",
+                f"Have the server write more digits, or {_allow(share)}",
             )
 
 
@@ -264,9 +251,13 @@ def _common_step(values: FloatArray) -> float:
     return step if step > _COARSE else 0.0
 
 
-def _rounded_up(share: float) -> float:
+def _allow(share: float) -> str:
+    """Advice on a tolerance, rounded up to one digit."""
     digit: float = 10.0 ** math.floor(math.log10(share))
-    return math.ceil(share / digit) * digit
+    return (
+        f"where such differences are small enough for the study, allow them with "
+        f"'&tolerance={math.ceil(share / digit) * digit:g}' (0.05 at most)."
+    )
 
 
 def _check_paths(
@@ -285,8 +276,8 @@ def _check_paths(
             if not plain:
                 service.refuse(
                     ServerFault.UNTESTABLE,
-                    f"Asked for {service.cap} alternatives to a generated token, it told none that "
-                    f"the tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
+                    f"Asked for {service.cap} alternatives to a token, it told none that the "
+                    f"tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
                 )
             paths[number] = (*paths[number], plain[-1 if step % 2 == 0 else 0][1])
             told[number].append(likely)
@@ -315,11 +306,11 @@ def _check_told(
     off = np.maximum(values[begin:] - expected, np.where(is_told, -np.inf, 0.0))
     if np.abs(off).max() > allowed or abs(off[is_told].sum()) > allowed:
         place = int(np.abs(off).argmax())
+        most = "" if is_told[place] else " at most"
         service.refuse(
             ServerFault.OTHER_VALUES,
             f"Token {begin + place + 1} of a probe was echoed with {values[begin + place]:.4f} "
-            f"nats; when the server generates after the tokens before it, the token has "
-            f"{expected[place]:.4f}{'' if is_told[place] else ' at most'}.",
+            f"nats, and generated after the same tokens with {expected[place]:.4f}{most}.",
         )
 
 
@@ -358,10 +349,8 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
     except ServerFaultError:
         return  # it puts a beginning where there is none, and says so: ours always have one
     if np.abs(without[1:] - values[2:]).max() < _SAME:
-        service.refuse(
-            ServerFault.OTHER_TOKENS,
-            "All others have the same values without the token that begins a text.",
-        )
+        what = "All others have the same values without the token that begins a text."
+        service.refuse(ServerFault.OTHER_TOKENS, what)
 
 
 def _difference(values: FloatArray, others: FloatArray) -> float:

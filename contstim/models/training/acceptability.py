@@ -1,39 +1,160 @@
-"""Fine-tuning classifiers of acceptability, several times from different heads."""
+"""Fine-tuning classifiers of acceptability on sentences that experts accept or not."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 
-from contstim.errors import InputError
+from contstim.documents import read_text, shortened
+from contstim.errors import InputError, SentenceError
 from contstim.models.checkpoints import new_classifier, silence
 from contstim.models.classifier import LABELS
-from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import split_sentences, train_network
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
 from contstim.models.training.transformers import save_pretrained
+from contstim.models.words import refuse_special_tokens
+from contstim.sentence import Sentence
+from contstim.tables import TABLE_KINDS, listed, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from torch import Tensor
 
     from contstim.arrays import IntArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.loading import Device
-    from contstim.models.training.cola import LabelledSentence
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
-    from contstim.models.training.settings import (
-        TrainingPrecision,
-        TrainingSettings,
-    )
-    from contstim.sentence import Sentence
+    from contstim.models.training.settings import TrainingPrecision, TrainingSettings
+
+
+_COLA = ("source", "label", "mark", "sentence")
+_LABELS = ("label", "acceptability")
+_ABOUT = frozenset({"source", "domain", "mark"})
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSentence(Sentence):
+    """A sentence and whether experts accept it."""
+
+    acceptable: bool = True
+
+    @property
+    def plain(self) -> Sentence:
+        """The sentence alone."""
+        return Sentence(self.words, self.end)
+
+    def __str__(self) -> str:
+        return f"{int(self.acceptable)}\t{self.text}"
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """Labelled sentences of a file and, by the name of a feature, whether each has it."""
+
+    name: str
+    sentences: tuple[LabelledSentence, ...]
+    features: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
+
+
+def read_cola(path: Path | str) -> list[LabelledSentence]:
+    """Read labelled sentences.
+
+    CoLA's files as published have four columns between tabs and no header: source, label (1 or 0),
+    the author's mark, sentence. A table (.csv, .parquet, .jsonl), or tabs with a header, needs the
+    columns `label` and `sentence`.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column (names it), has another label, or all
+            its labels are the same.
+    """
+    path = Path(path)
+    sentences = _read_labelled(path, _columns(path))
+    if len({sentence.acceptable for sentence in sentences}) < 2:
+        raise InputError(f"{path} needs acceptable sentences (1) and unacceptable ones (0).")
+    return sentences
+
+
+def read_annotations(path: Path | str) -> LabelledSet:
+    """Read labelled sentences with features, such as CoLA's grammatical annotations.
+
+    The file has a header, a column of sentences, one of labels (`label` or `acceptability`, in
+    upper or lower case), and a column of 1 and 0 for each feature.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column (names it), has no feature, or another
+            number in one.
+    """
+    path = Path(path)
+    columns = _columns(path)
+    others = {*_LABELS, *_ABOUT, "sentence", ""}
+    features = {}
+    for name, cells in columns.items():
+        values = [str(cell).strip() for cell in cells]
+        strange = next((i for i, value in enumerate(values) if value not in {"0", "1"}), None)
+        if name.lower() in others:
+            continue
+        if strange is None:
+            features[name] = tuple(value == "1" for value in values)
+        # a column of texts is not a feature and is passed over; one of other numbers is a mistake
+        elif all(value.lstrip("-").isdigit() for value in values):
+            raise InputError(
+                f"{path}, row {strange + 1}: {shortened(values[strange])} under {name} is neither "
+                f"0 nor 1."
+            )
+    if not features:
+        raise InputError(f"{path} has no feature: expected columns of 1 and 0 beside the label.")
+    return LabelledSet(path.name, tuple(_read_labelled(path, columns)), features)
+
+
+def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
+    # annotated files may write the names of columns with capitals
+    lower = {name.lower(): values for name, values in columns.items()}
+    label = next((name for name in _LABELS if name in lower), "")
+    missing = [what for what in (label or "label", "sentence") if what not in lower]
+    if missing:
+        raise InputError(
+            f"{path} lacks the column {', '.join(missing)}; its columns are {listed(columns)}."
+        )
+    sentences = []
+    for row, (mark, text) in enumerate(zip(lower[label], lower["sentence"], strict=True), start=1):
+        given = str(mark).strip()
+        if isinstance(mark, bool) or given not in ("0", "1"):
+            raise InputError(f"{path}, row {row}: the label {shortened(mark)} is neither 0 nor 1.")
+        try:
+            sentence = Sentence.parse(text)
+        except SentenceError as error:
+            raise InputError(f"{path}, row {row}: {error}") from error
+        sentences.append(LabelledSentence(sentence.words, sentence.end, given == "1"))
+    return sentences
+
+
+def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
+    if path.suffix.lower() in TABLE_KINDS:
+        return read_table(path)
+    rows = [line.split("\t") for line in read_text(path).split("\n") if line]
+    if not rows:
+        raise InputError(f"{path} is empty; expected {', '.join(_COLA)} between tabs.")
+    # CoLA's files as published have no header
+    has_header = "sentence" in (name.lower() for name in rows[0])
+    names = tuple(rows.pop(0)) if has_header else _COLA
+    if not rows or len(set(names)) < len(names):
+        raise InputError(f"{path} has a header and no rows, or names a column twice.")
+    # lines of the file, from 1: a header is the first of them
+    for number, row in enumerate(rows, start=1 + has_header):
+        if len(row) != len(names):
+            raise InputError(
+                f"{path}, line {number}: {len(row)} columns between tabs; expected "
+                f"{len(names)}: {', '.join(names)}."
+            )
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
 @dataclass(frozen=True)
@@ -94,11 +215,7 @@ def train_acceptability(
     seeds = tuple(training.seed + number for number in range(restarts))
     trainings = []
     for number, seed in enumerate(seeds, start=1):
-
-        def report(now: Progress, number: int = number) -> None:
-            if on_progress is not None:
-                on_progress(number, now)
-
+        report = None if on_progress is None else partial(on_progress, number)
         with silence():
             trainings.append(
                 train_network(
@@ -136,19 +253,16 @@ def classifier_task(
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
     # before they are cut to the window
-    lengths = [len(row) for row in _tokens(checkpoint, text)]
-    window = checkpoint.window or max(lengths)
+    lengths = np.array([len(row) for row in _tokens(checkpoint, text)])
     return TrainingTask(
         network=network,
         encode=lambda sentences: _rows(checkpoint, sentences),
         log_probs=log_probs,
         save=lambda folder: save_pretrained(network, tokenizer, folder),
         facts={
-            "tokens_a_sentence": float(np.mean(lengths)),
-            "sentences_cut": sum(length > window for length in lengths),
-            "acceptable_share": float(
-                np.mean([sentence.acceptable for sentence in _labelled(text)])
-            ),
+            "tokens_a_sentence": float(lengths.mean()),
+            "sentences_cut": int((lengths > (checkpoint.window or lengths.max())).sum()),
+            "acceptable_share": float(np.mean([s.acceptable for s in _labelled(text)])),
         },
     )
 
@@ -157,8 +271,7 @@ def _rows(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[IntArra
     """Rows of a label and the tokens that the network reads, cut to its window."""
     special = set(checkpoint.tokenizer.all_special_ids)
     rows = []
-    all_tokens = _tokens(checkpoint, sentences)
-    for sentence, tokens in zip(_labelled(sentences), all_tokens, strict=True):
+    for sentence, tokens in zip(_labelled(sentences), _tokens(checkpoint, sentences), strict=True):
         row = tokens[: checkpoint.window or len(tokens)]
         if len(row) < len(tokens) and tokens[-1] in special:
             row[-1] = tokens[-1]  # a row that is cut still ends as the network has learnt to read

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
+from contstim.models.batching import padded
 from contstim.models.onednn import bound_onednn_memory, use_onednn
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.arrays import IntArray
     from contstim.models.training.settings import TrainingSettings
     from contstim.sentence import Sentence
 
@@ -246,9 +247,10 @@ class Trainer:
     def _check(self, loss: float, step: int) -> None:
         """Refuse a loss from which no training recovers."""
         if not loss < _LARGEST_LOSS:  # nor is nan
+            rate = self.settings.learning_rate
             raise ModelError(
-                f"The loss is {loss:g} after {step:,} steps and no longer a number that training "
-                f"can lower: lower `learning_rate` (now {self.settings.learning_rate:g}) or `clip`."
+                f"The loss is {loss:g} after {step:,} steps, which no training can lower: lower "
+                f"`learning_rate` (now {rate:g}) or `clip`."
             )
 
     def validate(self) -> float:
@@ -337,20 +339,3 @@ def sorted_batches(lengths: IntArray, size: int, rows: IntArray | None = None) -
     rows = np.arange(len(lengths)) if rows is None else rows
     by_length = rows[np.argsort(lengths[rows], kind="stable")]
     return np.split(by_length, range(size, len(by_length), size))
-
-
-def padded(rows: Sequence[IntArray]) -> tuple[IntArray, BoolArray]:
-    """Rows as one array (b, l), padded with zeros on the right, and a mask (b, l) of the rows."""
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))  # (b,)
-    # (l,) < (b, 1): true in the first `length` places of each row, in which the rows then stand
-    present = np.arange(lengths.max()) < lengths[:, None]
-    ids = np.zeros(present.shape, np.int64)
-    ids[present] = np.concatenate(rows)
-    return ids, present
-
-
-def split(n: int, share: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Indices of the sentences to train on, and of at least one to validate on."""
-    order = rng.permutation(n)
-    n_validation = max(1, round(share * n))
-    return np.sort(order[n_validation:]), np.sort(order[:n_validation])

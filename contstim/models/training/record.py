@@ -78,10 +78,8 @@ class Training:
             InputError: a file cannot be written.
         """
         _draw(self.out / CURVE, self.curve)
-        totals = {
-            name: sum(getattr(epoch, name) for epoch in self.curve)
-            for name in ("cpu_seconds", "wall_seconds", "training_seconds", "predictions")
-        }
+        names = ("cpu_seconds", "wall_seconds", "training_seconds", "predictions")
+        totals = {name: sum(getattr(epoch, name) for epoch in self.curve) for name in names}
         record = {
             **provenance(),
             **self.facts,
@@ -148,24 +146,20 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     run = _read_run(path)
     trainer.curve = tuple(Epoch(**epoch) for epoch in run["curve"])
     # All names that begin with the same part belong together; the moments remain
-    moments: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
+    parts: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
     for key, tensor in safetensors.torch.load_file(path).items():
         part, _, name = key.partition("/")
-        moments.setdefault(part, {})[name] = tensor
-    trainer.best, weights, chance = (moments.pop(part) for part in ("best", "weights", "chance"))
+        parts.setdefault(part, {})[name] = tensor
+    trainer.best, weights, chance = (parts.pop(part) for part in ("best", "weights", "chance"))
     named = dict(trainer.task.network.named_parameters())
     if {n: w.shape for n, w in named.items()} != {n: w.shape for n, w in weights.items()}:
         raise InputError(f"{path} holds another network. Remove it to train anew.")
     with torch.no_grad():
         for name, weight in named.items():
             weight.copy_(weights[name])
-            of_weight = {
-                moment: tensors[name].to(weight.device)
-                for moment, tensors in moments.items()
-                if name in tensors
-            }
-            if of_weight:  # missing before the first step, and for weights without a gradient
-                trainer.optimizer.state[weight] = of_weight
+            moments = {m: of[name].to(weight.device) for m, of in parts.items() if name in of}
+            if moments:  # missing before the first step, and for weights without a gradient
+                trainer.optimizer.state[weight] = moments
     if "part" in run:
         states = tuple(chance[name] for name in sorted(chance))
         trainer.part = PartialEpoch(**run["part"], generators=states)
@@ -188,8 +182,7 @@ def is_begun(folder: Path, identity: Identity) -> bool:
         then = Training.read(folder).facts["settings"]
     elif any(not path.name.startswith(".") for path in folder.iterdir()):
         raise InputError(
-            f"{folder} is not empty and holds no training of this command. Name another folder, "
-            f"so that nothing is overwritten."
+            f"{folder} is not empty and holds no training of this command. Name another folder."
         )
     else:
         return False
@@ -198,10 +191,10 @@ def is_begun(folder: Path, identity: Identity) -> bool:
         if now.get(name) != then.get(name):
             what = _NOT_SETTINGS.get(name, f"`{name}`")
             values = f" ({then.get(name)!r} then, {now.get(name)!r} now)"
+            shown = "" if name.endswith("_sha256") else values
             raise InputError(
-                f"{what} is not the one with which {folder} was begun"
-                f"{'' if name.endswith('_sha256') else values}. Give what was given then to go on, "
-                f"or name another folder."
+                f"{what} is not the one with which {folder} was begun{shown}. Give what was given "
+                f"then to go on, or name another folder."
             )
     return True
 
@@ -221,8 +214,7 @@ def _read_run(path: Path) -> dict[str, Any]:
             return parse_json_object(file.metadata()["run"], path, constants=True)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} is damaged or not a checkpoint of a training ({error}). Remove it to train "
-            f"anew."
+            f"{path} is not a checkpoint of a training ({error}). Remove it to train anew."
         ) from error
 
 
@@ -233,18 +225,16 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    numbers = range(1, len(curve) + 1)
     for name, colour in zip(("training", "validation"), _INK, strict=True):
         losses = [math.exp(getattr(epoch, f"{name}_loss")) for epoch in curve]
-        axes.plot(numbers, losses, marker="o", color=colour, label=name)
+        axes.plot(range(1, len(curve) + 1), losses, marker="o", color=colour, label=name)
     # the epoch whose weights the model has
     best = best_of(curve)
     perplexity = math.exp(curve[best].validation_loss)
     place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
     axes.annotate(f"kept: {perplexity:,.1f}", (best + 1, perplexity), (0, -7), **place)
-    axes.set(xlabel="epoch", ylabel="perplexity", yscale="log")
+    axes.set(xlabel="epoch", ylabel="perplexity", yscale="log", xlim=(0.5, len(curve) + 0.5))
     axes.margins(y=0.12)
-    axes.set_xlim(0.5, len(curve) + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_formatter("{x:,g}")
     axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))

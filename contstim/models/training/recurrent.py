@@ -10,7 +10,7 @@ from contstim.models.recurrent.network import RecurrentNetwork, Shape
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import RECURRENT_TRAINING, RecurrentSettings
-from contstim.models.word_list import UNKNOWN, WordList
+from contstim.models.vocabularies import UNKNOWN, WordList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

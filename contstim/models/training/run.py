@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 import torch
 
 from contstim.errors import InputError, ModelError
 from contstim.models.loading import resolve_device
-from contstim.models.training.loop import BUILDING, Trainer, seeded, split
+from contstim.models.training.loop import BUILDING, Trainer, seeded
 from contstim.models.training.record import (
     CHECKPOINT,
     Training,
@@ -22,6 +22,7 @@ from contstim.models.training.record import (
     read_checkpoint,
     write_checkpoint,
 )
+from contstim.models.training.settings import TrainingPrecision
 from contstim.models.training_text import write_training_text
 from contstim.sentence import Sentence
 
@@ -31,11 +32,8 @@ if TYPE_CHECKING:
 
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress, TrainingTask
-    from contstim.models.training.settings import (
-        NetworkSettings,
-        TrainingPrecision,
-        TrainingSettings,
-    )
+    from contstim.models.training.record import Identity
+    from contstim.models.training.settings import NetworkSettings, TrainingSettings
 
 _TOO_LARGE = ("memory", "allocate", "overflow", "too large", "larger than")
 _Sentence = TypeVar("_Sentence", bound=Sentence)
@@ -87,14 +85,13 @@ def train_network(
     begun = is_begun(out, identity)
     if begun and not (out / CHECKPOINT).is_file():  # finished
         return Training.read(out)
-    training, apart = (
-        split_sentences(sentences, settings) if validation is None else (sentences, validation)
-    )
+    training, apart = sentences, validation
+    if apart is None:
+        training, apart = split_sentences(sentences, settings)
     if len(training) < settings.batch_size:
         raise InputError(
             f"Of {len(training) + len(apart):,} sentences {len(training):,} are left to train on, "
-            f"fewer than one batch of {settings.batch_size:,}. Give more text, or lower "
-            f"`batch_size`."
+            f"fewer than `batch_size`, {settings.batch_size:,}. Give more text, or lower it."
         )
     with seeded(settings.seed, BUILDING, place), _fitting_memory():
         task = build(training)
@@ -103,6 +100,7 @@ def train_network(
         read_checkpoint(out, trainer)
     else:
         write_checkpoint(out, identity, trainer)
+    ended = _run(trainer, out, identity, on_progress)
     facts = {
         "settings": identity,
         "text": {
@@ -114,16 +112,6 @@ def train_network(
         "device": place,
         "threads": torch.get_num_threads(),
     }
-    try:
-        with _fitting_memory():
-            report = on_progress or (lambda _now: None)
-            ended = trainer.run(report, lambda: write_checkpoint(out, identity, trainer))
-    except ModelError:
-        if not trainer.curve:  # nothing is lost with the checkpoint, and the folder is free again
-            forget_checkpoint(out)
-            if not any(out.iterdir()):
-                out.rmdir()
-        raise
     # The model is that of the best epoch, not of the last. The record follows the model, and the
     # checkpoint goes last: a run that is killed in between is finished by the next one.
     task.save(out)
@@ -132,6 +120,23 @@ def train_network(
     finished.write()
     forget_checkpoint(out)
     return finished
+
+
+def _run(
+    trainer: Trainer, out: Path, identity: Identity, report: Callable[[Progress], None] | None
+) -> str:
+    """Train to the end, with checkpoints; returns why it ended, as a clause."""
+    try:
+        with _fitting_memory():
+            return trainer.run(
+                report or (lambda _now: None), lambda: write_checkpoint(out, identity, trainer)
+            )
+    except ModelError:
+        if not trainer.curve:  # nothing is lost with the checkpoint, and the folder is free again
+            forget_checkpoint(out)
+            with suppress(OSError):  # it holds something else
+                out.rmdir()
+        raise
 
 
 @contextmanager
@@ -144,7 +149,7 @@ def _fitting_memory() -> Iterator[None]:
         if not isinstance(error, MemoryError) and not any(w in text for w in _TOO_LARGE):
             raise
         raise ModelError(
-            "A network of these sizes does not fit into memory. Choose smaller ones, a smaller "
+            "The memory does not hold a network of these sizes: choose smaller ones, a smaller "
             "vocabulary, or a smaller `batch_size`."
         ) from error
 
@@ -152,11 +157,12 @@ def _fitting_memory() -> Iterator[None]:
 def split_sentences(
     sentences: Sequence[_Sentence], settings: TrainingSettings
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Sentences to train on, and the share to validate on."""
-    training, apart = split(
-        len(sentences), settings.validation, np.random.default_rng(settings.seed)
-    )
-    return [sentences[row] for row in training], [sentences[row] for row in apart]
+    """Sentences to train on, and the share to validate on, one or more."""
+    order = np.random.default_rng(settings.seed).permutation(len(sentences))
+    n_apart = max(1, round(settings.validation * len(sentences)))
+    rows = np.sort(order[n_apart:]), np.sort(order[:n_apart])
+    training, apart = ([sentences[row] for row in part] for part in rows)
+    return training, apart
 
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
@@ -165,10 +171,8 @@ def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
     Raises:
         ModelError: there is no such precision, or the device does not have it.
     """
-    if precision not in ("auto", "float32", "bfloat16"):
-        raise ModelError(
-            f"There is no precision {precision!r}; there are auto, float32 and bfloat16."
-        )
+    if precision not in get_args(TrainingPrecision):
+        raise ModelError(f"`precision` must be auto, float32 or bfloat16, not {precision!r}.")
     has_it = device != "cuda" or torch.cuda.is_bf16_supported()
     if precision == "bfloat16" and not has_it:
         raise ModelError("This GPU does not compute in bfloat16. Use the precision float32.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args, get_type_hints
 
 from contstim.errors import InputError
 from contstim.options import Help, Seed, check_ranges
@@ -12,6 +12,8 @@ from contstim.options import Help, Seed, check_ranges
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+# Both ends left out
+_BETWEEN = {"learning_rate": inf, "clip": inf, "warmup": 1, "validation": 1, "mask_share": 1}
 _MOST = 10**9  # of a whole number, far below what overflows
 RecurrentKind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 TransformerKind: TypeAlias = Literal["gpt2", "bert"]
@@ -30,21 +32,22 @@ _Layers = Annotated[int, Help("Layers that stand on each other.", at_least=1, at
 _Dropout = Annotated[float, Help("Share of states that training hides.", at_least=0)]
 
 
-def _require(is_allowed: bool, settings: object, name: str, what: str) -> None:
-    if not is_allowed:
-        raise InputError(f"`{name}` must be {what}, not {getattr(settings, name)!r}.")
-
-
-def _check_numbers(settings: DataclassInstance) -> None:
+def _check(settings: DataclassInstance) -> None:
     check_ranges(settings)
+    hints = get_type_hints(type(settings))
     for name, value in vars(settings).items():
-        if isinstance(value, int) and name != "seed":
-            _require(value <= _MOST, settings, name, f"at most {_MOST:,}")
-
-
-def _require_one_of(kinds: object, settings: object, name: str) -> None:
-    allowed = get_args(kinds)
-    _require(getattr(settings, name) in allowed, settings, name, f"one of {', '.join(allowed)}")
+        kinds, most = get_args(hints[name]), _BETWEEN.get(name)
+        if isinstance(value, str) and kinds and value not in kinds:
+            rule = f"one of {', '.join(kinds)}"
+        elif most is not None and value is not None and not 0 < value < most:
+            rule = "above 0" if most == inf else f"between 0 and {most}"
+        elif name == "dropout" and not value < 1:
+            rule = "below 1"
+        elif isinstance(value, int) and value > _MOST and name != "seed":
+            rule = f"at most {_MOST:,}"
+        else:
+            continue
+        raise InputError(f"`{name}` must be {rule}, not {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -69,17 +72,12 @@ class TrainingSettings:
         float, Help("Share of the sentences that is kept apart for validation.")
     ] = 0.02
     patience: Annotated[
-        int,
-        Help("Epochs in a row that may bring no better validation loss.", at_least=1),
+        int, Help("Epochs in a row that may bring no better validation loss.", at_least=1)
     ] = 2
     seed: Seed = 0
 
     def __post_init__(self) -> None:
-        _check_numbers(self)
-        _require(0 < self.learning_rate < inf, self, "learning_rate", "above 0")
-        _require(0 < self.clip < inf, self, "clip", "above 0")
-        _require(0 < self.warmup < 1, self, "warmup", "between 0 and 1")
-        _require(0 < self.validation < 1, self, "validation", "between 0 and 1")
+        _check(self)
 
 
 @dataclass(frozen=True)
@@ -102,9 +100,7 @@ class RecurrentSettings:
     min_count: Annotated[int, Help("How often a word must occur to be told apart.", at_least=1)] = 2
 
     def __post_init__(self) -> None:
-        _require_one_of(RecurrentKind, self, "kind")
-        _check_numbers(self)
-        _require(self.dropout < 1, self, "dropout", "below 1")
+        _check(self)
 
 
 @dataclass(frozen=True)
@@ -144,22 +140,16 @@ class TransformerSettings:
     ] = "plain"
 
     def __post_init__(self) -> None:
-        _require_one_of(TransformerKind, self, "kind")
-        _require_one_of(Masking, self, "masking")
-        _check_numbers(self)
-        _require(self.dropout < 1, self, "dropout", "below 1")
+        _check(self)
         if self.width % self.heads:
             raise InputError(
-                f"A width of {self.width} cannot be shared by {self.heads} heads: choose a "
-                f"multiple of the heads."
+                f"`width` must be a multiple of `heads`, {self.heads}, not {self.width}."
             )
-        if self.mask_share is not None:
-            _require(0 < self.mask_share < 1, self, "mask_share", "between 0 and 1")
-            if self.masking == "any-order":
-                raise InputError(
-                    "`masking` any-order draws the share of hidden tokens for every sentence: give "
-                    "it without `mask_share`."
-                )
+        if self.mask_share is not None and self.masking == "any-order":
+            raise InputError(
+                "`masking` any-order draws the share of hidden tokens for every sentence: give it "
+                "without `mask_share`."
+            )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,10 +12,10 @@ import torch
 
 from contstim.errors import InputError
 from contstim.models.checkpoints import silence
-from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import TRANSFORMER_TRAINING, TransformerSettings
+from contstim.models.words import refuse_special_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -96,21 +97,17 @@ def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) ->
     tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
     build = {"gpt2": _gpt2, "bert": _bert}[settings.kind]
     network, log_probs = build(tokenizer, settings)
-
-    def encode(sentences: Sequence[Sentence]) -> list[IntArray]:
-        return [row[: settings.window] for row in _rows(tokenizer, settings.kind, sentences)]
-
-    # before they are cut to the window
-    lengths = [len(row) for row in _rows(tokenizer, settings.kind, text)]
+    rows = partial(_rows, tokenizer, settings.kind)
+    lengths = np.array([len(row) for row in rows(text)])  # before they are cut to the window
     return TrainingTask(
         network=network,
-        encode=encode,
+        encode=lambda sentences: [row[: settings.window] for row in rows(sentences)],
         log_probs=log_probs,
         save=lambda folder: save_pretrained(network, tokenizer, folder),
         facts={
             "vocabulary": len(tokenizer),
-            "tokens_a_sentence": float(np.mean(lengths)),
-            "sentences_cut": sum(length > settings.window for length in lengths),
+            "tokens_a_sentence": float(lengths.mean()),
+            "sentences_cut": int((lengths > settings.window).sum()),
         },
     )
 
@@ -264,8 +261,7 @@ def train_tokenizer(
     if size is not None and len(tokenizer) != size:
         raise InputError(
             f"The text gives {len(tokenizer):,} tokens, its single characters included, not "
-            f"{size:,}. Give that number as `vocabulary_size`, leave it out, or give more "
-            f"text."
+            f"{size:,}. Give that number as `vocabulary_size`, or leave it out."
         )
     tokenizer.model_max_length = window
     return tokenizer

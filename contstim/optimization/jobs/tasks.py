@@ -17,8 +17,8 @@ from contstim.errors import ContstimError, ModelError, VocabularyError
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
-from contstim.models.letter_case import UnknownWords, unknown_words
 from contstim.models.merging import merged
+from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.models.vocabularies import DEFAULT_MIN_COUNT, default_vocabulary
 from contstim.optimization.search.constraints import Candidates, Capitals, Fixed, NoRepeats
 from contstim.optimization.search.recipes import recipe_named

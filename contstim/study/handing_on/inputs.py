@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.models.origins import hub_commit, with_neighbours
+from contstim.models.catalog import hub_commit, with_neighbours
 from contstim.models.specifications import parse_specification
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, HubModel, is_taken
 from contstim.study.places import StudyFiles, present

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import io
 from typing import TYPE_CHECKING
 
 import pytest
@@ -120,43 +118,15 @@ def test_code_runs_with_the_option(
     assert marker.exists()
 
 
-def test_nobody_is_asked_on_the_terminal(copy: Copy, marker: Path, tmp_path: Path) -> None:
-    """`yes` answers whatever would be asked."""
+def test_nobody_is_asked_on_the_terminal(
+    copy: Copy, marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Witness: answers that nobody has read."""
     folder = copy("gpt2")
     _own_network(folder, marker, "own")
-    (tmp_path / "text.txt").write_text("The dog sleeps.\n")
-    command = [sys.executable, "-m", "contstim", "score", "--model", f"hf:{folder}"]
-    command += ["--sentences", str(tmp_path / "text.txt"), "--out", str(tmp_path / "scores.csv")]
-    done = subprocess.run(
-        command, input="yes\n" * 100, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 2
-    assert "[y/N]" not in done.stdout + done.stderr
-    assert "--trust-remote-code" in " ".join(done.stderr.split())
+    answers = io.StringIO("yes\n" * 100)
+    monkeypatch.setattr("sys.stdin", answers)
+    with pytest.raises(ModelError, match="--trust-remote-code"):
+        load_checkpoint(str(folder), Loading(device="cpu"))
+    assert answers.tell() == 0
     assert not marker.exists()
-    assert json.dumps(sorted(path.name for path in tmp_path.glob("scores*"))) == "[]"
-
-
-COMMANDS = (
-    "score",
-    "vocabulary",
-    "synthesize",
-    "triplets",
-    "compare",
-    "controls",
-    "evaluate blimp",
-    "evaluate desiderata",
-    "evaluate acceptability",
-    "train acceptability",
-)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_that_takes_models_has_the_option(command: str) -> None:
-    from typer.testing import CliRunner
-
-    from contstim.cli import app
-
-    done = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
-    assert done.exit_code == 0
-    assert "--trust-remote-code" in done.output

@@ -15,7 +15,7 @@ from contstim.models import loading as loading_module
 from contstim.models.catalog import load_model
 from contstim.models.loading import Loading
 from contstim.models.scoring import score_sentences
-from contstim.models.spread import spreading
+from contstim.models.tensors import spreading
 from contstim.sentence import Sentence
 from contstim.store import Store
 from tests.models import tiny

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from contstim.models import loading as loading_module
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from contstim.models.spread import has_parts_elsewhere
+from contstim.models.tensors import has_parts_elsewhere
 from contstim.sentence import Sentence
 from tests.models import tiny
 from tests.models.checkpoints.conftest import edit_weights
@@ -49,8 +50,18 @@ def two_devices(location: str, *, first: str = "cpu", rest: str = "disk") -> dic
     return {**parts, part: first}
 
 
-@pytest.mark.parametrize("kind", ["whole", "two devices", "all on disk"])
-@pytest.mark.parametrize("name", ["gpt2@chain", "llama", "bert", "roberta@pll-original"])
+NAMES = ["gpt2@chain", "bert", "llama", "roberta@pll-original"]
+KINDS = ["all on disk", "whole", "two devices"]
+QUICK = {("gpt2@chain", "all on disk"), ("gpt2@chain", "two devices"), ("bert", "all on disk")}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(*case, marks=[] if case in QUICK else [pytest.mark.slow])
+        for case in product(NAMES, KINDS)
+    ],
+)
 def test_a_spread_network_scores_as_the_plain_one(
     tiny_checkpoint: Folder, name: str, kind: str
 ) -> None:
@@ -128,7 +139,7 @@ def test_parts_that_share_weights_must_be_together(tiny_checkpoint: Folder) -> N
 
 
 def test_a_map_beside_a_device_is_refused() -> None:
-    with pytest.raises(ModelError, match="leave one of them out"):
+    with pytest.raises(ModelError, match="exclude each other"):
         Loading(device="cpu", device_map="auto").resolved()
     with pytest.raises(ModelError, match=r"must be auto.* not 'balanced'"):
         Loading(device_map="balanced").resolved()  # type: ignore[arg-type]
@@ -137,13 +148,13 @@ def test_a_map_beside_a_device_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "packages"),
     [
-        ({"device_map": "auto"}, "device_map needs accelerate, which is"),
-        ({"quantize": "int8"}, "quantize needs accelerate and bitsandbytes, which are"),
+        ({"device_map": "auto"}, "`device_map` needs accelerate"),
+        ({"quantize": "int8"}, "`quantize` needs accelerate and bitsandbytes"),
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], packages: str
 ) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda _: None)
-    with pytest.raises(ModelError, match=rf"{packages} not installed: .*contstim\[big\]"):
+    with pytest.raises(ModelError, match=rf"{packages}: pip .*contstim\[big\]"):
         Loading(**options).resolved()

@@ -13,7 +13,7 @@ import torch
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import new_classifier
-from contstim.models.checkpoints.weights import left_over
+from contstim.models.checkpoints.checks import left_over
 from contstim.models.classifier import LABELS
 from tests.models.checkpoints.conftest import edit, edit_weights, score
 

@@ -13,7 +13,7 @@ from tokenizers import processors
 from contstim.errors import ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
-from contstim.models.checkpoints.checkpoint import window_of
+from contstim.models.checkpoints.loading import window_of
 from contstim.models.loading import Loading
 from contstim.sentence import Sentence
 from tests.models.checkpoints.conftest import SENTENCES

@@ -20,7 +20,16 @@ CPU = Loading(device="cpu")
 WORDS = ("the", "teacher", "unbelievably", "3rd", "猫")
 
 
-@pytest.mark.parametrize("kind", sorted(tiny.BUILDERS))
+QUICK = ("bert", "gpt2", "roberta", "xlm")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *QUICK,
+        *(pytest.param(k, marks=pytest.mark.slow) for k in sorted({*tiny.BUILDERS} - {*QUICK})),
+    ],
+)
 def test_words_and_tokens_are_those_of_the_whole_model(copy: Copy, kind: str) -> None:
     """Witness: the model with its weights; the file of weights is gone for the other."""
     folder = copy(kind)

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
     from contstim.models.checkpoints import Checkpoint
 
-KINDS = ("bert", "roberta", "electra", "albert", "modernbert", "xlm")
+KINDS = ("bert", "roberta", "xlm")
+"""Tokens that continue a word, begin one, end one."""
+OTHERS = ("electra", "albert", "modernbert")
+
+
+def of_kinds(*values: object) -> list[Any]:
+    """Cases of each kind with these values; those of other kinds are slow."""
+    slow = [pytest.param(kind, *values, marks=pytest.mark.slow) for kind in OTHERS]
+    return [*(pytest.param(kind, *values) for kind in KINDS), *slow]
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from contstim.models.costs import Tally, counting
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import n_passes
-from contstim.models.masked.sampling import draft_plan
+from contstim.models.masked.rules import draft_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence
 from contstim.testing.contract import LanguageModelContract

@@ -13,9 +13,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.rules import RULES
-from contstim.models.word_tokens import PlaceKind
+from contstim.models.words import PlaceKind
 from contstim.sentence import Sentence
-from tests.models.masked.conftest import KINDS
+from tests.models.masked.conftest import of_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ WORDS = ("dog", "house", "the", "river", "zyzzyva", "well-known", "a", "The", "b
 
 @pytest.mark.parametrize(
     ("kind", "rule"),
-    [*((kind, "pll-word-l2r") for kind in KINDS), *(("bert", rule) for rule in RULES)],
+    [*of_kinds("pll-word-l2r"), *(("bert", rule) for rule in RULES)],
 )
 def test_bounds_are_true_at_every_position(
     masked: Callable[..., MaskedModel], kind: str, rule: str
@@ -34,11 +34,10 @@ def test_bounds_are_true_at_every_position(
     model = masked(kind, rule=rule, pass_budget=200)
     sentence = Sentence.parse("The teacher sleeps")
     for position in range(len(sentence)):
-        known = model.estimates(sentence, position, WORDS)
+        known = model.replacements(sentence, position, WORDS)
         exact = model.replacement_log_probs(sentence, position, WORDS)
         assert (known.upper_bound >= exact - 1e-4).all()
-        assert np.isfinite(known.one_context).all()
-        assert np.isfinite(known.shared_terms).all()
+        assert np.isfinite(known.estimate).all()
 
 
 def test_shared_terms_are_the_chain_s_terms_in_contexts_without_the_word(
@@ -48,13 +47,13 @@ def test_shared_terms_are_the_chain_s_terms_in_contexts_without_the_word(
     model = masked("bert")
     words = [w for w in WORDS if model.tokens_per_word([w], initial=False)[0] == 1]
     assert len(words) >= 2
-    known = model.estimates(SENTENCE, 2, words)
+    known = model.replacements(SENTENCE, 2, words)
     terms = [
         sum(t.log_prob for t in model.token_log_probs([SENTENCE.replace(2, w)])[0] if t.word == 2)
         for w in words
     ]
-    np.testing.assert_allclose(np.diff(known.shared_terms), np.diff(terms), rtol=0, atol=1e-4)
-    np.testing.assert_allclose(known.shared_terms, known.upper_bound, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.diff(known.estimate), np.diff(terms), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(known.estimate, known.upper_bound, rtol=0, atol=1e-6)
 
 
 def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedModel]) -> None:
@@ -67,25 +66,15 @@ def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedMod
     np.testing.assert_allclose(known.exact[single], exact[single], rtol=0, atol=1e-4)
 
 
-def test_whole_word_terms_are_exact_in_the_one_context(masked: Callable[..., MaskedModel]) -> None:
-    model = masked("bert", rule="pll-whole-word")
-    known = model.estimates(SENTENCE, 1, WORDS)
-    terms = [
-        sum(t.log_prob for t in model.token_log_probs([SENTENCE.replace(1, w)])[0] if t.word == 1)
-        for w in WORDS
-    ]
-    np.testing.assert_allclose(known.one_context, terms, rtol=0, atol=1e-4)
-
-
 def test_a_word_of_several_tokens_is_bounded_by_its_first_tokens_alone(
     masked: Callable[..., MaskedModel],
 ) -> None:
     """Of a word of k tokens, all hidden, each is the first in one of k orders."""
     model = masked("bert")
-    known = model.estimates(Sentence.parse("Girl!"), 0, ("Zyzzyva",))
+    known = model.replacements(Sentence.parse("Girl!"), 0, ("Zyzzyva",))
     n_tokens = len(model._in_places(("Zyzzyva",), PlaceKind(inner=False, end="!")).tokens[0])
     assert n_tokens > 1
-    np.testing.assert_allclose(known.upper_bound * n_tokens, known.one_context, rtol=1e-5)
+    np.testing.assert_allclose(known.upper_bound * n_tokens, known.estimate, rtol=1e-5)
     assert np.isnan(known.exact).all()
 
 

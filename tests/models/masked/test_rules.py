@@ -1,23 +1,31 @@
-"""What each rule hides, as the documentation draws it."""
+"""Rules of masked models, and samples of their orders."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
+from itertools import permutations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked import plan as plan_module
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.plan import Pattern, Plan, all_hidden, exact_plan
-from contstim.models.masked.rules import RULES, MaskedRule
+from contstim.models.masked.plan import Pattern, Plan, all_hidden, exact_plan, n_passes
+from contstim.models.masked.rules import N_ORDERS, RULES, MaskedRule, budget_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence
 from tests.models.masked.literal import Literal
+
+if TYPE_CHECKING:
+    from contstim.models.masked.plan import Plan
+
 
 TOKENS = ["[CLS]", "The", "so", "##uven", "##ir", "broke", ".", "[SEP]"]
 PATTERN = (SPECIAL, 0, 1, 1, 1, 2, END_MARK, SPECIAL)
@@ -129,3 +137,116 @@ def test_a_rule_of_the_chain_kind_is_one_entry(
     fresh = model.log_probs([sentence.replace(1, word) for word in candidates])
     assert (model.replacements(sentence, 1, candidates).upper_bound >= fresh - 1e-4).all()
     assert model.draft() is None
+
+
+PATTERNS = {
+    "words": (SPECIAL, 0, 1, 2, 3, 4, END_MARK, SPECIAL),
+    "tokens": (SPECIAL, 0, 1, 1, 2, 3, 3, 3, 4, END_MARK, SPECIAL),
+    "one long word": (SPECIAL, 0, 0, 0, 0, 0, END_MARK, SPECIAL),
+}
+
+
+@lru_cache(maxsize=10_000)
+def answer(rng_seed: int, token: int, hidden: bytes) -> float:
+    """A made-up log p(token | what is visible): tokens differ, and so do contexts."""
+    n_hidden = sum(byte.bit_count() for byte in hidden)
+    rng = np.random.default_rng([rng_seed, token, *hidden])
+    return float(rng.normal(-3 * token - n_hidden**1.5 / 3))
+
+
+def answers(plan: Plan, rng_seed: int = 5) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    hidden = [row.tobytes() for row in np.packbits(plan.hidden, axis=1)]
+    questions = zip(plan.row.tolist(), plan.token.tolist(), strict=True)
+    return np.array([answer(rng_seed, token, hidden[row]) for row, token in questions])
+
+
+def test_the_exact_plan_is_the_mean_over_orders() -> None:
+    pattern = PATTERNS["words"]
+    plan = exact_plan(pattern)
+    values = {
+        (frozenset(np.flatnonzero(plan.hidden[row]).tolist()), token): value
+        for row, token, value in zip(
+            plan.row.tolist(), plan.token.tolist(), answers(plan).tolist(), strict=True
+        )
+    }
+    orders = list(permutations(range(1, 6)))
+    totals = [sum(values[frozenset(o[i:]), o[i]] for i in range(5)) for o in orders]
+    assert plan.score(answers(plan)) == pytest.approx(np.mean(totals), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_the_exact_plan_has_the_announced_number_of_distinct_passes(name: str) -> None:
+    hidden = exact_plan(PATTERNS[name]).hidden
+    assert len(np.unique(hidden, axis=0)) == len(hidden) == n_passes(PATTERNS[name])
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_every_token_of_a_word_has_weight_one_and_no_other(name: str) -> None:
+    pattern = np.array(PATTERNS[name])
+    for plan in (
+        exact_plan(PATTERNS[name]),
+        orders_plan(PATTERNS[name], 0),
+        budget_plan(PATTERNS[name], 0, 25),
+    ):
+        constant = plan.by_token(np.ones(len(plan.row)))
+        expected = (pattern >= 0).astype(float)
+        if plan.sample_of is None or name == "words":
+            np.testing.assert_allclose(constant, expected, atol=1e-12)
+        assert constant.sum() == pytest.approx(expected.sum())
+        assert (plan.weight > 0).all()
+        assert plan.hidden[plan.row, plan.token].all()
+        assert not plan.hidden[:, pattern < 0].any()
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("budget", [0, 18, 28, 60])
+def test_samples_are_unbiased_and_their_errors_honest(name: str, budget: int) -> None:
+    pattern = PATTERNS[name]
+    exact = exact_plan(pattern)
+    truth = exact.score(answers(exact))
+    scores, errors = [], []
+    for seed in range(150):
+        plan = budget_plan(pattern, seed, budget) if budget else orders_plan(pattern, seed, 20)
+        scores.append(plan.score(answers(plan)))
+        errors.append(plan.standard_error(answers(plan)))
+    scatter = np.std(scores)
+    assert abs(np.mean(scores) - truth) < 4 * scatter / np.sqrt(len(scores)) + 1e-9
+    if scatter > 1e-9:
+        assert 0.6 * scatter < np.sqrt(np.mean(np.square(errors))) < 1.6 * scatter
+
+
+@pytest.mark.parametrize("n_words", [12, 20, 40, 200])
+def test_the_budget_is_kept(n_words: int) -> None:
+    pattern = (SPECIAL, *np.repeat(np.arange(n_words), 1 + np.arange(n_words) % 3 // 2), SPECIAL)
+    plan = budget_plan(tuple(int(w) for w in pattern), 0, 2048)
+    assert len(plan.hidden) <= 2048
+    assert plan.standard_error(np.random.default_rng(0).normal(size=len(plan.row))) > 0
+
+
+def test_covers_are_sharper_than_as_many_passes_of_orders() -> None:
+    pattern = tuple(range(12))
+    covers = budget_plan(pattern, 0, 1000)
+    orders = orders_plan(pattern, 0, len(covers.hidden) // 11)
+    assert covers.standard_error(answers(covers)) < 0.5 * orders.standard_error(answers(orders))
+
+
+def test_the_published_estimator_takes_100_orders() -> None:
+    plan = orders_plan(PATTERNS["tokens"], 0)
+    assert plan.sample_of is not None
+    assert plan.sample_of.max() + 1 == N_ORDERS == 100
+    assert len(plan.row) == N_ORDERS * 8
+
+
+def test_the_sample_depends_on_seed_and_tokens_per_word_alone() -> None:
+    plain, framed = (0, 1, 1, 2), (SPECIAL, SPECIAL, 0, 1, 1, 2, END_MARK)
+    for make in (orders_plan, lambda p, s: budget_plan(p, s, 8)):
+        one, other = make(plain, 3), make(framed, 3)
+        assert (one.hidden == other.hidden[:, 2:6]).all()
+        assert (one.token + 2 == other.token).all()
+        again = make(plain, 4)
+        assert one.hidden.shape != again.hidden.shape or (one.row != again.row).any()
+
+
+def test_a_budget_below_two_orders_is_refused() -> None:
+    with pytest.raises(ModelError, match="pass_budget"):
+        budget_plan(tuple(range(20)), 0, 20)

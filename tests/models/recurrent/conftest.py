@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from contstim.models.recurrent.adapter import LeftToRightModel, RecurrentModel
-from contstim.models.recurrent.both_sides import BothSidesModel
+from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel, RecurrentModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
-from contstim.models.word_list import WordList
+from contstim.models.vocabularies import WordList
 from contstim.sentence import Sentence
 from tests.models.tiny import TEXTS
 

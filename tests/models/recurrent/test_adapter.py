@@ -11,7 +11,7 @@ import torch
 from contstim.models.costs import Tally, counting
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.network import Kind
-from contstim.models.word_list import BOUNDARY
+from contstim.models.vocabularies import BOUNDARY
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract
 from tests.models.recurrent.conftest import KINDS, build, word_list

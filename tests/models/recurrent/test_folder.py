@@ -18,7 +18,7 @@ from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.folder import read_folder, write_folder
 from contstim.models.recurrent.network import Kind
 from contstim.models.specifications import parse_specification
-from contstim.models.word_list import WordList
+from contstim.models.vocabularies import WordList
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
 from tests.models.damages import DAMAGES
@@ -128,7 +128,7 @@ def test_a_vocabulary_larger_than_the_text_is_refused(size: int) -> None:
 
 
 def test_a_text_without_frequent_words_is_refused() -> None:
-    with pytest.raises(InputError, match="a vocabulary of any size cannot"):
+    with pytest.raises(InputError, match="1,000 times or more: no vocabulary"):
         WordList.from_sentences(PARSED, min_count=1_000)
 
 

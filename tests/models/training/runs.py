@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 import safetensors.torch
 
 from contstim.models.training.record import Training
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
     from contstim.models.training.loop import Progress
 
-KINDS = ("rnn", "lstm", "bilstm", "gpt2", "bert")
+KINDS = ("lstm", "bert")
+SLOW = pytest.mark.slow
+ALL_KINDS = [*KINDS, *(pytest.param(kind, marks=SLOW) for kind in ("rnn", "bilstm", "gpt2"))]
 SENTENCES = [Sentence.parse(text) for text in TEXTS * 2]
 TRAINING = TrainingSettings(
     epochs=3, batch_size=8, learning_rate=0.02, validation=0.2, patience=3, seed=4

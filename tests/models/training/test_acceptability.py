@@ -1,4 +1,4 @@
-"""Restarts of a classifier: what they share, what differs, and how they go on."""
+"""Restarts of a classifier, and the sentences that it is trained on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ from contstim.errors import InputError, ModelError
 from contstim.models.checkpoints import load_checkpoint, new_classifier
 from contstim.models.classifier import LABELS, load_classifier
 from contstim.models.loading import Loading
-from contstim.models.training.acceptability import Restarts, classifier_task, train_acceptability
-from contstim.models.training.cola import LabelledSentence
+from contstim.models.training.acceptability import (
+    LabelledSentence,
+    Restarts,
+    classifier_task,
+    read_annotations,
+    read_cola,
+    train_acceptability,
+)
 from contstim.models.training.loop import Progress
 from contstim.models.training.record import CHECKPOINT
 from contstim.models.training.settings import ClassifierSettings, TrainingSettings
+from contstim.sentence import Sentence
 from tests.models.tiny import TEXTS
 from tests.models.training.runs import losses, weights
 
@@ -87,7 +94,7 @@ def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: Restarts) 
 @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2"])
 def test_the_loss_is_the_networks_own(name: str, tiny_checkpoint: Callable[[str], Path]) -> None:
     """Witness: the loss that `transformers` computes from labels, in a padded batch."""
-    from contstim.models.training.loop import padded
+    from contstim.models.batching import padded
 
     task = classifier_task(SENTENCES[:4], ClassifierSettings(base=str(tiny_checkpoint(name))))
     network: Any = task.network.eval()
@@ -162,7 +169,7 @@ def test_a_new_head_leaves_loaded_networks_alone(base: str) -> None:
 def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="`restarts` must be 1 or more"):
         train_acceptability(SENTENCES, tmp_path, 0)
-    with pytest.raises(InputError, match="fewer than one batch of 80"):
+    with pytest.raises(InputError, match="fewer than `batch_size`, 80"):
         train(base, tmp_path, replace(TRAINING, batch_size=80))
     with pytest.raises(ModelError, match="There is no folder"):
         train("./nowhere", tmp_path)
@@ -192,3 +199,70 @@ def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
         False,
         True,
     ]
+
+
+COLA = 'a1\t1\t\tThe dog barked.\na1\t0\t*\tDog the barked\nb2\t1\t\tHe said "no", and left!\n'
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_published_files_have_four_columns_and_no_header(tmp_path: Path) -> None:
+    """Quotation marks are no markup there."""
+    found = read_cola(write(tmp_path / "cola.tsv", COLA))
+    assert [(one.acceptable, one.text) for one in found] == [
+        (True, "The dog barked."),
+        (False, "Dog the barked."),
+        (True, 'He said "no", and left!'),
+    ]
+    assert found[0].plain == Sentence.parse("The dog barked.")
+    assert str(found[1]) == "0\tDog the barked."
+
+
+def test_tables_are_read_by_their_header(tmp_path: Path) -> None:
+    csv = ',sentence_source,label,label_notes,sentence\n0,x,1,,"Yes, it does."\n1,x,0,*,It do.\n'
+    tabs = "sentence\tlabel\nYes, it does.\t1\nIt do.\t0\n"
+    expected = [
+        LabelledSentence(("Yes,", "it", "does"), "."),
+        LabelledSentence(("It", "do"), ".", False),
+    ]
+    assert read_cola(write(tmp_path / "cola.csv", csv)) == expected
+    assert read_cola(write(tmp_path / "cola.tsv", tabs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.tsv", "a\t1\tThe dog barked.\n", r"line 1: 3 columns between tabs; expected 4: source"),
+        ("a.tsv", "a\t2\t\tThe dog barked.\n", "row 1: the label '2' is neither 0 nor 1"),
+        ("a.tsv", "a\t1\t\tThe dog barked.\n", "needs acceptable sentences"),
+        ("a.tsv", "a\t1\t\t.\n", "row 1: A sentence needs at least one word"),
+        ("a.tsv", "", "is empty"),
+        ("a.csv", "sentence\nIt do.\n", "lacks the column label"),
+        ("a.csv", "label,text\n1,It does.\n", "lacks the column sentence"),
+    ],
+)
+def test_what_cannot_be_read_says_why(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_cola(write(tmp_path / name, text))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"Cannot read .*none.tsv"):
+        read_cola(tmp_path / "none.tsv")
+
+
+def test_annotations_are_columns_of_ones_and_zeros(tmp_path: Path) -> None:
+    text = (
+        "Source\tDomain\tAcceptability\tSentence\tBinding\tN, Adj\n"
+        "x\tIn\t1\tShe saw herself.\t1\t0\nx\tIn\t0\tShe saw himself.\t1\t1\n"
+    )
+    found = read_annotations(write(tmp_path / "a.tsv", text))
+    assert found.features == {"Binding": (True, True), "N, Adj": (False, True)}
+    assert [one.acceptable for one in found.sentences] == [True, False]
+    with pytest.raises(InputError, match="has no feature"):
+        read_annotations(write(tmp_path / "b.tsv", "label\tsentence\n1\tIt is.\n0\tIt be.\n"))
+    with pytest.raises(InputError, match="row 2: '2' under X is neither 0 nor 1"):
+        read_annotations(write(tmp_path / "c.tsv", "label\tsentence\tX\n1\tIt is.\t1\n0\tIt.\t2\n"))

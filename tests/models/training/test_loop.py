@@ -15,17 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError, ModelError
+from contstim.models.batching import padded
 from contstim.models.catalog import load_model
 from contstim.models.recurrent.folder import read_folder
 from contstim.models.training.loop import (
     Progress,
     Trainer,
     learning_rate,
-    padded,
     shuffled_batches,
     sorted_batches,
-    split,
 )
+from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingSettings,
@@ -67,7 +67,10 @@ def test_rows_are_padded_on_the_right() -> None:
 
 @given(st.integers(2, 500), st.floats(0.001, 0.999), st.integers(0, 5))
 def test_validation_sentences_are_kept_apart(n: int, share: float, seed: int) -> None:
-    training, validation = split(n, share, np.random.default_rng(seed))
+    settings = TrainingSettings(validation=share, seed=seed)
+    sentences = [Sentence((f"w{i}",)) for i in range(n)]
+    numbers = [[int(s.words[0][1:]) for s in part] for part in split_sentences(sentences, settings)]
+    training, validation = numbers
     assert sorted([*training, *validation]) == list(range(n))
     assert len(validation) == max(1, round(share * n))
 
@@ -89,8 +92,7 @@ def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero(steps: int, warmu
 def test_the_loss_is_that_of_the_scores(tmp_path: Path) -> None:
     """Witness: the finished model's own scores of the sentences kept apart."""
     done = train("lstm", tmp_path / "lstm")
-    _, rows = split(len(SENTENCES), TRAINING.validation, np.random.default_rng(TRAINING.seed))
-    kept = [SENTENCES[row] for row in rows]
+    _, kept = split_sentences(SENTENCES, TRAINING)
     model = load_model(f"lstm:{tmp_path / 'lstm'}")
     predictions = sum(len(sentence) + 1 for sentence in kept)
     expected = math.exp(-model.log_probs(kept).sum() / predictions)
@@ -107,8 +109,7 @@ def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: 
     assert done.ended == f"the validation loss has not improved since epoch {len(validation) - 1}"
     assert done.best.validation_loss == min(validation) == validation[-2]
     model = load_model(f"lstm:{tmp_path / 'lstm'}")
-    _, rows = split(len(SENTENCES), wild.validation, np.random.default_rng(wild.seed))
-    kept = [SENTENCES[row] for row in rows]
+    _, kept = split_sentences(SENTENCES, wild)
     loss = -model.log_probs(kept).sum() / sum(len(sentence) + 1 for sentence in kept)
     assert loss == pytest.approx(min(validation), rel=1e-4)
 
@@ -153,7 +154,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
 
 def test_a_text_of_less_than_a_batch_is_refused(tmp_path: Path) -> None:
     for kind in ("lstm", "bert"):
-        with pytest.raises(InputError, match=r"38 are left .* fewer than one batch of 39"):
+        with pytest.raises(InputError, match=r"38 are left .* fewer than `batch_size`, 39"):
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
         assert not (tmp_path / kind).exists()
 
@@ -196,7 +197,7 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         (RecurrentSettings, {"hidden": 0}, "hidden"),
         (RecurrentSettings, {"dropout": 1.0}, "`dropout` must be below 1"),
         (RecurrentSettings, {"vocabulary_size": 0}, "vocabulary_size must be 1 or more"),
-        (TransformerSettings, {"heads": 3}, "width of 256 cannot be shared by 3 heads"),
+        (TransformerSettings, {"heads": 3}, "`width` must be a multiple of `heads`, 3, not 256"),
         (TransformerSettings, {"window": 2}, "window must be 8 or more"),
         (TransformerSettings, {"mask_share": 1.5}, "mask_share"),
         (TransformerSettings, {"masking": "all"}, "`masking` must be one of plain, any-order"),
@@ -218,7 +219,7 @@ def test_one_sentence_is_no_text(tmp_path: Path) -> None:
     from contstim.models.training.recurrent import train_recurrent
 
     for text in ([], [Sentence.parse("Hello there")]):
-        with pytest.raises(InputError, match="fewer than one batch"):
+        with pytest.raises(InputError, match="fewer than `batch_size`"):
             train_recurrent(text, tmp_path / "x")
 
 

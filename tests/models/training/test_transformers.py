@@ -15,7 +15,7 @@ from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import silence
 from contstim.models.masked.plan import exact_plan
-from contstim.models.training.loop import split
+from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import TransformerKind, TransformerSettings
 from contstim.models.training.transformers import (
     draw_hidden,
@@ -94,8 +94,8 @@ def test_word_pieces_spell_the_words_they_were_trained_on() -> None:
 def test_a_saved_tokenizer_cuts_like_the_trained_one(folder: Path, kind: TransformerKind) -> None:
     from transformers import AutoTokenizer
 
-    rows = split(len(SENTENCES), TRAINING.validation, np.random.default_rng(TRAINING.seed))[0]
-    trained = train_tokenizer([SENTENCES[row] for row in rows], kind, None, 32)
+    training, _ = split_sentences(SENTENCES, TRAINING)
+    trained = train_tokenizer(training, kind, None, 32)
     saved = AutoTokenizer.from_pretrained(folder / kind)
     assert saved.model_max_length == 32
     for sentence in (*SENTENCES, *ODD):

@@ -17,15 +17,14 @@ from scipy.stats import spearmanr
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.mixture import mixed, mixture_plan
-from contstim.models.masked.plan import exact_plan, n_passes
-from contstim.models.masked.sampling import orders_plan
+from contstim.models.masked.plan import exact_plan, mixed, n_passes
+from contstim.models.masked.rules import RULES, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence
 from contstim.testing.contract import tolerance
-from tests.models.masked.conftest import KINDS
+from tests.models.masked.conftest import of_kinds
 from tests.models.masked.literal import Literal
-from tests.models.masked.test_sampling import PATTERNS, answers
+from tests.models.masked.test_rules import PATTERNS, answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +77,7 @@ def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed
     assert len(plan.hidden) == n_passes(pattern)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", of_kinds())
 def test_networks_are_mixed_over_orders_of_words_and_of_tokens_within_words(
     masked_checkpoint: Callable[[str], Checkpoint], kind: str
 ) -> None:
@@ -175,11 +174,11 @@ def test_samples_are_unbiased_before_the_log_and_their_errors_honest(name: str) 
 @pytest.mark.parametrize("n_words", [12, 40])
 def test_the_budget_is_kept(n_words: int) -> None:
     pattern = (SPECIAL, *np.repeat(np.arange(n_words), 1 + np.arange(n_words) % 3 // 2), SPECIAL)
-    plan = mixture_plan(tuple(int(w) for w in pattern), 0, 2048)
+    plan = RULES["chain-mixture"].plan(tuple(int(w) for w in pattern), 0, 2048)
     assert 1900 < len(plan.hidden) <= 2048
     assert plan.standard_error(np.random.default_rng(0).normal(size=len(plan.row))) > 0
     with pytest.raises(ModelError, match="pass_budget"):
-        mixture_plan(tuple(range(20)), 0, 20)
+        RULES["chain-mixture"].plan(tuple(range(20)), 0, 20)
 
 
 @pytest.mark.parametrize("budget", [60, 2048])
@@ -190,13 +189,12 @@ def test_bounds_and_estimates_are_near_the_scores_of_words(
     model = masked("bert", rule="chain-mixture", pass_budget=budget)
     words = ("dog", "house", "the", "river", "zyzzyva", "well-known", "books", "girl")
     fresh = model.log_probs([SENTENCE.replace(1, word) for word in words])
-    cheap = model.estimates(SENTENCE, 1, words)
+    cheap = model.replacements(SENTENCE, 1, words)
     assert (cheap.upper_bound >= fresh - 1e-4).all()
     if budget == 2048:
-        assert spearmanr(cheap.shared_terms, fresh).statistic > 0.7
-        chain = masked("bert").estimates(SENTENCE, 1, words)
-        np.testing.assert_allclose(cheap.shared_terms, chain.shared_terms, rtol=0, atol=1e-4)
-        np.testing.assert_allclose(cheap.one_context, chain.one_context, rtol=0, atol=1e-4)
+        assert spearmanr(cheap.estimate, fresh).statistic > 0.7
+        chain = masked("bert").replacements(SENTENCE, 1, words)
+        np.testing.assert_allclose(cheap.estimate, chain.estimate, rtol=0, atol=1e-4)
 
 
 def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedModel]) -> None:

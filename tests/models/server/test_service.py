@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.models.server.client import PassingError
-from contstim.models.server.dialects import DIALECTS
+from contstim.models.server.service import DIALECTS
 
 LEAVES: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, 0, -0.5, "x", -(10**400), "9" * 5_000, "token_id:3", [], {}]

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import CorpusError, InputError
-from contstim.models.ngram.estimate import (
+from contstim.models.ngram.tables import NgramTables
+from contstim.models.ngram.training import (
     FALLBACK_DISCOUNTS,
     DiscountWarning,
     estimate,
 )
-from contstim.models.ngram.tables import NgramTables
 from contstim.sentence import Sentence
 
 Gram = tuple[str, ...]
