@@ -3,6 +3,7 @@
 report         a report: headings, paragraphs, tables and figures, whatever it is written as
 html           a report as an HTML page that stands alone (report.html.jinja is its form)
 markdown       a report as a Markdown page
+templates      a report from a Markdown template and values to fill in
 
 canvas         sizes and type of figures, and saving as PDF and PNG
 heat_map       a number for each row and column, as a map of coloured cells

@@ -37,10 +37,13 @@ if TYPE_CHECKING:
 class DesignSettings:
     """Options of making trials and assigning them to groups."""
 
-    groups: Annotated[int, Help("Groups of participants; each sees its own trials.")] = 10
-    random_per_group: Annotated[int, Help("Random natural pairs for a group.")] = 9
+    groups: Annotated[
+        int, Help("Groups of participants; each sees its own trials.", at_least=1)
+    ] = 10
+    random_per_group: Annotated[int, Help("Random natural pairs for a group.", at_least=0)] = 9
     catch_per_group: Annotated[
-        int, Help("Catch trials for a group: natural against its own words shuffled.")
+        int,
+        Help("Catch trials for a group: natural against its own words shuffled.", at_least=0),
     ] = 12
     scale: Annotated[
         Scale,
@@ -53,7 +56,8 @@ class DesignSettings:
         float, Help("How long the search for an allocation may take.", at_least=0.0)
     ] = 60.0
     seconds_per_trial: Annotated[
-        float, Help("What a trial takes; by default the median of the 2023 study.")
+        float,
+        Help("What a trial takes; by default the median of the 2023 study.", at_least=0),
     ] = SECONDS_PER_TRIAL
     text: Annotated[
         Path | None,
@@ -71,7 +75,7 @@ class PowerSettings:
 
     PANEL: ClassVar[str] = "Simulation of the experiment (with --power)"
 
-    participants: Annotated[int, Help("Participants in a group.")] = 10
+    participants: Annotated[int, Help("Participants in a group.", at_least=1)] = 10
     power_groups: Annotated[int | None, Help("Groups, if other than --groups.", at_least=1)] = None
     ceiling: Annotated[
         float | None,
@@ -93,12 +97,17 @@ class PowerSettings:
         float,
         Help(
             "The smallest difference of accuracies that matters. How often would "
-            "it be found if it is there, and ruled out if it is not?"
+            "it be found if it is there, and ruled out if it is not?",
+            at_least=0,
+            at_most=1,
         ),
     ] = SMALLEST_EFFECT
     simulations: Annotated[
         int,
-        Help("Experiments to simulate for each planted model, with close and with distant rivals."),
+        Help(
+            "Experiments to simulate for each planted model, with close and with distant rivals.",
+            at_least=1,
+        ),
     ] = 1000
 
     def measured(self) -> MeasuredPeople:

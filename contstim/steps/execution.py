@@ -37,7 +37,8 @@ class WorkerSettings:
         int | None,
         Aside(
             "How many processes; by default one for each GPU, else one for each processor. With "
-            "interleaved: how many searches at a time; by default 8."
+            "interleaved: how many searches at a time; by default 8.",
+            at_least=1,
         ),
     ] = None
     task_timeout: Annotated[
@@ -96,7 +97,10 @@ class ScoringExecution(WorkerSettings):
     ] = "local"
     workers: Annotated[
         int | None,
-        Aside("How many processes; by default one for each GPU, else one for each processor."),
+        Aside(
+            "How many processes; by default one for each GPU, else one for each processor.",
+            at_least=1,
+        ),
     ] = None
     models_in_memory: Annotated[
         int,

@@ -25,7 +25,8 @@ class SimulationSettings:
         float | None,
         Help(
             "Standard deviation of what is added to log-probability ratios, nats; by default what "
-            "gives --ceiling on the random natural pairs."
+            "gives --ceiling on the random natural pairs.",
+            at_least=0,
         ),
     ] = None
     ceiling: Annotated[

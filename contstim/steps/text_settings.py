@@ -45,7 +45,7 @@ class VocabularySettings:
         ),
     ] = None
     every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False
-    min_count: Annotated[int, Help("How often a word must occur.")] = 5
+    min_count: Annotated[int, Help("How often a word must occur.", at_least=1)] = 5
     same_token_count: Annotated[
         bool,
         Help(
@@ -122,8 +122,8 @@ class SentenceSettings:
         Raises:
             InputError: it is not a number or two.
         """
-        length = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", self.words)
-        if length is None:
+        length = re.fullmatch(r"([1-9][0-9]{0,3})(?:-([0-9]{1,4}))?", self.words)
+        if length is None or (length[2] and int(length[2]) < int(length[1])):
             raise InputError(
                 f"`words` is {self.words!r}; expected a number or two, such as 8 or 7-9."
             )

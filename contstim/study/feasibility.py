@@ -6,21 +6,25 @@ together, such as ten triplets for each pair of models and four groups of partic
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
-from math import comb, lcm
+from itertools import combinations
+from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from contstim.errors import ContstimError
+from contstim.counts import read_pair_counts
+from contstim.errors import ContstimError, InputError
 from contstim.files import is_file
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_specification
 from contstim.scale import Scale
+from contstim.steps.analysis import AnalysisSettings
+from contstim.steps.design import PowerSettings
+from contstim.study.amounts import most_sentences, numbers_of
 from contstim.study.places import StudyFiles
 from contstim.study.sections import (
     ResponsesSection,
-    ReviewSection,
     SentencesSection,
     TripletsSection,
     VocabularySection,
@@ -29,8 +33,9 @@ from contstim.study.single_steps import check_steps
 from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from contstim.study.amounts import ModelPair, StudyNumbers
     from contstim.study.problems import Problems
     from contstim.study.study import Study
     from contstim.study.toml_lines import Key
@@ -52,6 +57,8 @@ def check_study(study: Study, problems: Problems) -> None:
     _check_numbers(study, problems)
     if not problems.problems:
         check_steps(study, problems)
+    if not problems.problems:
+        _check_results(study, problems)
 
 
 def _check_texts(study: Study, problems: Problems) -> None:
@@ -113,19 +120,35 @@ def _check_models(study: Study, problems: Problems) -> None:
 
 
 def _check_files(study: Study, problems: Problems) -> None:
-    settings = {**study.sections, **{f"export.{n}": s for n, s in study.exports.items()}}
+    for key, path in _files(study):
+        # The only folders that are read are these
+        if not (key[-1] in ("library", "pilot") and path.is_dir()):
+            _check_file(path, key, problems)
+
+
+def _check_results(study: Study, problems: Problems) -> None:
+    """Check that results that are read, such as responses for a data set, will be there."""
+    from contstim.study.stages import stages_of
+
+    written = {path for stage in stages_of(study) for path in stage.writes}
+    for key, path in _files(study):
+        if written.isdisjoint((path, *path.parents)) and not path.exists():
+            problems.add(key, f"there is no file {str(path)!r}, and no stage writes it.")
+
+
+def _files(study: Study) -> Iterator[tuple[Key, Path]]:
+    """Every file that a section names, with its key."""
+    settings: dict[Key, Any] = {(name,): values for name, values in study.sections.items()}
+    settings |= {("export", name): values for name, values in study.exports.items()}
     for section, values in settings.items():
         for name, value in asdict(values).items():
-            paths = value if isinstance(value, tuple) else (value,)
-            for path in paths:
+            for path in value if isinstance(value, tuple) else (value,):
                 if isinstance(path, Path):
-                    if name == "library" and path.is_dir():
-                        continue  # the only folder that is read
-                    _check_file(path, (*section.split("."), name), problems)
+                    yield (*section, name), path
 
 
 def _check_file(path: Path, key: Key, problems: Problems, remedy: str = "") -> None:
-    # What the study itself writes will be there, such as responses for a data set
+    # Whether the study itself will write a result, its stages say
     if not is_file(path) and RESULTS not in path.parents:
         what = (
             f"{str(path)!r} is not a file" if path.exists() else f"there is no file {str(path)!r}"
@@ -199,182 +222,140 @@ def _check_responses(study: Study, responses: ResponsesSection, problems: Proble
 
 
 def _check_settings(study: Study, problems: Problems) -> None:
-    """Texts that have a form of their own, such as `words = "7-9"`."""
-    sections = study.sections
-    checks: list[tuple[str, str, Callable[[], object]]] = []
-    triplets = sections.get("triplets")
-    if isinstance(triplets, TripletsSection):
-        from contstim.optimization.search.recipes import recipe_named
+    """Check texts that have a form of their own, such as `words = "7-9"`, and small tables."""
+    from contstim.experiments.analysis.families import read_contrasts
+    from contstim.experiments.responses.admission import CatchRule
+    from contstim.optimization.search.recipes import recipe_named
+    from contstim.reviews import read_reviews
 
+    files, names = StudyFiles(study), [model.name for model in study.models]
+    checks: list[tuple[str, str, Callable[[], object]]] = []
+    if triplets := files.section("triplets", TripletsSection):
         checks.append(("triplets", "recipe", lambda: recipe_named(triplets.recipe)))
         checks.append(("triplets", "plausible", lambda: triplets.plausibility))
         checks.append(("triplets", "fluency", lambda: triplets.judge))
-    vocabulary, sentences = sections.get("vocabulary"), sections.get("sentences")
-    if isinstance(vocabulary, VocabularySection) and (vocabulary.zipf or vocabulary.every_word):
+    vocabulary = files.section("vocabulary", VocabularySection)
+    if vocabulary is not None and (vocabulary.zipf or vocabulary.every_word):
         checks.append(("vocabulary", "zipf", vocabulary.rules))
-    if isinstance(sentences, SentencesSection):
+    if sentences := files.section("sentences", SentencesSection):
         checks.append(("sentences", "words", sentences.lengths))
-    review = sections.get("review")
-    if isinstance(review, ReviewSection):
-        from contstim.reviews import read_reviews
-
-        checks += [
-            ("review", "decisions", partial(read_reviews, [path]))
-            for path in review.decisions
-            if path.exists()
-        ]
+    checks += [
+        (name, "counts", partial(_check_counts, file, names))
+        for name in ("pairs", "selection")
+        if (file := getattr(study.sections.get(name), "counts", None)) is not None
+    ]
+    if (power := files.section("power", PowerSettings)) and power.pilot is not None:
+        checks.append(("power", "pilot", power.measured))
+    if analysis := files.section("analysis", AnalysisSettings):
+        if analysis.contrasts is not None:
+            stated = partial(read_contrasts, analysis.contrasts, names)
+            checks.append(("analysis", "contrasts", stated))
+        design = study.sections.get("design")
+        if analysis.min_catch is not None and design is not None:
+            rule = CatchRule(number=analysis.min_catch)
+            checks.append(("analysis", "min_catch", partial(rule.required, design.catch_per_group)))
+        if analysis.pair is not None:
+            checks.append(("analysis", "pair", partial(_check_pair, analysis.pair, names)))
+    checks += [("review", "decisions", partial(read_reviews, [path])) for path in files.decisions]
     for section, key, check in checks:
         try:
-            check()
+            if not problems.concern(section, key):
+                check()
         except ContstimError as error:
             problems.add((section, key), str(error))
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of items of each kind that a study asks for; 0 of what it does not have.
-
-    Attributes:
-        models: that are compared.
-        searched: triplets for each pair of models.
-        selected: triplets for each pair of models that become trials.
-        pairs: natural pairs for each pair of models.
-        groups: of participants; 0 without a design.
-        random_per_group: random natural pairs.
-        catch_per_group: catch trials.
-    """
-
-    models: int
-    searched: int
-    selected: int
-    pairs: int
-    groups: int
-    random_per_group: int
-    catch_per_group: int
-
-    @property
-    def model_pairs(self) -> int:
-        """Number of pairs of models."""
-        return comb(self.models, 2)
-
-    @property
-    def trials_per_group(self) -> int:
-        """Number of trials that every participant sees."""
-        if not self.groups:
-            return 0
-        of_pairs = self.model_pairs * (self.pairs + 3 * self.selected)
-        return of_pairs // self.groups + self.random_per_group + self.catch_per_group
-
-    @property
-    def sentences(self) -> int:
-        """Least number of natural sentences that the study needs, where each serves once."""
-        fillers = self.groups * (2 * self.random_per_group + self.catch_per_group)
-        return self.model_pairs * (self.searched + 2 * self.pairs) + fillers
+def _check_counts(path: Path, names: Sequence[str]) -> None:
+    """Refuse a table of numbers of items that is about other models."""
+    for pair in read_pair_counts(path).keys() - set(combinations(names, 2)):
+        raise InputError(
+            f"{path} has a number for {', '.join(pair)}, which are not two models of the study in "
+            f"its order: {', '.join(names)}."
+        )
 
 
-def counts_of(study: Study) -> Counts:
-    """Numbers of items that a study asks for."""
-    sections = study.sections
-    triplets, selection = sections.get("triplets"), sections.get("selection")
-    pairs, design = sections.get("pairs"), sections.get("design")
-    searched = triplets.per_pair if triplets else 0
-    return Counts(
-        len(study.models),
-        searched,
-        selection.per_pair if selection else searched,
-        pairs.per_pair if pairs else 0,
-        design.groups if design else 0,
-        design.random_per_group if design else 0,
-        design.catch_per_group if design else 0,
-    )
-
-
-def most_sentences(study: Study) -> int | None:
-    """No more natural sentences than these can come of the study's text; None where unknown."""
-    files = StudyFiles(study)
-    text = study.texts.natural
-    embedded = None if text is None else embedded_text(text)
-    if embedded is not None:
-        return embedded.sentences
-    path = files.natural if files.natural_text is None else files.natural_text
-    if path is None or study.texts.prose or not is_file(path):
-        return None
-    with path.open("rb") as file:
-        return sum(1 for line in file if line.strip())
+def _check_pair(pair: Sequence[str], names: Sequence[str]) -> None:
+    if len({*pair} & {*names}) < 2:
+        raise InputError(f"name two of the study's models: {', '.join(names)}.")
 
 
 def _check_numbers(study: Study, problems: Problems) -> None:
-    sections, counts = study.sections, counts_of(study)
-    for name in ("pairs", "triplets", "selection"):
+    """Check that numbers of items can be selected, and dealt out evenly."""
+    numbers, sections = numbers_of(study), study.sections
+    for name in ("pairs", "selection"):
         if name in sections and sections[name].per_pair < 1:
-            problems.add((name, "per_pair"), f"must be 1 or more, not {sections[name].per_pair}.")
-    selection, design = sections.get("selection"), sections.get("design")
-    own_counts = getattr(selection, "counts", None) or getattr(
-        sections.get("pairs"), "counts", None
-    )
-    if selection is not None and counts.searched:
-        if counts.selected > counts.searched:
-            problems.add(
-                ("selection", "per_pair"),
-                f"{counts.selected} triplets of each pair of models cannot be selected from "
-                f"{counts.searched}: raise per_pair under [triplets] to more than "
-                f"{counts.selected}.",
-            )
+            problems.add((name, "per_pair"), "must be 1 or more, not 0.")
+    selection, quantiles = sections.get("selection"), 0
+    if selection is not None and numbers.searched:
         quantiles = selection.quantiles
-        if quantiles < 0:
-            problems.add(("selection", "quantiles"), f"must be 0 or more, not {quantiles}.")
-        elif quantiles and counts.selected % quantiles and not own_counts:
-            step = lcm(quantiles, max(1, counts.groups))
-            multiple = -(-counts.selected // step) * step
-            problems.add(
-                ("selection", "quantiles"),
-                f"{counts.selected} triplets cannot be spread evenly over {quantiles} quantiles: "
-                f"choose per_pair = {multiple}, or quantiles that divide {counts.selected}, or 0 "
-                f"for none.",
-            )
-    if design is not None:
-        _check_design(study, counts, problems)
-    most = most_sentences(study)
-    if most is not None and counts.model_pairs and most < counts.sentences:
-        problems.add(
-            ("texts", "natural") if study.texts.natural else ("sentences", "file"),
-            f"holds {most:,} sentences at most, and the study needs {counts.sentences:,} natural "
-            f"ones, so that none has to serve twice: give more text, or ask for less.",
-        )
-
-
-def _check_design(study: Study, counts: Counts, problems: Problems) -> None:
-    if counts.groups < 1:
-        problems.add(("design", "groups"), f"must be 1 or more, not {counts.groups}.")
-        return
-    if counts.selected and counts.groups < 3:
+        for key, whom, number in _wanted(study, "selection", numbers.selected_of):
+            if number > numbers.searched_each:
+                problems.add(
+                    key,
+                    f"{number} triplets of {whom} cannot be selected from "
+                    f"{numbers.searched_each}: raise per_pair under [triplets] to more than "
+                    f"{number}.",
+                )
+            if quantiles and number % quantiles:
+                multiple = _next_multiple(number, quantiles, numbers.groups)
+                problems.add(
+                    ("selection", "quantiles"),
+                    f"{number} triplets of {whom} cannot be spread evenly over {quantiles} "
+                    f"quantiles: choose per_pair = {multiple}, or quantiles that divide {number}, "
+                    "or 0 for none.",
+                )
+    if numbers.groups and numbers.selected and numbers.groups < 3:
         problems.add(
             ("design", "groups"),
-            f"a triplet gives three trials for three different groups, and there are "
-            f"{counts.groups}: choose 3 groups or more.",
+            "a triplet gives three trials for three different groups, and there are "
+            f"{numbers.groups}: choose 3 groups or more.",
         )
-    for section, number, what in (
-        ("pairs", counts.pairs, "natural pairs"),
-        ("selection" if "selection" in study.sections else "triplets", counts.selected, "triplets"),
+    of_triplets = "triplets" if selection is None else "selection"
+    for section, of_pairs, what, step in (
+        ("pairs", numbers.pairs_of, "natural pairs", 1),
+        (of_triplets, numbers.selected_of, "triplets", quantiles),
     ):
-        settings = study.sections.get(section)
-        if settings is None or getattr(settings, "counts", None) is not None:
-            continue
-        if number % counts.groups:
-            step = counts.groups
-            if section == "selection":
-                step = lcm(step, max(1, settings.quantiles))
-            nearest = -(-number // step) * step
-            problems.add(
-                (section, "per_pair"),
-                f"{number} {what} of each pair of models cannot be dealt out evenly to "
-                f"{counts.groups} groups: choose per_pair = {nearest}, or groups that divide "
-                f"{number}.",
-            )
-    wants_fillers = counts.random_per_group or counts.catch_per_group
-    if wants_fillers and StudyFiles(study).natural is None:
+        for key, whom, number in _wanted(study, section, of_pairs):
+            if numbers.groups and number % numbers.groups:
+                multiple = _next_multiple(number, step, numbers.groups)
+                problems.add(
+                    key,
+                    f"{number} {what} of {whom} cannot be dealt out evenly to {numbers.groups} "
+                    f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
+                )
+    _check_sentences(study, numbers, problems)
+
+
+def _wanted(
+    study: Study, section: str, of_pairs: Mapping[ModelPair, int]
+) -> list[tuple[Key, str, int]]:
+    """Where numbers of items stand, of which pairs of models they are, and the numbers."""
+    settings = study.sections.get(section)
+    if settings is None:
+        return []
+    if getattr(settings, "counts", None) is None:
+        return [((section, "per_pair"), "each pair of models", settings.per_pair)]
+    key = (section, "counts")
+    return [(key, " and ".join(pair), number) for pair, number in of_pairs.items()]
+
+
+def _next_multiple(number: int, *divisors: int) -> int:
+    """The least number, not below a number, that all divisors divide; 0 divides any."""
+    step = lcm(*(max(1, divisor) for divisor in divisors))
+    return -(-number // step) * step
+
+
+def _check_sentences(study: Study, numbers: StudyNumbers, problems: Problems) -> None:
+    if (numbers.random_per_group or numbers.catch_per_group) and not StudyFiles(study).natural:
         problems.add(
             ("design",),
             "random pairs and catch trials are made of natural sentences: name natural under "
             "[texts], or set random_per_group and catch_per_group to 0.",
+        )
+    most, needs = most_sentences(study), numbers.needs
+    if most is not None and needs is not None and most < needs.in_all:
+        problems.add(
+            ("texts", "natural") if study.texts.natural else ("sentences", "file"),
+            f"holds {most:,} sentences at most, and the study needs {needs.in_all:,} natural ones, "
+            "so that none has to serve twice: give more text, or ask for less.",
         )

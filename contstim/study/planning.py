@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import ContstimError
 from contstim.experiments.analysis.families import (
     THESE_ITEMS,
     crossed_instead,
@@ -22,7 +21,6 @@ from contstim.experiments.analysis.families import (
     every_contrast,
     read_contrasts,
 )
-from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
 from contstim.reporter import SILENT
@@ -32,8 +30,7 @@ from contstim.steps.design import PowerSettings
 from contstim.steps.pairs import PairSettings
 from contstim.steps.selection import SelectionSettings
 from contstim.stimuli import read_stimuli
-from contstim.study.amounts import StudyNumbers, count_cautions, numbers_of
-from contstim.study.feasibility import counts_of, most_sentences
+from contstim.study.amounts import StudyNumbers, most_sentences, numbers_of
 from contstim.study.places import SCORES, StudyFiles
 from contstim.study.sections import ResponsesSection
 from contstim.study.stages import stages_of
@@ -47,6 +44,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from contstim.experiments.design.sentence_needs import SentenceNeeds
     from contstim.reporter import Reporter
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
@@ -148,7 +146,8 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
     states = stage_states(study)
     with chdir(study.folder):
         stages = stages_of(study)
-        numbers, supply = numbers_of(study), _supply(study)
+        numbers = numbers_of(study)
+        supply = _supply(study, numbers)
         undone = [row.stage for row in states if row.state != "done"]
         speeds: dict[str, ScoringSpeed] = {}
         cautions: list[str] = []
@@ -165,10 +164,9 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
                 StagePlan(row.stage, row.state, what, row.because, time.seconds, time.basis)
             )
         admissible = () if "pairs" not in undone else _admissible(study)
-        tests, limits = _tests(study)
+        tests, limits = _tests(study, numbers)
         cautions = [
-            *count_cautions(study),
-            *_candidates(study),
+            *_candidates(study, numbers),
             *_word_caps(study, numbers),
             *_supply_cautions(supply),
             *_rival_cautions(study, admissible),
@@ -210,19 +208,10 @@ def _phrase(
     return phrases.get(stage.name, stage.about)
 
 
-def _supply(study: Study) -> SentenceSupply | None:
-    counts = counts_of(study)
-    if counts.models < 2 or not counts.sentences:
+def _supply(study: Study, numbers: StudyNumbers) -> SentenceSupply | None:
+    needs, natural = numbers.needs, StudyFiles(study).natural
+    if needs is None:
         return None
-    needs = sentences_needed(
-        counts.models,
-        triplets_per_pair=counts.searched,
-        pairs_per_pair=counts.pairs,
-        groups=counts.groups,
-        random_per_group=counts.random_per_group,
-        catch_per_group=counts.catch_per_group,
-    )
-    natural = StudyFiles(study).natural
     if natural is not None and natural.exists():
         return SentenceSupply(needs, len(set(read_stimuli(natural))), "counted")
     return SentenceSupply(needs, most_sentences(study), "at most")
@@ -268,30 +257,29 @@ def _rival_cautions(study: Study, admissible: Iterable[tuple[str, str, int]]) ->
             )
 
 
-def _candidates(study: Study) -> Iterator[str]:
+def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Caution where too few triplets are searched for what is to be selected of them."""
-    counts, selection = counts_of(study), study.sections.get("selection")
-    if not isinstance(selection, SelectionSettings) or not counts.selected or not counts.searched:
+    selection = StudyFiles(study).section("selection", SelectionSettings)
+    if selection is None or not numbers.searched:
         return
-    ratio = counts.searched / counts.selected
-    if ratio >= _FEWEST_CANDIDATES:
+    searched, selected = numbers.searched_each, selection.per_pair
+    if searched >= _FEWEST_CANDIDATES * selected:
         return
-    usual = (
-        f"Usual are {_USUAL_CANDIDATES} searched for each that is selected, as in the 2023 study"
-    )
     text = (
-        f"{counts.selected} triplets of each pair of models are selected from "
-        f"{counts.searched}, and some searches find nothing"
+        f"{selected} triplets of each pair of models are selected from {searched}, and some "
+        "searches find nothing"
     )
     if selection.quantiles:
-        each = counts.selected // selection.quantiles
         text += (
-            f": {counts.searched / selection.quantiles:.1f} candidates or fewer fall into each of "
-            f"{selection.quantiles} quantiles, of which {each} are taken"
+            f": {searched / selection.quantiles:.1f} candidates or fewer fall into each of "
+            f"{selection.quantiles} quantiles, of which {selected // selection.quantiles} are taken"
         )
-    if ratio == 1:
+    if searched == selected:
         text += "; if a single one is missing, there is no selection"
-    yield f"{text}. {usual}; search for {_FEWEST_CANDIDATES * counts.selected} or more."
+    yield (
+        f"{text}. Usual are {_USUAL_CANDIDATES} searched for each that is selected, as in the 2023 "
+        f"study; search for {_FEWEST_CANDIDATES * selected} or more."
+    )
 
 
 def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
@@ -326,23 +314,17 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
             )
 
 
-def _tests(study: Study) -> tuple[str, list[str]]:
+def _tests(study: Study, numbers: StudyNumbers) -> tuple[str, list[str]]:
     """Findings that the tests of the analysis can show; and cautions about them."""
-    counts = counts_of(study)
-    files = StudyFiles(study)
+    files, groups = StudyFiles(study), numbers.groups
     settings = files.section("analysis", AnalysisSettings) or AnalysisSettings()
     cautions: list[str] = []
     power = files.section("power", PowerSettings)
-    if power is not None:
-        try:
-            power.measured()
-        except ContstimError as error:
-            cautions.append(f"[power] pilot: {error}")
-        if power.smallest_effect != settings.smallest_effect:
-            cautions.append(
-                f"[power] takes {power.smallest_effect:g} for the smallest difference that "
-                f"matters, [analysis] {settings.smallest_effect:g}: state one in both."
-            )
+    if power is not None and power.smallest_effect != settings.smallest_effect:
+        cautions.append(
+            f"[power] takes {power.smallest_effect:g} for the smallest difference that matters, "
+            f"[analysis] {settings.smallest_effect:g}: state one in both."
+        )
     responses = files.section("responses", ResponsesSection)
     planned = files.planned_participants
     if responses is not None and planned is not None and responses.simulate is not None:
@@ -353,28 +335,25 @@ def _tests(study: Study) -> tuple[str, list[str]]:
                 f"[responses] simulates {simulated:,}: leave out the participants of [responses] "
                 "to simulate as many as are planned."
             )
-    if not counts.groups or counts.models < 2:
+    if not groups or numbers.models < 2:
         return "", cautions
     names = [model.name for model in study.models]
     contrasts = every_contrast(names)
     if settings.contrasts is not None:
-        try:
-            contrasts = read_contrasts(settings.contrasts, names)
-        except ContstimError as error:
-            cautions.append(f"[analysis] contrasts: {error}")
+        contrasts = read_contrasts(settings.contrasts, names)
     if settings.units == "participants":
         return (
             f"{counted(len(contrasts), 'test')} compare participants: how many are needed says "
             f"`contstim design --power`, or a section [power]. {THESE_ITEMS}"
         ), cautions
-    family = detectability([counts.groups] * len(contrasts), settings.fdr, settings.correction)
+    family = detectability([groups] * len(contrasts), settings.fdr, settings.correction)
     if settings.units == "crossed" or (settings.units == "auto" and family.needed is None):
-        why = "" if settings.units == "crossed" else f" {crossed_instead(counts.groups)}"
+        why = "" if settings.units == "crossed" else f" {crossed_instead(groups)}"
         return (
             f"{counted(len(contrasts), 'crossed test')}: how many people and items are needed says "
             f"`contstim design --power`, or a section [power].{why}"
         ), cautions
-    tests = f"{counted(family.tests, 'test')} of {counted(counts.groups, 'group')}"
+    tests = f"{counted(family.tests, 'test')} of {counted(groups, 'group')}"
     if limits := family.caution("groups", settings.fdr):
         if family.needed is None:
             cautions.append(limits)

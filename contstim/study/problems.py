@@ -89,9 +89,9 @@ class Problems:
         elif isinstance(value, str) and "\0" in value:
             self.add(key, "holds a null character (\\u0000): leave it out.")
 
-    def concern(self, section: str) -> bool:
-        """True if there is a problem of a section, from which others may only follow."""
-        return any(problem.key.startswith(f"[{section}]") for problem in self.problems)
+    def concern(self, *key: str) -> bool:
+        """True if there is a problem of a section or key, from which others may only follow."""
+        return any(problem.key.startswith(key_text(key)) for problem in self.problems)
 
     def raise_any(self) -> None:
         """Refuse the file if there is any problem.

@@ -7,6 +7,7 @@ import os
 import shutil
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
@@ -14,7 +15,7 @@ from contstim.files import file_lock, write_text
 from contstim.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.step import perform
-from contstim.study.page import LivePage
+from contstim.study.page import PAGE, LivePage
 from contstim.study.places import LOCK, check_links
 from contstim.study.stage_records import (
     Examination,
@@ -30,7 +31,6 @@ from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
@@ -158,7 +158,7 @@ def _alone() -> Iterator[None]:
 
 def _remove_partial_files() -> None:
     """Remove what a process that was killed was just writing; the lock says that none is."""
-    for path in RESULTS.rglob(".*.partial"):
+    for path in (*RESULTS.rglob(".*.partial"), *Path().glob(f".{PAGE}.*.partial")):
         _remove(path)
 
 

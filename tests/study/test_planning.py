@@ -169,21 +169,6 @@ def test_single_candidate_for_each_that_is_selected(study: Path) -> None:
     assert "there is no selection" in caution
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ("unigram,bigram,3", "not two models of the study in its order"),
-        ("bigram,unigram,6", "6 triplets of bigram and unigram cannot be selected from the 4"),
-        ("bigram,unigram,4", "4 of bigram and unigram cannot be dealt out evenly to 3 groups"),
-        ("bigram,unigram,x", "not a whole number"),
-    ],
-)
-def test_counts_of_model_pairs(study: Path, rows: str, message: str) -> None:
-    (study / "counts.csv").write_text(f"model_1,model_2,per_pair\n{rows}\n")
-    change(study, ("quantiles = 0", 'quantiles = 0\ncounts = "counts.csv"'))
-    assert message in " ".join(plan(study, measure=False).cautions)
-
-
 def test_planned_and_simulated_participants_are_one_number(study: Path) -> None:
     """Two in each of three groups by [power], and 12 by [responses]."""
     (caution,) = (c for c in plan(study, measure=False).cautions if "participants" in c)
@@ -204,12 +189,6 @@ def test_counts_of_model_pairs_are_counted(study: Path) -> None:
     numbers = plan(study, measure=False).numbers
     assert numbers.selected == 0
     assert numbers.trials == 3 + 3 * (2 + 1)
-
-
-def test_contrasts_of_other_models(study: Path) -> None:
-    (study / "contrasts.csv").write_text("first,second\nbigram,fourgram\n")
-    change(study, ("bootstrap = 20", 'bootstrap = 20\ncontrasts = "contrasts.csv"'))
-    assert "fourgram" in " ".join(plan(study, measure=False).cautions)
 
 
 def test_word_cap_without_room(study: Path) -> None:

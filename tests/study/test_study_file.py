@@ -151,6 +151,37 @@ BAD = {
         '[export.jatos]\nsave = "file"',
         "[export] jatos.save: must be 'jatos' for jatos: leave it out.",
     ),
+    "counts of other models": (
+        "quantiles = 3",
+        'counts = "other.csv"',
+        "[selection] counts: other.csv has a number for lstm, bigram, which are not two models",
+    ),
+    "more counted than searched": (
+        "quantiles = 3",
+        'quantiles = 0\ncounts = "many.csv"',
+        "[selection] counts: 12 triplets of bigram and lstm cannot be selected from 9",
+    ),
+    "a count that groups do not divide": (
+        "quantiles = 3",
+        'quantiles = 0\ncounts = "four.csv"',
+        "4 triplets of bigram and lstm cannot be dealt out evenly to 3 groups",
+    ),
+    "a count that is none": ("quantiles = 3", 'counts = "review.csv"', "[selection] counts: "),
+    "contrasts that are none": (
+        '"participants"',
+        '"auto"\ncontrasts = "other.csv"',
+        "no contrasts",
+    ),
+    "a pair that is none": ('"participants"', '"auto"\npair = ["lstm", "x"]', "two of the study's"),
+    "a rule for more catch trials": ('"participants"', '"auto"\nmin_catch = 9', "min_catch: "),
+    "a pilot without tables": ("simulations = 10", 'pilot = "empty"', "[power] pilot: "),
+    "no simulations": ("simulations = 10", "simulations = 0", "must be 1 or more, not 0"),
+    "a length that begins with more": ('words = "8"', 'words = "9-7"', "a number or two"),
+    "responses that nothing writes": (
+        'simulate = "lstm"',
+        'file = "results/answers.csv"',
+        "there is no file 'results/answers.csv'",
+    ),
     "a key of a platform": ('title = "Which', 'tittle = "Which', "did you mean title?"),
     "a platform that cannot be read": ('simulate = "lstm"', 'platform = "nowhere"', "can be read"),
     "no sentences": ('natural = "more.txt"\n', "", "needs natural sentences"),
@@ -167,6 +198,10 @@ def folder(tmp_path: Path) -> Path:
     )
     row = "Ann,p1,pair,,,0,bigram,lstm,They sleep.,We read.,,keep,\n"
     (tmp_path / "review.csv").write_text(header + row, encoding="utf-8")
+    counts = "model_1,model_2,per_pair\n"
+    (tmp_path / "other.csv").write_text(f"{counts}lstm,bigram,3\n", encoding="utf-8")
+    (tmp_path / "many.csv").write_text(f"{counts}bigram,lstm,12\n", encoding="utf-8")
+    (tmp_path / "four.csv").write_text(f"{counts}bigram,lstm,4\n", encoding="utf-8")
     (tmp_path / "empty").mkdir()
     (tmp_path / "study.toml").write_text(GOOD, encoding="utf-8")
     return tmp_path

@@ -11,12 +11,7 @@ archive          writes the whole
 inputs           the user's files that a study reads, and where they stand in an archive
 manifest         archive.json: name, size and checksum of every file; what the receiver must supply
 environment      system, hardware, and the versions to install
-comparison       results made anew against the archived ones
 facts            what the study's records, certificates and tables say
-datasheet        the materials: how items were made, chosen, left out and shared out
-methods          a methods section to paste
-preregistration  a draft with the fields of OSF's standard template
-model_texts      how models score and were trained, in sentences
+texts            datasheet, methods, preregistration and README: templates that facts fill in
 references       the works that these texts cite
-readme           what an archive says of itself
 """

@@ -17,7 +17,6 @@ from contstim.errors import InputError
 from contstim.files import checksum, path_inside, writing
 from contstim.records import now, recorded_as
 from contstim.reporter import SILENT
-from contstim.study.handing_on.datasheet import TO_FILL_IN, datasheet
 from contstim.study.handing_on.environment import constraints_text, environment_text
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import hub_models, left_out_names, study_inputs
@@ -28,9 +27,13 @@ from contstim.study.handing_on.manifest import (
     ArchivedFile,
     Manifest,
 )
-from contstim.study.handing_on.methods import methods
-from contstim.study.handing_on.preregistration import preregistration
-from contstim.study.handing_on.readme import readme_text
+from contstim.study.handing_on.texts import (
+    TO_FILL_IN,
+    datasheet,
+    methods,
+    preregistration,
+    readme_text,
+)
 from contstim.study.places import STORE, TRIAL_SCORES, check_links
 from contstim.study.stage_records import State, examine
 from contstim.study.stages import stages_of
@@ -124,7 +127,7 @@ def archive_study(
         }
         hub = hub_models(study, fingerprints)
         texts = {
-            "datasheet.md": (sheet := datasheet(facts, hub, doubts)).markdown(),
+            "datasheet.md": (sheet := datasheet(facts, doubts)).markdown(),
             "datasheet.html": sheet.html(),
             "methods.md": methods(facts).markdown(),
             "preregistration.md": preregistration(facts).markdown(),
@@ -141,7 +144,7 @@ def archive_study(
                     text = text.replace(f'{sign}="{before}', f'{sign}="{ARCHIVED_RESULTS}/')
             texts[page.name] = text
         to_supply = [_listed(n, p) for n, p in inputs.files.items() if n in out_of_it]
-        texts["README.md"] = readme_text(facts, to_supply, hub, doubts, texts)
+        texts["README.md"] = readme_text(facts, to_supply, hub, doubts, has_page=page.is_file())
         contents: dict[str, bytes | Path] = {name: text.encode() for name, text in texts.items()}
         contents |= {name: path for name, path in inputs.files.items() if name not in out_of_it}
         contents |= {name: path for name, path in results.items() if name not in out_of_it}

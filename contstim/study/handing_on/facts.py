@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
+from dataclasses import asdict
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import read_json_object
+from contstim.corpus import read_sentences
+from contstim.documents import read_json_object, read_text
+from contstim.experiments.analysis.families import every_contrast
+from contstim.experiments.design.population import AS_MEASURED
+from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
+from contstim.files import checksum
+from contstim.models.origins import hub_commit
+from contstim.models.specifications import parse_specification
 from contstim.records import record_path
-from contstim.reviews import Review, read_reviews
+from contstim.reviews import Decision, ItemKind, Review, read_reviews
 from contstim.scale import Scale
-from contstim.steps.design import DesignSettings, word_frequencies
+from contstim.steps.analysis import AnalysisSettings
+from contstim.steps.design import DesignSettings, PowerSettings, word_frequencies
+from contstim.steps.text_settings import VocabularySettings
 from contstim.stimuli import (
+    CONTROVERSIAL,
     Condition,
-    Kind,
     read_pairs,
     read_stimuli,
     read_trials,
@@ -23,9 +34,12 @@ from contstim.stimuli import (
 )
 from contstim.study.places import (
     ANALYSIS,
+    NATURAL,
+    NATURAL_TEXT,
     PAIRS,
     SCORES,
     SELECTED,
+    TRAINING,
     TRIAL_SCORES,
     TRIALS,
     TRIPLETS,
@@ -33,10 +47,13 @@ from contstim.study.places import (
     StudyFiles,
 )
 from contstim.study.stages import responses_of, stages_of
+from contstim.study.study import NgramSettings, embedded_text
+from contstim.tables import read_table
 from contstim.vocabulary import Vocabulary
+from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.experiments.responses.table import Response
     from contstim.frequencies import WordFrequencies
@@ -44,9 +61,11 @@ if TYPE_CHECKING:
     from contstim.stimuli import Pair, Trial, Triplet
     from contstim.study.study import Study
 
+Row = dict[str, Any]
+
 
 class StudyFacts:
-    """The facts of a study; of what it has not done, none.
+    """The facts of a study, as templates name them; of what it has not done, none.
 
     The current folder is the study's.
     """
@@ -56,31 +75,56 @@ class StudyFacts:
         self.files = StudyFiles(study)
         self._written = {path for stage in stages_of(study) for path in stage.writes}
 
-    def record(self, path: Path) -> dict[str, Any]:
+    def record(self, path: Path) -> Row:
         """The record of a file that a stage of the study writes; empty where there is none."""
         return self._beside(path, record_path(path))
 
-    def vocabulary_record(self) -> dict[str, Any]:
-        """The record of the vocabulary, with words counted in the file as it stands now."""
-        record = self.record(VOCABULARY)
-        if record and VOCABULARY.is_file():
-            words = Vocabulary.load(VOCABULARY)
-            now = {"initial": len(words.initial), "inner": len(words.inner)}
-            record["words"] = {**record["words"], **now}
-        return record
-
-    def certificate(self, path: Path) -> dict[str, Any]:
+    def certificate(self, path: Path) -> Row:
         """The certificate of a table that a stage writes; empty where there is none."""
         return self._beside(path, Path(f"{path}.certificate.json"))
 
-    def _beside(self, path: Path, record: Path) -> dict[str, Any]:
+    def _beside(self, path: Path, record: Path) -> Row:
         # Files of stages that the study has no longer may lie about
         if self._written.isdisjoint((path, *path.parents)) or not record.is_file():
             return {}
         return read_json_object(record)
 
+    def _is_there(self, path: Path) -> bool:
+        return path in self._written and path.is_file()
+
+    # Texts and models
+
     @cached_property
-    def conventions(self) -> dict[str, dict[str, Any]]:
+    def texts(self) -> list[Row]:
+        """Each text: its use, file, number of lines, checksum, or how many embedded sentences."""
+        given = self.study.texts
+        uses = [
+            ("models and words", given.training, TRAINING),
+            ("natural sentences", given.natural, NATURAL_TEXT),
+        ]
+        own = [(model.name, model.training) for model in self.study.models if model.training]
+        uses += [(name, training.place.text, TRAINING) for name, training in own]
+        rows = []
+        for use, text, written in uses:
+            if text:
+                embedded = embedded_text(text)
+                path = written if embedded else Path(text)
+                lines = sum(1 for _ in read_sentences(path)) if path.is_file() else "–"
+                digest = checksum(path).removeprefix("sha256:")[:16] if path.exists() else "–"
+                embedded_sentences = embedded and embedded.sentences
+                rows.append(
+                    {
+                        "use": use,
+                        "name": path.name,
+                        "lines": lines,
+                        "checksum": digest,
+                        "embedded": embedded_sentences,
+                    }
+                )
+        return rows
+
+    @cached_property
+    def conventions(self) -> dict[str, Row]:
         """Scoring convention of each model, by its name: rule, unit, fingerprint and the like."""
         for path in (SCORES, TRIAL_SCORES, TRIPLETS, VOCABULARY):
             models = self.record(path).get("models", {})
@@ -89,15 +133,117 @@ class StudyFacts:
         return {}
 
     @cached_property
+    def names(self) -> list[str]:
+        """The models."""
+        return [model.name for model in self.study.models]
+
+    @cached_property
+    def models(self) -> list[Row]:
+        """Each model: where it is from, and how it scores."""
+        rows = []
+        for model in self.study.models:
+            parsed = parse_specification(model.specification)
+            on_hub = model.training is None and not model.files
+            convention = self.conventions.get(model.name, {})
+            rows.append(
+                {
+                    "name": model.name,
+                    "trained": model.training is not None,
+                    "on_hub": on_hub,
+                    "location": parsed.location,
+                    "file": Path(parsed.location).name,
+                    "commit": hub_commit(parsed.location) if on_hub else "",
+                    **{n: convention.get(n, "–") for n in ("unit", "precision", "fingerprint")},
+                    "rule": convention.get("rule", "–"),
+                }
+            )
+        return rows
+
+    @cached_property
+    def scorings(self) -> list[Row]:
+        """Ways in which models score, each with the names of its models."""
+        ways: dict[tuple[object, ...], Row] = {}
+        for model in self.study.models:
+            convention = self.conventions.get(model.name)
+            if convention is None:
+                continue
+            parsed = parse_specification(model.specification)
+            network = model.training and model.training.network
+            way = {
+                "family": parsed.family,
+                "rule": str(convention["rule"]).partition("+")[0],
+                "unit": "token" if parsed.family == "hf" else "word",
+                "order": network.order if isinstance(network, NgramSettings) else None,
+                "transform": parsed.transform,
+                "end_scored": convention["end_scored"],
+                "sampling": convention["sampling"],
+            }
+            ways.setdefault(tuple(way.values()), {**way, "names": []})["names"].append(model.name)
+        return list(ways.values())
+
+    @cached_property
+    def ngrams(self) -> list[Row]:
+        """The study's n-gram models: order, number of n-grams, smoothing."""
+        rows = []
+        for model in self.study.models:
+            if model.training is not None and isinstance(model.training.network, NgramSettings):
+                record = self.record(model.files[0])
+                if record:
+                    numbers = " + ".join(f"{number:,}" for number in record["ngrams"])
+                    rows.append({**record, "name": model.name, "numbers": numbers})
+        return rows
+
+    @cached_property
+    def networks(self) -> list[Row]:
+        """The study's networks: sizes, settings and outcome of their training."""
+        rows = []
+        for model in self.study.models:
+            path = model.files[0] / "training.json" if model.training is not None else None
+            if path is not None and model.training is not None and path.is_file():
+                sizes = {k: v for k, v in asdict(model.training.network).items() if v is not None}
+                kind = sizes.pop("kind")
+                listed = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in sizes.items())
+                row = {"name": model.name, "kind": kind, "sizes": listed}
+                rows.append({**row, "settings": model.training.settings, **read_json_object(path)})
+        return rows
+
+    @cached_property
     def model_pairs(self) -> list[tuple[str, str]]:
         """Every two models, in the order of the study."""
-        return list(combinations([model.name for model in self.study.models], 2))
+        return list(combinations(self.names, 2))
+
+    @cached_property
+    def contrasts(self) -> int | None:
+        """Number of contrasts between models and with the ceiling; None: as a table says."""
+        settings = self.planned_analysis
+        if settings is not None and settings.contrasts is not None:
+            return None
+        return len(every_contrast(self.names)) if len(self.names) > 1 else 0
+
+    # Words, sentences and items
+
+    @cached_property
+    def vocabulary(self) -> Row:
+        """The record of the vocabulary, with words counted in the file as it stands now."""
+        record = self.record(VOCABULARY)
+        if record and VOCABULARY.is_file():
+            words, choice = Vocabulary.load(VOCABULARY), record["choice"]
+            now = {"initial": len(words.initial), "inner": len(words.inner)}
+            record["words"] = {**record["words"], **now}
+            names = {name: choice[name] for name in ("names", "language", "every_word")}
+            record["keeps_names"] = VocabularySettings(**names).keeps_names
+        return record
 
     @cached_property
     def natural(self) -> Sequence[Sentence]:
         """The natural sentences."""
         path = self.files.natural
         return read_stimuli(path) if path is not None and path.is_file() else ()
+
+    @cached_property
+    def lengths(self) -> list[tuple[int, int]]:
+        """Each length of natural sentences, in words, and how many have it."""
+        return sorted(Counter(map(len, self.natural)).items())
 
     @cached_property
     def pairs(self) -> Sequence[Pair]:
@@ -115,25 +261,63 @@ class StudyFacts:
         return read_triplets(SELECTED) if self._is_there(SELECTED) else ()
 
     @cached_property
-    def trials(self) -> Sequence[Trial]:
-        """The trials of all groups."""
-        return read_trials(TRIALS) if self._is_there(TRIALS) else ()
+    def searches(self) -> list[Row]:
+        """What the record of the searches says of every two models, in the order of the study."""
+        of_pairs = {
+            frozenset((each["model_1"], each["model_2"])): each
+            for each in self.record(TRIPLETS).get("pairs", [])
+        }
+        return [of_pairs.get(frozenset(pair), {}) for pair in self.model_pairs]
 
     @cached_property
-    def conditions(self) -> list[Condition]:
-        """The conditions that the trials have."""
-        return [each for each in Condition if any(trial.condition is each for trial in self.trials)]
+    def triplet_columns(self) -> dict[str, list[int]]:
+        """Numbers of triplets of every two models, by heading; those that are 0 are left out."""
+        columns = {
+            heading: [of_pair.get(name, 0) for of_pair in self.searches]
+            for heading, name in (
+                ("without a new sentence", "unchanged"),
+                ("passed over", "inadmissible"),
+                ("failed", "failed"),
+                ("not found", "missing"),
+            )
+        }
+        columns = {heading: numbers for heading, numbers in columns.items() if any(numbers)}
+        columns = {"triplets": self.between(self.found), **columns}
+        return {**columns, "selected": self.between(self.selected)} if self.selected else columns
 
     @cached_property
-    def groups(self) -> int:
-        """Number of groups of participants."""
-        return len({trial.group for trial in self.trials})
+    def passed_over(self) -> dict[str, int]:
+        """How often natural sentences could not be used in a search, by reason."""
+        reasons: Counter[str] = Counter()
+        for of_pair in self.searches if self.found else ():
+            reasons.update(of_pair.get("reasons", {}))
+        return reasons
 
-    def per_group(self, condition: Condition | None = None) -> int:
-        """Number of trials for a participant, of a condition or all; the same in all groups."""
-        return sum(
-            trial.group == 1 and condition in (None, trial.condition) for trial in self.trials
-        )
+    @cached_property
+    def mean_drop(self) -> float:
+        """Mean controversiality of the triplets that were selected."""
+        return fmean(triplet.controversiality for triplet in self.selected)
+
+    @cached_property
+    def controversialities(self) -> list[tuple[object, ...]]:
+        """Two models, and of their triplets number, least, mean and greatest controversiality."""
+        rows: list[tuple[object, ...]] = []
+        for first, second in self.model_pairs:
+            values = [
+                triplet.controversiality
+                for triplet in self.selected or self.found
+                if {triplet.model_1, triplet.model_2} == {first, second}
+            ]
+            if values:
+                rows.append((first, second, len(values), min(values), fmean(values), max(values)))
+        return rows
+
+    def between(self, items: Iterable[Pair | Triplet]) -> list[int]:
+        """Number of items that set two models against each other, for every two."""
+        counts = Counter(frozenset((item.model_1, item.model_2)) for item in items)
+        return [counts[frozenset(pair)] for pair in self.model_pairs]
+
+    # Reviews
 
     @cached_property
     def review(self) -> Review | None:
@@ -142,69 +326,206 @@ class StudyFacts:
         return read_reviews(files) if files else None
 
     @cached_property
+    def reviewers(self) -> list[tuple[object, ...]]:
+        """Reviewer, kind of items, and how many they kept, rejected and did not decide."""
+        review = self.review
+        decided = Counter(
+            (item.reviewer, item.kind, item.decision)
+            for item in (review.decisions if review else ())
+        )
+        order = (Decision.KEEP, Decision.REJECT, Decision.NONE)
+        rows = dict.fromkeys((reviewer, kind) for reviewer, kind, _ in decided)
+        return [
+            (who, f"{kind}s", *(decided[who, kind, each] for each in order)) for who, kind in rows
+        ]
+
+    @cached_property
+    def rejections(self) -> list[tuple[ItemKind, int, int]]:
+        """Kind of items, how many were rejected, and of how many."""
+        if self.review is None:
+            return []
+        kinds = [(kind, self.review.of_kind(kind)) for kind in ItemKind]
+        rejected = self.review.rejected
+        return [(kind, len(rejected & items.keys()), len(items)) for kind, items in kinds if items]
+
+    @cached_property
+    def reasons(self) -> Counter[str]:
+        """Reasons of rejections, with their numbers."""
+        return Counter(
+            item.reason.strip() or "(no reason given)"
+            for item in (self.review.decisions if self.review else ())
+            if item.decision is Decision.REJECT
+        )
+
+    @cached_property
+    def reviewed(self) -> list[Row]:
+        """What certificates say of items that were reviewed."""
+        tables = {"pair": PAIRS, "triplet": SELECTED, "trial": TRIALS}
+        found = [{"what": what, **self.certificate(path)} for what, path in tables.items()]
+        return [certificate for certificate in found if certificate.get("reviewed")]
+
+    # Trials
+
+    @cached_property
+    def trials(self) -> Sequence[Trial]:
+        """The trials of all groups."""
+        return read_trials(TRIALS) if self._is_there(TRIALS) else ()
+
+    @cached_property
+    def groups(self) -> int:
+        """Number of groups of participants."""
+        return len({trial.group for trial in self.trials})
+
+    @cached_property
+    def per_group(self) -> int:
+        """Number of trials for a participant, the same in all groups."""
+        return sum(trial.group == 1 for trial in self.trials)
+
+    @cached_property
+    def conditions(self) -> list[Row]:
+        """Each condition: its trials in all, in a group, and for every two models."""
+        rows = []
+        for condition in Condition:
+            trials = [trial for trial in self.trials if trial.condition is condition]
+            if trials:
+                rivals = Counter(frozenset((trial.model_1, trial.model_2)) for trial in trials)
+                is_controversial = condition in CONTROVERSIAL
+                rows.append(
+                    {
+                        "name": str(condition),
+                        "trials": len(trials),
+                        "per_group": sum(trial.group == 1 for trial in trials),
+                        "rivals": len(rivals) if is_controversial else 0,
+                        "between": [rivals[frozenset(pair)] for pair in self.model_pairs],
+                        "measures": self._measures(trials),
+                    }
+                )
+        return rows
+
+    def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
+        """Kind and number of distinct sentences; mean (deviation) of each of `_sizes`."""
+        kinds: dict[str, dict[Sentence, None]] = {}
+        for trial in trials:
+            kinds.setdefault(trial.kind_1, {})[trial.sentence_1] = None
+            kinds.setdefault(trial.kind_2, {})[trial.sentence_2] = None
+        rows: list[tuple[object, ...]] = []
+        for kind, sentences in sorted(kinds.items()):
+            values = [[*map(size, sentences)] for size in self._sizes]
+            spreads = [f"{stdev(each):.2f}" if len(each) > 1 else "nan" for each in values]
+            cells = [f"{fmean(v):.2f} ({s})" for v, s in zip(values, spreads, strict=True)]
+            rows.append((kind, len(sentences), *cells))
+        return rows
+
+    @property
+    def _sizes(self) -> tuple[Callable[[Sentence], float], ...]:
+        return (len, lambda sentence: len(sentence.bare), self.frequencies.mean_zipf)
+
+    @cached_property
+    def sizes(self) -> list[float]:
+        """Mean words, characters and Zipf frequency of all distinct sentences of trials."""
+        shown = {s: None for trial in self.trials for s in (trial.sentence_1, trial.sentence_2)}
+        return [len(shown), *(fmean(map(size, shown)) for size in self._sizes)]
+
+    @cached_property
+    def frequencies(self) -> WordFrequencies:
+        """Word frequencies as the design's summary has them."""
+        text = self.record(TRIALS).get("text")
+        return word_frequencies(None if text is None else Path(text), self.natural, self.trials)
+
+    # People and analysis
+
+    @cached_property
     def responses(self) -> Sequence[Response]:
         """Responses of people, or of artificial participants."""
         return responses_of(self.files)
-
-    @property
-    def scale(self) -> Scale:
-        """On which people answer: what the design asks for, or else what the responses say."""
-        settings = self.files.section("design", DesignSettings)
-        if settings is not None and settings.scale is Scale.CHOICE:
-            return settings.scale
-        return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @cached_property
     def participants(self) -> dict[str, bool]:
         """Who answered, and whether artificial."""
         return {response.participant: response.simulated for response in self.responses}
 
+    @property
+    def simulated(self) -> int:
+        """Number of artificial participants."""
+        return sum(self.participants.values())
+
+    @property
+    def is_choice(self) -> bool:
+        """True if people only choose: as the design asks for, or else as the responses say."""
+        settings = self.files.section("design", DesignSettings)
+        scale = None if settings is None else settings.scale
+        if scale is not Scale.CHOICE and self.responses:
+            scale = self.responses[0].scale
+        return scale is Scale.CHOICE
+
     @cached_property
-    def analysis(self) -> dict[str, Any]:
+    def analysis(self) -> Row:
         """The record of the analysis; empty where there is none."""
         return self.record(ANALYSIS / "report.html")
 
     @cached_property
-    def frequencies(self) -> WordFrequencies | None:
-        """Word frequencies as the design's summary has them; None without trials."""
-        text = self.record(TRIALS).get("text")
-        if not self.trials:
-            return None
-        return word_frequencies(None if text is None else Path(text), self.natural, self.trials)
+    def statistics(self) -> list[str]:
+        """Paragraphs of the analysis on its own statistics."""
+        path = ANALYSIS / "methods.md"
+        text = read_text(path).strip() if self.analysis and path.is_file() else ""
+        return [each for each in text.split("\n\n") if each and not each.startswith("#")]
 
-    def trials_of_pair(self, condition: Condition, first: str, second: str) -> int:
-        """Number of trials of a condition that set two models against each other."""
-        return sum(
-            trial.condition is condition and {trial.model_1, trial.model_2} == {first, second}
-            for trial in self.trials
-        )
+    @property
+    def planned_analysis(self) -> AnalysisSettings | None:
+        """The section [analysis]."""
+        return self.files.section("analysis", AnalysisSettings)
 
-    def sentences_of(self, condition: Condition) -> dict[Kind, list[Sentence]]:
-        """The distinct sentences of a condition, by where they come from."""
-        kinds: dict[Kind, dict[Sentence, None]] = {}
-        for trial in self.trials:
-            if trial.condition is condition:
-                kinds.setdefault(trial.kind_1, {})[trial.sentence_1] = None
-                kinds.setdefault(trial.kind_2, {})[trial.sentence_2] = None
-        return {kind: list(sentences) for kind, sentences in sorted(kinds.items())}
+    @property
+    def power(self) -> PowerSettings | None:
+        """The section [power]."""
+        return self.files.section("power", PowerSettings)
 
-    def _is_there(self, path: Path) -> bool:
-        return path in self._written and path.is_file()
+    @cached_property
+    def catch_trials(self) -> tuple[int, int] | None:
+        """How many catch trials a participant needs right, and of how many; None without any."""
+        number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
+        settings = self.planned_analysis
+        least = None if settings is None else settings.min_catch
+        rule = DEFAULT_RULE if least is None else CatchRule(number=least)
+        return (rule.required(number), number) if number else None
+
+    @cached_property
+    def simulation(self) -> Row:
+        """Row of the simulated experiment for all trials of the design; empty without power."""
+        path = Path(f"{TRIALS}.power-sizes.csv")
+        if not path.is_file():
+            return {}
+        table = read_table(path)
+        rows = (dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True))
+        # The first row of a scope is that of the design as planned
+        row = next((row for row in rows if row["scope"] == "overall"), {})
+        people = read_table(Path(f"{TRIALS}.power.csv")).get("people", [])
+        return {**row, "as_measured": AS_MEASURED in people} if row else {}
+
+    @cached_property
+    def left_out(self) -> list[tuple[str, str, int]]:
+        """Everything that was left out anywhere: what, because of what, and how many."""
+        dropped = self.vocabulary.get("words", {}).get("dropped", 0)
+        unequal = self.vocabulary.get("same_token_count")
+        alike = self.record(TRIPLETS).get("unchanged", []) if self.found else []
+        counts: dict[str, dict[str, int]] = {
+            "words": self.vocabulary.get("left_out", {}),
+            "natural sentences": self.record(NATURAL).get("left_out", {}),
+            "searches of a natural sentence": self.passed_over,
+            "triplets": Counter(each["reason"] for each in alike),
+            "participants": Counter(self.analysis.get("left_out", {}).values()),
+        }
+        rows = [(what, why, n) for what, reasons in counts.items() for why, n in reasons.items()]
+        if dropped:
+            or_cut = ", or tokenizers cut them into unequal numbers of tokens" if unequal else ""
+            rows.append(("words", f"not every model knows them{or_cut}", dropped))
+        return rows + [
+            (f"{kind}s", "rejected by a reviewer", n) for kind, n, _ in self.rejections if n
+        ]
 
 
-def between(items: Iterable[Pair | Triplet], first: str, second: str) -> int:
-    """Number of pairs or triplets that set two models against each other."""
-    return sum({item.model_1, item.model_2} == {first, second} for item in items)
-
-
-def mean(values: Sequence[float]) -> float:
-    """The mean; nan of nothing."""
-    return math.fsum(values) / len(values) if values else math.nan
-
-
-def deviation(values: Sequence[float]) -> float:
-    """The standard deviation of a sample; nan of fewer than two."""
-    if len(values) < 2:
-        return math.nan
-    middle = mean(values)
-    return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
+def for_each(items: Sequence[Pair | Triplet]) -> str:
+    """`6 for each of 3 pairs of models`, where the numbers are equal; else least and most."""
+    counts = Counter(frozenset((item.model_1, item.model_2)) for item in items).values()
+    numbers = " to ".join(f"{n:,}" for n in dict.fromkeys((min(counts), max(counts))))
+    return f"{numbers} for each of {counted(len(counts), 'pair')} of models"

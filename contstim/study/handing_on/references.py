@@ -46,39 +46,17 @@ REFERENCES = {
 """Each work by the words that cite it; `{or-tools}` is the version that was used."""
 
 
-class Citations:
-    """The works that a text cites, in the order of the alphabet."""
+def works_in(text: str, or_tools: str = "") -> list[str]:
+    """The works that a text cites, as `Golan et al., 2023` or `Golan et al. (2023)`.
 
-    def __init__(self) -> None:
-        self._cited: set[str] = set()
-
-    def __call__(self, work: str) -> str:
-        """The words that cite a work, which is then listed.
-
-        Args:
-            work: a key of `REFERENCES`.
-        """
-        if work not in REFERENCES:
-            raise KeyError(work)
-        self._cited.add(work)
-        return work
-
-    def named(self, work: str) -> str:
-        """The same where authors are part of a sentence: `Golan et al. (2023)`.
-
-        Args:
-            work: a key of `REFERENCES`.
-        """
-        authors, _, year = self(work).rpartition(", ")
-        return f"{authors} ({year})"
-
-    def works(self, **versions: str) -> list[str]:
-        """All works that were cited.
-
-        Args:
-            versions: of programs, such as `or_tools`; none is written where it is not known.
-        """
-        version = versions.get("or_tools", "")
-        text = f" (version {version})" if version else ""
-        works = [REFERENCES[work].replace("{or-tools}", text) for work in self._cited]
-        return sorted(works, key=str.casefold)
+    Args:
+        text: in Markdown.
+        or_tools: the version of that program; empty where it is not known.
+    """
+    plain, works = text.replace("\\", ""), []
+    for work, reference in REFERENCES.items():
+        authors, _, year = work.rpartition(", ")
+        if work in plain or f"{authors} ({year})" in plain:
+            version = f" (version {or_tools})" if or_tools else ""
+            works.append(reference.replace("{or-tools}", version))
+    return sorted(works, key=str.casefold)

@@ -8,16 +8,15 @@ import math
 import re
 from collections import Counter
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
 
-from contstim.study.handing_on.datasheet import datasheet
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.handing_on.methods import methods
-from contstim.study.handing_on.preregistration import preregistration
 from contstim.study.handing_on.references import REFERENCES
+from contstim.study.handing_on.texts import datasheet, methods, preregistration
 from contstim.study.study_file import read_study
 from tests.study.small import change, run
 
@@ -347,3 +346,54 @@ def test_texts_of_a_study_of_choices_speak_of_no_confidence(study: Path) -> None
     assert f"gave {len(given):,} choices" in section
     for text in (section, (study / "results" / "analysis" / "methods.md").read_text()):
         assert "osine" not in text
+
+
+@pytest.mark.parametrize(
+    ("way", "said", "cited"),
+    [
+        ({"family": "classifier"}, "the signed confidence of a classifier", None),
+        ({"rule": "pll-original"}, "itself masked", "Salazar et al., 2020"),
+        ({"rule": "pll-word-l2r"}, "the later tokens of its word", "Kauf & Ivanova, 2023"),
+        ({"rule": "chain", "sampling": "200 orders"}, "over the orders", "Golan et al., 2023"),
+        ({"rule": "chain"}, "each given the tokens before it, with", "Golan et al., 2023"),
+        ({"rule": "chain-mixture"}, "the log-probability of all tokens, the logarithm of", None),
+        ({"order": 5}, "each given the four words before it.", None),
+        ({"unit": "token"}, "all tokens, each given the tokens before it.", None),
+        ({"end_scored": True}, "before it, and of the end of the sentence.", None),
+        ({"transform": "mean"}, "before it, divided by the number of tokens.", None),
+        ({"transform": "slor"}, "the number of words (SLOR, P", "Pauls & Klein, 2012"),
+    ],
+)
+def test_each_way_to_score_is_told_with_its_source(
+    done_study: Path, way: dict[str, object], said: str, cited: str | None
+) -> None:
+    usual: dict[str, object] = {
+        "family": "hf",
+        "rule": "log-likelihood",
+        "unit": "token",
+        "order": None,
+    }
+    usual |= {"transform": "", "end_scored": False, "sampling": ""}
+    with chdir(done_study):
+        facts = StudyFacts(read_study("study.toml"))
+        facts.scorings = [{**usual, "names": ["a", "*b*"], **way}]
+        text = methods(facts).markdown().replace("\\", "")
+    assert "The score of a sentence under a and *b* is the " in text
+    assert said in text
+    assert cited is None or cited in text
+    works = text.split("## References")[-1]
+    assert cited is None or REFERENCES[cited][:30] in works
+
+
+def test_names_of_models_are_text_in_every_template(done_study: Path) -> None:
+    """A name, a title and a doubt that would be markup in Markdown and in HTML."""
+    sign = "**x** | `y` <b>z</b>"
+    with chdir(done_study):
+        facts = StudyFacts(replace(read_study("study.toml"), title=sign))
+        facts.names = [sign, "unigram"]
+        facts.model_pairs = [(sign, "unigram")]
+        for report in (datasheet(facts, [sign]), methods(facts), preregistration(facts)):
+            assert report.title.startswith(("Materials of", "Methods of", "Preregistration of"))
+            assert sign in report.title
+            assert "<b>z" not in report.html()
+            assert r"\*\*x\*\* | \`y\` \<b>z\</b>" in report.markdown().replace(r"\|", "|")

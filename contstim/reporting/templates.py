@@ -1,0 +1,117 @@
+"""Reports from templates: Markdown with values to fill in, which people can read and mend.
+
+    ## Trials
+
+    {{ counted(trials, "trial") }} in {{ groups }} groups. **To fill in: who took part?**
+
+    | condition | trials |
+    | --- | ---: |
+
+Jinja2 fills a template in. A value is text and nothing else: whatever signs it holds, it begins no
+heading, cell or bold run. Whole numbers are written as `1,200`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any
+
+from contstim.reporting.report import (
+    Bullets,
+    Heading,
+    Paragraph,
+    Report,
+    Span,
+    Style,
+    Table,
+)
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jinja2 import Environment
+
+    from contstim.reporting.report import Part, Text
+
+_SIGNS = re.compile(r"[\\*`#|+-]")
+_RUNS = re.compile(r"\*\*((?:\\.|[^\\*])+)\*\*|`((?:\\.|[^\\`])+)`|((?:\\.|[^\\*`])+)")
+
+
+def filled(package: str, name: str, **values: Any) -> Report:
+    """The report that a template beside a package's modules makes of values.
+
+    Its first heading is the title.
+    """
+    title, *parts = _parts(_environment(package).get_template(name).render(values))
+    if not isinstance(title, Heading):
+        raise TypeError(f"{name} begins with no heading.")
+    return Report(title.text, parts)
+
+
+@functools.cache
+def _environment(package: str) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package, ""),
+        autoescape=True,  # what a macro made of values is told from a value
+        finalize=_escaped,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"counted": counted, "in_a_row": in_a_row}
+    return environment
+
+
+def _escaped(value: Any) -> Any:
+    from markupsafe import Markup
+
+    if isinstance(value, Markup):
+        return value
+    text = f"{value:,}" if type(value) is int else str(value)
+    return Markup(_SIGNS.sub(r"\\\g<0>", re.sub(r"\s*\n\s*", " ", text)))
+
+
+def in_a_row(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def _parts(text: str) -> Iterator[Part]:
+    for block in re.split(r"\n\s*\n", text.strip()):
+        if block.startswith("#"):
+            marks, _, heading = block.partition(" ")
+            yield Heading(_plain(heading), len(marks))
+        elif block.startswith("- "):
+            yield Bullets([_runs(item) for item in re.split(r"(?m)^- ", block)[1:]])
+        elif block.startswith("|"):
+            yield _table(block.split("\n"))
+        else:
+            yield Paragraph(_runs(block))
+
+
+def _table(lines: Sequence[str]) -> Table:
+    header, rules, *rows = ([*map(str.strip, re.split(r"(?<!\\)\|", line)[1:-1])] for line in lines)
+    numbers = [rule.endswith(":") for rule in rules]
+    first = numbers.index(True) if True in numbers else len(numbers)
+    notes = numbers[::-1].index(True) if True in numbers else 0
+    cells = [[_runs(cell) for cell in row] for row in rows]
+    return Table([*map(_plain, header)], cells, texts=first, notes=notes)
+
+
+def _runs(text: str) -> Text:
+    """A paragraph, a bullet or a cell with its **bold** runs and its `code`."""
+    # A condition of a template may leave what ends a clause on a line of its own
+    line = re.sub(r"\n(?=[,;.)])", "", text).replace("\n", " ").strip()
+    runs: list[str | Span] = [
+        _plain(text) if text else Span(_plain(bold or name), Style.STRONG if bold else Style.CODE)
+        for bold, name, text in _RUNS.findall(line)
+    ]
+    return tuple(runs) if any(isinstance(run, Span) for run in runs) else "".join(map(str, runs))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)

@@ -1,0 +1,122 @@
+"""Texts that a publication needs, each a template beside this file that facts fill in.
+
+datasheet.md.jinja         the materials: how items were made, chosen, left out and shared out
+methods.md.jinja           a methods section to paste
+preregistration.md.jinja   a draft with the fields of OSF's standard template
+readme.md.jinja            what an archive says of itself
+
+Every number is counted in tables, or that of records and certificates. The current folder is the
+study's.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from contstim.reporting.report import Bullets, Heading, Report
+from contstim.reporting.templates import filled
+from contstim.study.handing_on.facts import for_each
+from contstim.study.handing_on.references import works_in
+from contstim.study.places import NATURAL, PAIRS, SCORES, SELECTED, TRIALS, TRIPLETS
+from contstim.version import __version__
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.study.handing_on.facts import StudyFacts
+    from contstim.study.handing_on.manifest import ArchivedFile, HubModel
+
+TO_FILL_IN = "To fill in: "
+"""Beginning of every question that only the authors can answer."""
+
+_OWN_PAGES = {"jspsych", "jatos"}  # on which our own page shows the trials
+_SEARCH = ("capitals", "plausible", "judge", "fluency", "max_changes", "same_length", "word_cap")
+
+
+def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
+    """The datasheet of the materials.
+
+    Args:
+        facts: of the study.
+        doubts: what does not hold of its results, one sentence each.
+    """
+    seen = facts.record(SCORES).get("training_text", {})
+    report = _filled(
+        "datasheet",
+        facts,
+        doubts=doubts,
+        seen={name: numbers for name, numbers in seen.items() if isinstance(numbers, dict)},
+        kept=facts.record(NATURAL).get("kept"),
+        rivals={each["name"]: each["between"] for each in facts.conditions if each["rivals"]},
+    )
+    warning = ""
+    if facts.simulated:
+        people = counted(len(facts.participants), "participant")
+        warning = f"{facts.simulated:,} of {people} are artificial."
+    return replace(report, warning=warning)
+
+
+def methods(facts: StudyFacts) -> Report:
+    """A methods section to paste."""
+    return _filled(
+        "methods",
+        facts,
+        left_out=facts.record(NATURAL).get("left_out", {}),
+        own_page=bool(_OWN_PAGES & facts.study.exports.keys()),
+        excluded=Counter(facts.analysis.get("left_out", {}).values()),
+    )
+
+
+def preregistration(facts: StudyFacts) -> Report:
+    """A draft of a preregistration."""
+    return _filled("preregistration", facts)
+
+
+def readme_text(
+    facts: StudyFacts,
+    to_supply: Sequence[ArchivedFile],
+    hub: Sequence[HubModel],
+    doubts: Sequence[str],
+    *,
+    has_page: bool,
+) -> str:
+    """The README of an archive, in Markdown.
+
+    Args:
+        facts: of the study.
+        to_supply: inputs that the receiver is to supply.
+        hub: models of the hub.
+        doubts: what does not hold of the results, one sentence each.
+        has_page: whether the archive has the page of the study.
+    """
+    given = {"to_supply": to_supply, "hub": hub, "doubts": doubts, "has_page": has_page}
+    python = platform.python_version()
+    return _filled("readme", facts, study=facts.study.path.name, python=python, **given).markdown()
+
+
+def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
+    """A text with the works that it cites."""
+    words = dict.fromkeys((*_SEARCH, "fix", "allow", "exclude"))
+    search = facts.record(TRIPLETS)
+    report = filled(
+        "contstim.study.handing_on",
+        f"{name}.md.jinja",
+        facts=facts,
+        version=__version__,
+        for_each=for_each,
+        search=search and {**words, **search},
+        pairs_proof=facts.certificate(PAIRS),
+        selection_proof=facts.certificate(SELECTED),
+        agreed=len(facts.record(PAIRS).get("not_controversial", [])),
+        **more,
+    )
+    proofs = [facts.certificate(path) for path in (PAIRS, SELECTED, TRIALS)]
+    solvers = [proof for proof in proofs if proof.get("solver", "").startswith("OR-tools")]
+    works = works_in(report.markdown(), solvers[0]["version"] if solvers else "")
+    # What an analysis says of its statistics lists its works itself
+    heading = [] if name == "preregistration" else [Heading("References")]
+    return replace(report, parts=(*report.parts, *heading, Bullets(works))) if works else report
