@@ -16,7 +16,7 @@ from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
 from contstim.files import checksum
-from contstim.models.origins import hub_commit
+from contstim.models.catalog import hub_commit
 from contstim.models.specifications import parse_specification
 from contstim.records import record_path
 from contstim.reviews import Decision, ItemKind, Review, read_reviews
