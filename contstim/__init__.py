@@ -15,7 +15,7 @@ from contstim.version import __version__ as __version__
 TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
     from contstim import plot as plot
-    from contstim.cli.progress import ProgressBars as ProgressBars
+    from contstim.cli.output import ProgressBars as ProgressBars
     from contstim.corpus import read_sentences as read_sentences
     from contstim.english import generate as generate
     from contstim.english.minimal_pairs import generate_pairs as generate_pairs
@@ -108,20 +108,22 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable as ScoreTable
     from contstim.sentence import Sentence as Sentence
     from contstim.steps.analysis import AnalyzeResponses as AnalyzeResponses
-    from contstim.steps.design import (
-        MakeDesign as MakeDesign,
-        SimulatePower as SimulatePower,
-    )
-    from contstim.steps.export import export_step as export_step
-    from contstim.steps.pairs import SelectPairs as SelectPairs
-    from contstim.steps.responses import (
-        SimulateResponses as SimulateResponses,
+    from contstim.steps.design import MakeDesign as MakeDesign
+    from contstim.steps.platforms import (
+        export_step as export_step,
         import_step as import_step,
     )
     from contstim.steps.review import WriteReviewPage as WriteReviewPage
     from contstim.steps.scoring import ScoreSentences as ScoreSentences
-    from contstim.steps.selection import SelectTriplets as SelectTriplets
+    from contstim.steps.selection import (
+        SelectPairs as SelectPairs,
+        SelectTriplets as SelectTriplets,
+    )
     from contstim.steps.sentences import FindSentences as FindSentences
+    from contstim.steps.simulation import (
+        SimulatePower as SimulatePower,
+        SimulateResponses as SimulateResponses,
+    )
     from contstim.steps.training import (
         TRAININGS as TRAININGS,
         TrainNgram as TrainNgram,

@@ -277,23 +277,12 @@ def filter_sentences(
             counts[reason] += 1
 
 
-@dataclass(frozen=True)
-class RuleCost:
-    """Sentences that a single rule leaves out.
+def costs_of_rules(
+    sentences: Iterable[Sentence], rules: Sequence[SentenceRule]
+) -> list[tuple[int, str, str]]:
+    """Number of distinct sentences gained by loosening each single rule, most first.
 
-    Attributes:
-        gain: how many more distinct sentences there were without it, or with a looser one.
-        reason: why they are left out.
-        loosened_by: the setting that loosens the rule.
-    """
-
-    gain: int
-    reason: str
-    loosened_by: str
-
-
-def costs_of_rules(sentences: Iterable[Sentence], rules: Sequence[SentenceRule]) -> list[RuleCost]:
-    """Number of sentences gained by loosening each single rule, most first.
+    Each with the reason for which they are left out, and the setting that loosens the rule.
 
     Args:
         sentences: the same as were filtered.
@@ -322,8 +311,8 @@ def costs_of_rules(sentences: Iterable[Sentence], rules: Sequence[SentenceRule])
 
     before = stay()
     costs = [
-        RuleCost(stay(rule, instead) - before, rule.reason, name)
+        (stay(rule, instead) - before, rule.reason, name)
         for rule, ways in loosenings.items()
         for name, instead in ways
     ]
-    return sorted(costs, key=lambda cost: -cost.gain)
+    return sorted(costs, key=lambda cost: -cost[0])

@@ -26,12 +26,6 @@ def p_text(p_value: float) -> str:
     return "< .001" if p_value < 0.001 else f"{p_value:.3f}".removeprefix("0")
 
 
-def p_equation(p_value: float, name: str = "p") -> str:
-    """The same with its name: `p = .048`, `p < .001`."""
-    text = p_text(p_value)
-    return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"
-
-
 def duration(seconds: float | None) -> str:
     """Time as one says it, such as `0.4 s`, `40 s` or `3.5 h`; a question mark for None."""
     if seconds is None:

@@ -10,7 +10,7 @@ import ast
 import re
 import shlex
 import sys
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from inspect import Parameter, Signature, cleandoc
@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from contstim.cli.options import Quiet
+from contstim.cli.output import Quiet
 from contstim.errors import InputError
-from contstim.options import Reads
-from contstim.steps.catalog import found
+from contstim.options import Models, Reads
+from contstim.steps import found
 from contstim.steps.step import Field, Step, fields_of, perform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+_FIRST = 5  # options that help shows first
 _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
@@ -36,7 +37,10 @@ class Deferred(TyperCommand):
     """Stand-in for a command until it is called; lists need its name and help only."""
 
     def __init__(self, name: str, page: str, make: Callable[[], Any]) -> None:
-        super().__init__(name, callback=lambda: None, help=cleandoc(page))
+        # As much of the first sentence as fits a line of the list
+        short = re.match(r".{1,62}(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
+        text = short and short[0]
+        super().__init__(name, callback=lambda: None, help=cleandoc(page), short_help=text)
         self._make = make
 
     def make_context(
@@ -168,9 +172,19 @@ def command_of_step(
         more = {each.name: values.pop(each.name) for each in further}
         (run or run_step)(made(step, values), quiet=quiet, **more)
 
-    options = [*(option(each) for each in fields_of(step)), *further]
+    options = [*(option(each) for each in _most_used_first(step)), *further]
     options.append(Parameter("quiet", Parameter.KEYWORD_ONLY, default=False, annotation=Quiet))
     return command_of(as_command(command, options, step.__doc__ or ""), name)
+
+
+def _most_used_first(step: type[Step[Any]]) -> Iterator[Field]:
+    """The fields: those that must be given, models, and the rest; of some, help is in a panel."""
+    own = [field for field in fields_of(step) if not field.panel]
+    own.sort(key=lambda field: (field.default is not MISSING, not isinstance(field.note, Models)))
+    yield from own[:_FIRST]
+    for field in own[_FIRST:]:
+        yield replace(field, panel="Further options")
+    yield from (field for field in fields_of(step) if field.panel)
 
 
 def as_command(
@@ -212,8 +226,7 @@ def option(field: Field) -> Parameter:
 
 def run_step(step: Step[Any], *, quiet: bool) -> None:
     """Do a step, show its result, and say after an interrupt what is kept and what goes on."""
-    from contstim.cli.output import INCOMPLETE, warn
-    from contstim.cli.progress import ProgressBars
+    from contstim.cli.output import INCOMPLETE, ProgressBars, warn
     from contstim.cli.results import show_result
 
     try:

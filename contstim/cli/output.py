@@ -1,21 +1,40 @@
-"""Output of the commands: results on standard output, remarks on standard error."""
+"""Output of the commands: results on standard output; remarks and bars on standard error.
+
+Bars are for long work; without a terminal a line a minute tells the same.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from threading import Event, Thread
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from contstim.reporter import Reporter
+from contstim.wording import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
+    from rich.progress import Progress, TaskID
     from rich.table import Table
     from rich.text import Text
 
     from contstim.reporting.report import Table as ReportTable
     from contstim.sentence import Sentence
 
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
+Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
+
+_WITH_LINES = 6  # columns
 INCOMPLETE = 3
 """Exit status where a search found nothing, or some of what was wanted could not be found."""
 
@@ -32,9 +51,12 @@ def terminal(*, stderr: bool = False) -> Console:
 
 def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
     """An empty table: texts first, then numbers; what is too wide is folded and never cut."""
+    from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left")
+    # Of many columns, lines between them would take the width
+    box = HEAVY_HEAD if len(header) <= _WITH_LINES else SIMPLE_HEAD
+    table = Table(title=title, title_justify="left", box=box)
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place < texts else "right", overflow="fold")
     return table
@@ -61,11 +83,31 @@ def print_table(table: Table, names: Mapping[str, str] | None = None) -> None:
 
 def print_summary(title: str, table: ReportTable, models: Sequence[str]) -> None:
     """Print a table of a report, in which models have short names."""
-    names = names_for_tables(models)
-    shown = results_table(*(names.get(n, n) for n in table.header), texts=table.texts, title=title)
-    for row in table.rows:
-        texts = map(str, row)
-        shown.add_row(*(names.get(text, text) for text in texts))
+    print_rows(table.header, table.rows, texts=table.texts, title=title, models=models)
+
+
+def print_rows(
+    header: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    texts: int = 1,
+    title: str = "",
+    models: Sequence[str] = (),
+) -> None:
+    """Print a table: texts first, then numbers, of which whole ones get commas.
+
+    Args:
+        header: of the columns.
+        rows: their cells.
+        texts: how many columns, from the left, hold texts.
+        title: above the table; empty for none.
+        models: names that stand shortened in the table, and in full below it.
+    """
+    names = names_for_tables([*dict.fromkeys(models)])
+    shown = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)
+    for row in rows:
+        cells = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row)
+        shown.add_row(*(names.get(cell, cell) for cell in cells))
     print_table(shown, names)
 
 
@@ -105,3 +147,133 @@ def remark_folder(page: Path, *, quiet: bool) -> None:
     """Say, as the end of a command that writes a folder, which page of it to look at first."""
     verb, where = ("open", " in a browser") if page.suffix == ".html" else ("read", "")
     remark(f"Everything is in {page.parent}/; {verb} {page}{where}.", quiet=quiet)
+
+
+_SECONDS_PER_LINE = 60.0
+_as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
+
+
+@dataclass
+class _Work:
+    """A piece of work: how far it is, and how far it was when this process began with it."""
+
+    done_before: float
+    started: float
+    done: float = 0.0
+    total: float | None = None
+    note: str = ""
+
+    @property
+    def finished(self) -> bool:
+        return self.total is not None and self.done >= self.total
+
+    @property
+    def left(self) -> str:
+        """Time left by the speed of this process, which an earlier run says nothing about."""
+        done_now = self.done - self.done_before
+        if self.total is None or self.finished or done_now <= 0:
+            return ""
+        seconds = (perf_counter() - self.started) * (self.total - self.done) / done_now
+        return f"about {duration(seconds)} left"
+
+    @property
+    def amount(self) -> str:
+        if not self.total:
+            return f"{self.done:,.0f}"
+        return f"{self.done:,.0f} of {self.total:,.0f} ({self.done / self.total:.0%})".replace(
+            "%", " %"
+        )
+
+
+class ProgressBars(Reporter):
+    """Shows what a step does, in a terminal or a notebook: its messages, and bars for long work.
+
+    Every step takes it: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`. In a
+    notebook bars need ipywidgets; without it, and in a log, a line a minute tells the same.
+
+    Args:
+        quiet: whether warnings alone are printed.
+        named: names the fields that a message has between backticks as whoever reads it gives them.
+    """
+
+    def __init__(self, *, quiet: bool = False, named: Callable[[str], str] = _as_key) -> None:
+        self.quiet = quiet
+        self._named = named
+        console = terminal(stderr=True)
+        in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
+        self._draws = (console.is_terminal or in_notebook) and not quiet
+        self._works: dict[str, _Work] = {}
+        self._tasks: dict[str, TaskID] = {}
+        self._bars: Progress | None = None
+        self._over: Event | None = None
+
+    def __enter__(self) -> Self:
+        """Begin with no work."""
+        self._works.clear()
+        self._tasks.clear()
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        """Take the bars away."""
+        if self._bars is not None:
+            self._bars.stop()
+        if self._over is not None:
+            self._over.set()
+        self._bars = self._over = None
+
+    def say(self, text: str) -> None:
+        """Print a line, unless quiet."""
+        text = self._named(text)
+        if self._bars is not None and not self.quiet:
+            self._bars.console.print(text, highlight=False, soft_wrap=True)
+        else:
+            remark(text, quiet=self.quiet)
+
+    def warn(self, text: str) -> None:
+        """Print a warning, even if quiet."""
+        text = self._named(text)
+        if self._bars is not None and text:
+            self._bars.console.print(f"warning: {text}", highlight=False, soft_wrap=True)
+        else:
+            warn(text)
+
+    def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
+        """Move the bar of a piece of work; see `Reporter.progress`."""
+        if self.quiet:
+            return
+        work = self._works.setdefault(what, _Work(done, perf_counter()))
+        work.done, work.total, work.note = done, total, note
+        if self._draws:
+            self._draw(what, work)
+        elif self._over is None:
+            self._over = Event()
+            Thread(target=self._print_every_minute, args=(self._over,), daemon=True).start()
+
+    def _draw(self, what: str, work: _Work) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+
+        if self._bars is None:
+            name = Column(overflow="fold")
+            self._bars = Progress(
+                TextColumn("{task.description}", markup=False, table_column=name),
+                BarColumn(bar_width=20),
+                TextColumn("{task.fields[amount]}"),
+                TextColumn("{task.fields[note]}", markup=False),
+                TextColumn("{task.fields[left]}"),
+                console=terminal(stderr=True),
+                transient=True,
+            )
+            self._bars.start()
+        texts: dict[str, Any] = {"amount": work.amount, "note": work.note, "left": work.left}
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(what, total=work.total, **texts)
+        self._bars.update(self._tasks[what], completed=work.done, total=work.total, **texts)
+
+    def _print_every_minute(self, over: Event) -> None:
+        while not over.wait(_SECONDS_PER_LINE):
+            for what, work in list(self._works.items()):
+                if not work.finished:
+                    minutes = f"{(perf_counter() - work.started) / 60:,.0f} min"
+                    texts = (what, work.amount, work.note, minutes, work.left)
+                    print(", ".join(filter(None, texts)), file=sys.stderr, flush=True)

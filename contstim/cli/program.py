@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from contstim.cli.commands import group
-from contstim.steps.catalog import STEPS, step_named
+from contstim.steps import STEPS, step_named
 from contstim.version import __version__
 
 
@@ -35,23 +35,23 @@ app = group(
             name: f"contstim.cli.study:{name}"
             for name in ("new", "plan", "run", "status", "verify", "archive")
         },
-        "models": "contstim.cli.models:models",
+        "models": "contstim.cli.looking:models",
         "train": group("Train a model on a text.", _steps("train")),
         **{
             name: STEPS[name]
             for name in ("vocabulary", "sentences", "score", "synthesize", "triplets")
         },
         "select": group("Select the most controversial stimuli, exactly.", _steps("select")),
-        "show": "contstim.cli.show:show",
-        "review": "contstim.cli.review:REVIEW",
+        "show": "contstim.cli.looking:show",
+        "review": "contstim.cli.serving:REVIEW",
         "design": STEPS["design"],
         "power": STEPS["power"],
         "export": group(
             "Turn trials into an experiment that people take part in, or into a public data set.",
             partial(_of_platforms, "export"),
         ),
-        "check": "contstim.cli.check:check",
-        "collect": "contstim.cli.collect:collect",
+        "check": "contstim.cli.looking:check",
+        "collect": "contstim.cli.serving:collect",
         "simulate": STEPS["simulate"],
         "import": group(
             "Make responses.csv from the data of a platform.", partial(_of_platforms, "import")
@@ -63,7 +63,7 @@ app = group(
         ),
         "reproduce": group("Analyse published data again, claim by claim.", _steps("reproduce")),
         "generate": group("Make test sentences from the embedded English.", _steps("generate")),
-        "demo": "contstim.cli.demo:demo",
+        "demo": "contstim.cli.looking:demo",
     },
 )
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.options import Quiet
-from contstim.cli.output import INCOMPLETE, print_table, remark, results_table, warn
-from contstim.cli.progress import ProgressBars
+from contstim.cli.output import INCOMPLETE, ProgressBars, Quiet, print_rows, remark, warn
 from contstim.wording import counted, duration
 
 if TYPE_CHECKING:
@@ -23,8 +22,7 @@ _STUDY_FILE = Path("study.toml")
 
 
 def new(
-    name: Annotated[Path, typer.Argument(help="The folder of the study.")],
-    quiet: Quiet = False,
+    name: Annotated[Path, typer.Argument(help="The folder of the study.")], quiet: Quiet = False
 ) -> None:
     """Write a study file to begin with, which runs as it stands.
 
@@ -105,8 +103,7 @@ def run(
 def plan(
     study: StudyFile = _STUDY_FILE,
     measure: Annotated[
-        bool,
-        typer.Option("--measure/--no-measure", help="Measure the speed of models here."),
+        bool, typer.Option("--measure/--no-measure", help="Measure the speed of models here.")
     ] = True,
     quiet: Quiet = False,
 ) -> None:
@@ -129,12 +126,11 @@ def plan(
 def _print_plan(planned: StudyPlan) -> None:
     from contstim.study.times import longest
 
-    table = results_table("stage", "state", "what", "about", "which is", texts=3)
+    rows = []
     for row in planned.stages:
         what = f"{row.what} ({row.because})" if row.because else row.what
-        table.add_row(row.stage, row.state, what, duration(row.seconds), row.basis)
-    print_table(table)
-
+        rows.append((row.stage, row.state, what, duration(row.seconds), row.basis))
+    print_rows(("stage", "state", "what", "about", "which is"), rows, texts=3)
     total = f"About {duration(planned.seconds)} in all"
     if planned.unknown:
         total += f", without {', '.join(planned.unknown)}, which were not measured"
@@ -149,19 +145,15 @@ def _print_plan(planned: StudyPlan) -> None:
         )
     supply = planned.supply
     if supply is not None:
-        needs = results_table("natural sentences", "times", "each", "needed", texts=1)
-        for need in supply.needs.rows:
-            needs.add_row(need.use, f"{need.times:,}", f"{need.each:,}", f"{need.needed:,}")
-        print_table(needs)
+        needs = [(need.use, need.times, need.each, need.needed) for need in supply.needs.rows]
+        print_rows(("natural sentences", "times", "each", "needed"), needs)
         if supply.available is not None:
             enough = f"{supply.lacking:,} too few" if supply.lacking else "enough"
             how = "There are" if supply.how == "counted" else "The text has at most"
             print(f"{how} {supply.available:,}: {enough}.")
     if planned.admissible:
-        rivals = results_table("rejects", "accepts", "natural sentences", texts=2)
-        for reject, accept, number in sorted(planned.admissible, key=lambda row: row[2])[:20]:
-            rivals.add_row(reject, accept, f"{number:,}")
-        print_table(rivals)
+        rivals = sorted(planned.admissible, key=lambda row: row[2])[:20]
+        print_rows(("rejects", "accepts", "natural sentences"), rivals, texts=2)
     if planned.tests:
         print(planned.tests)
 
@@ -179,11 +171,9 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
     from contstim.study.status import stage_states
     from contstim.study.study_file import read_study
 
-    table = results_table("stage", "state", "done (UTC)", "seconds", "size", "because", texts=3)
     read = read_study(study)
-    for row in stage_states(read):
-        table.add_row(row.stage, row.state, row.date, row.seconds, row.size, row.because)
-    print_table(table)
+    header = ("stage", "state", "done (UTC)", "seconds", "size", "because")
+    print_rows(header, map(astuple, stage_states(read)), texts=3)
     correct_page(read)
 
 
@@ -208,10 +198,8 @@ def verify(
     check = verify_folder(folder, reporter=ProgressBars(quiet=quiet))
     rows = check.files if every else grouped((*check.wrong, *check.unrecorded))
     if rows:
-        table = results_table("file", "state", "why", texts=3)
-        for row in rows:
-            table.add_row(row.path, row.state, row.sentence)
-        print_table(table)
+        files = ((row.path, row.state, row.sentence) for row in rows)
+        print_rows(("file", "state", "why"), files, texts=3)
     remark(f"{folder}: {summary(check)}", quiet=quiet)
     if check.wrong:
         raise typer.Exit(1)

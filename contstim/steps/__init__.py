@@ -2,28 +2,72 @@
 
 A step is declared once, as a dataclass whose fields say what they are (`contstim.options`): the
 command with its options, the section of a study file, the stage, the record and the reference
-follow from it.
-
-step         base of all steps, and what follows from their fields
-fields       fields that several steps share
-execution    where work runs: in this process, in several, or on a Ray cluster
-vocabulary   the words of a text
-sentences    its natural sentences
-training     n-gram models and networks
-scoring      sentences under models
-synthesis    one controversial sentence, or a pair
-triplets     searches for every pair of models, and what is asked of their sentences (constraints)
-pairs        natural sentence pairs on which models disagree most
-selection    the most controversial triplets
-earlier      stimuli from before a review, each in its row
-review       a page on which people keep or reject items
-design       trials of an experiment, and its power
-export       trials for a platform
-responses    what people answered, imported or simulated
-analysis     what people answered, compared with models
-mixed        mixed models of people's ratings
-controls     what else models may follow
-reproduction published analyses done again
-embedded_text, minimal_pairs         sentences of the embedded English
-text_settings, simulation_settings   settings of texts and of artificial participants
+follow from it. `step` is the base of all; `fields`, what several share; `execution`, where work is
+done. Here stand all steps by the words of their commands; none is imported before it is asked for.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contstim.steps.step import Step
+
+_PLACES = {
+    "train ngram": "training:TrainNgram",
+    **{f"train {k}": f"training:TRAININGS.{k}" for k in ("rnn", "lstm", "bilstm", "gpt2", "bert")},
+    "train acceptability": "training:TrainAcceptability",
+    "vocabulary": "vocabulary:MakeVocabulary",
+    "sentences": "sentences:FindSentences",
+    "score": "scoring:ScoreSentences",
+    "synthesize": "synthesis:SynthesizeSentence",
+    "triplets": "triplets:SearchTriplets",
+    "select natural": "selection:SelectPairs",
+    "select triplets": "selection:SelectTriplets",
+    "review": "review:WriteReviewPage",
+    "design": "design:MakeDesign",
+    "power": "simulation:SimulatePower",
+    "simulate": "simulation:SimulateResponses",
+    "analyze": "analysis:AnalyzeResponses",
+    "mixed": "mixed:FitMixed",
+    "compare": "evaluation:CompareModels",
+    "controls": "mixed:CompareControls",
+    "evaluate blimp": "evaluation:EvaluateMinimalPairs",
+    "evaluate acceptability": "evaluation:EvaluateAcceptability",
+    "evaluate desiderata": "evaluation:EvaluateDesiderata",
+    "reproduce golan2023": "reproduction:ReproduceGolan2023",
+    "reproduce adc": "reproduction:ReproduceAdc",
+    "generate sentences": "generation:GenerateSentences",
+    "generate minimal-pairs": "generation:GenerateMinimalPairs",
+}
+STEPS = {name: f"contstim.steps.{place}" for name, place in _PLACES.items()}
+"""`module:name` of each step, or of a dictionary of steps and the key in it; those of platforms,
+such as `import jspsych`, are made of the registry of platforms."""
+
+
+def found(target: str) -> Any:
+    """What `module:name` or `module:name.key` names."""
+    module, _, name = target.partition(":")
+    name, _, key = name.partition(".")
+    value = getattr(import_module(module), name)
+    return value[key] if key else value
+
+
+def step_names() -> list[str]:
+    """The words of all commands that are steps."""
+    from contstim.experiments.platforms.platform import platform_names
+
+    names = platform_names()
+    return [*STEPS, *(f"{word} {name}" for word in ("export", "import") for name in names)]
+
+
+def step_named(name: str) -> type[Step[Any]] | None:
+    """The step of a command; None where nothing is exported to a platform, or imported."""
+    word, _, kind = name.partition(" ")
+    if word in ("export", "import"):
+        of_platform = found(f"contstim.steps.platforms:{word}_step")
+        step: type[Step[Any]] | None = of_platform(kind)
+    else:
+        step = found(STEPS[name])
+    return step

@@ -8,25 +8,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.experiments.analysis import SMALLEST_EFFECT
-from contstim.options import AnswerScale, Help, Seed, Writes
-from contstim.steps.fields import Responses, Trials, TrialScores
-from contstim.steps.step import Outcome, Step
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.families import read_contrasts
+from contstim.experiments.analysis.figures import require_rivals
+from contstim.experiments.analysis.page import write_analysis
+from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.responses.admission import DEFAULT_RULE, Admission, CatchRule, admit
+from contstim.experiments.responses.table import Response, read_responses
+from contstim.models.training_text import (
+    contamination_facts,
+    contamination_warnings,
+    read_contamination,
+)
+from contstim.options import AnswerScale, Help, Reads, Seed, Writes
+from contstim.scores import ScoreTable
+from contstim.steps.step import Outcome, Step, Value
+from contstim.stimuli import Condition, Kind, Trial, read_trials
 
 if TYPE_CHECKING:
-    from contstim.experiments.analysis.run import Analysis
+    from collections.abc import Sequence
+
     from contstim.reporter import Reporter
 
 MinCatch = Annotated[
     int | None,
-    Help(
-        "Catch trials that must be right; by default eleven of twelve, or that share; "
-        "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
-        at_least=0,
-    ),
+    Help("Catch trials that must be right; by default 11 of 12, or that share.", at_least=0),
 ]
 Samples = Annotated[
-    int,
-    Help("Bootstrap resamples of participants and items, for percentiles; 0: none.", at_least=0),
+    int, Help("Bootstrap resamples of people and items, for percentiles.", at_least=0)
 ]
 
 
@@ -35,58 +45,62 @@ class AnalysisSettings:
     """Options of comparing responses with models."""
 
     contrasts: Annotated[
-        Path | None,
-        Help(
-            "The comparisons to test: a table with the columns first and second, which name "
-            "two models, or a model and 'ceiling'. By default all pairs of models and each model "
-            "against the ceiling."
-        ),
+        Path | None, Help("A table of the comparisons to test: first, second (models, ceiling).")
     ] = None
     min_catch: MinCatch = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
-        Help(
-            "What tests take as random: groups; participants, who saw the same trials, so that "
-            "tests speak of these very items only; crossed: people and items. auto: groups, or "
-            "crossed where groups are too few or share items."
-        ),
+        Help("Random in tests: groups, participants, or crossed people and items."),
     ] = "auto"
     intervals: Annotated[
         Literal["corrected", "percentile"],
-        Help(
-            "corrected: Student's t, new people and new items; percentile: of --bootstrap "
-            "resamples, as in the 2023 study, which are too wide."
-        ),
+        Help("corrected: Student's t; percentile: of resamples, too wide."),
     ] = "corrected"
     correction: Annotated[
         Literal["bh", "holm"],
-        Help(
-            "What decides significance: bh, the false-discovery rate of Benjamini and Hochberg; "
-            "holm, for a few planned contrasts, the family-wise error rate. Tables hold both."
-        ),
+        Help("Adjustment of p-values: false-discovery or family-wise error rate."),
     ] = "bh"
-    smallest_effect: Annotated[
-        float,
-        Help(
-            "The smallest difference, of accuracies or cosines, that matters: differences are "
-            "also tested for being smaller."
-        ),
-    ] = SMALLEST_EFFECT
+    smallest_effect: Annotated[float, Help("The smallest difference that matters.")] = (
+        SMALLEST_EFFECT
+    )
     bootstrap: Samples = 1000
-    fdr: Annotated[
-        float, Help("The error rate of significance, by --correction.", at_least=0, at_most=1)
-    ] = 0.05
+    fdr: Annotated[float, Help("The error rate of significance.", at_least=0, at_most=1)] = 0.05
     unanimous: Annotated[
-        float, Help("The share of people that counts as near all.", at_least=0.5, at_most=1)
+        float, Help("Share of people that counts as near all.", at_least=0.5, at_most=1)
     ] = 0.9
     worst: Annotated[int, Help("Failures to list for each model.", at_least=0)] = 5
     pair: Annotated[
-        tuple[str, str] | None,
-        Help("Two models whose sentences to draw; by default the best two rivals."),
+        tuple[str, str] | None, Help("Two models to draw; by default the best rivals.")
     ] = None
 
 
-class AnalyzeResponses(Step["Analysis"], name="analyze"):
+class OfAnswers(Step[Value], name=""):
+    """Base of steps about what people answered, and how models score the sentences they saw."""
+
+    trials: Annotated[Path, Reads("The table of trials that people saw.")]
+    responses: Annotated[Path, Reads("The table of responses.")]
+    scores: Annotated[Path, Reads("Scores of the trials' sentences, as of `score`.")]
+    scale: AnswerScale = None
+
+    def read(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:
+        """The trials, the responses and the scores."""
+        design = read_trials(self.trials)
+        responses = read_responses(self.responses, design, scale=self.scale)
+        return design, responses, ScoreTable.read(self.scores)
+
+    def ratings(self, min_catch: int | None) -> tuple[Admission, Ratings]:
+        """Who finished and passed their catch trials, as for `analyze`, and their ratings."""
+        design, responses, table = self.read()
+        admission = admit(design, responses, catch=catch_rule(min_catch))
+        return admission, gather(design, admission.responses, table)
+
+
+def catch_rule(number: int | None) -> CatchRule:
+    """The rule by which people fail catch trials; None for the usual one."""
+    return DEFAULT_RULE if number is None else CatchRule(number=number)
+
+
+class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
     """Say which models people agree with, how much a model could, and how sure that is.
 
     Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`. Participants who did
@@ -96,44 +110,23 @@ class AnalyzeResponses(Step["Analysis"], name="analyze"):
     --out results`
     """
 
-    trials: Trials
-    responses: Responses
-    scores: TrialScores
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
     settings: AnalysisSettings = AnalysisSettings()
-    scale: AnswerScale = None
     seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
         """Compare the models, and write tables, figures and pages."""
         settings = self.settings
-        from contstim.experiments.analysis.effects import Sampling
-        from contstim.experiments.analysis.families import read_contrasts
-        from contstim.experiments.analysis.figures import require_rivals
-        from contstim.experiments.analysis.page import write_analysis
-        from contstim.experiments.analysis.run import analyze
-        from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
-        from contstim.experiments.responses.table import read_responses
-        from contstim.models.training_text import (
-            contamination_facts,
-            contamination_warnings,
-            read_contamination,
-        )
-        from contstim.scores import ScoreTable
-        from contstim.stimuli import Condition, Kind, read_trials
-
-        design = read_trials(self.trials)
-        # Before the comparison, which takes minutes
-        if settings.pair:
-            require_rivals(design, settings.pair)
-        table = ScoreTable.read(self.scores)
-        contrasts, min_catch = settings.contrasts, settings.min_catch
+        if settings.pair:  # before the comparison, which takes minutes
+            require_rivals(read_trials(self.trials), settings.pair)
+        design, responses, table = self.read()
+        contrasts = settings.contrasts
         analysis = analyze(
             design,
-            read_responses(self.responses, design, scale=self.scale),
+            responses,
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
-            catch=DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch),
+            catch=catch_rule(settings.min_catch),
             sampling=Sampling(
                 None if settings.units == "auto" else settings.units,
                 samples=settings.bootstrap,

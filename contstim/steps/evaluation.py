@@ -7,7 +7,40 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from contstim.corpus import read_lines, read_sentences
 from contstim.errors import ContstimError, InputError
+from contstim.evaluation.acceptability import judgement_files, read_judgements
+from contstim.evaluation.acceptability_report import acceptability_findings
+from contstim.evaluation.accuracies import MinimalPairEvaluation, evaluate_minimal_pairs
+from contstim.evaluation.comparison import (
+    comparison_findings,
+    contest_commands,
+    contest_start,
+    contest_triplets,
+    gather,
+    read_tables,
+    select_command,
+)
+from contstim.evaluation.criteria import AcceptabilityEvaluation, evaluate_acceptability
+from contstim.evaluation.desiderata import (
+    Desiderata,
+    evaluate_desiderata,
+    sample_items,
+    with_reference,
+)
+from contstim.evaluation.desiderata_report import desiderata_findings
+from contstim.evaluation.folder import write_findings
+from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
+from contstim.evaluation.learning_curves import train_on_parts
+from contstim.evaluation.minimal_pair_report import minimal_pair_findings
+from contstim.evaluation.minimal_pairs import (
+    pair_files,
+    published_files,
+    read_human_agreement,
+    read_minimal_pairs,
+    read_published_accuracies,
+)
+from contstim.evaluation.scores import pair_scores_from_table, score_pairs
 from contstim.evaluation.settings import (
     ACCEPTABILITY,
     DESIDERATA,
@@ -17,33 +50,44 @@ from contstim.evaluation.settings import (
     Method,
     MinimalPairSettings,
 )
+from contstim.frequencies import frequency_file, read_frequencies
+from contstim.models.catalog import load_scorers, model_files
 from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.specifications import parse_models
+from contstim.models.transforms import unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
+from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
 from contstim.steps.fields import GivenModels, ReportFolder, Sentences
-from contstim.steps.step import Outcome, Step, found_files
+from contstim.steps.step import Outcome, Step, Value, found_files
 from contstim.steps.training import tell_training
+from contstim.stimuli import read_stimuli, write_triplets
+from contstim.store import Store
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.evaluation.accuracies import MinimalPairEvaluation
-    from contstim.evaluation.criteria import AcceptabilityEvaluation
-    from contstim.evaluation.desiderata import Desiderata
     from contstim.evaluation.folder import Findings
     from contstim.models.base import LanguageModel, Scorer
     from contstim.reporter import Reporter
     from contstim.sentence import Sentence
     from contstim.stimuli import Triplet
 
-_KEPT = "All scores so far are kept in the store."
-StoreInFolder = Annotated[
-    Path | None, Aside("Where scores are kept between runs; contstim.sqlite in --out.")
-]
+
+class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the store."):
+    """Base of steps that write a page about scores of models."""
+
+    out: ReportFolder
+    loading: Loading = DEFAULT_LOADING
+    store: Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite in --out.")] = None
+
+    def opened(self) -> Store:
+        """The store of scores."""
+        return Store(self.store or self.out / "contstim.sqlite")
 
 
-class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp", kept=_KEPT):
+class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp"):
     """Ask models which sentence of a minimal pair is acceptable (Warstadt et al. 2020).
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
@@ -62,29 +106,22 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
             folder=True,
         ),
     ]
-    out: ReportFolder
     models: GivenModels = ()
     scores: Annotated[
         Path | None, Reads("Scores of all sentences, as of `score`, in place of models.")
     ] = None
     text: Annotated[Path | None, Reads("With --sizes: UTF-8 text, one sentence a line.")] = None
     people: Annotated[
-        Path | None,
-        Reads("People's answers (human_responses.csv); by default those in --data."),
+        Path | None, Reads("People's answers; by default human_responses.csv in --data.")
     ] = None
     published: Annotated[
-        Path | None,
-        Reads("Published accuracies (models_summary.jsonl); by default those in --data."),
+        Path | None, Reads("Published accuracies; by default models_summary.jsonl.")
     ] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING
-    loading: Loading = DEFAULT_LOADING
-    store: StoreInFolder = None
 
     def reads(self) -> tuple[Path, ...]:
         """Files that are read; the folder of pairs holds much else."""
-        from contstim.evaluation.minimal_pairs import pair_files, published_files
-
         read = [path for path in super().reads() if path != self.data]
         beside = published_files(self.data, self.people, self.published)
         files = found_files(self.data, pair_files)
@@ -92,21 +129,6 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
-        from contstim.evaluation.accuracies import evaluate_minimal_pairs
-        from contstim.evaluation.folder import write_findings
-        from contstim.evaluation.minimal_pair_report import minimal_pair_findings
-        from contstim.evaluation.minimal_pairs import (
-            pair_files,
-            published_files,
-            read_human_agreement,
-            read_minimal_pairs,
-            read_published_accuracies,
-        )
-        from contstim.evaluation.scores import pair_scores_from_table, score_pairs
-        from contstim.models.catalog import model_files
-        from contstim.scores import ScoreTable
-        from contstim.store import Store
-
         if bool(self.scores) == bool(self.models or self.settings.sizes):
             raise InputError("Name models (`models`, `sizes`), or a table of scores (`scores`).")
         if bool(self.settings.sizes) != bool(self.text):
@@ -127,7 +149,7 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
                 scoring = pair_scores_from_table(table, pairs, self.settings.method)
             else:
                 together = not self.execution.is_local
-                with Store(self.store or self.out / "contstim.sqlite") as store:
+                with self.opened() as store:
                     scoring = score_pairs(
                         models,
                         pairs,
@@ -164,8 +186,6 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
     def _train_on_parts(
         self, loaded: Sequence[Scorer], reporter: Reporter
     ) -> list[tuple[LanguageModel, list[Sentence]]]:
-        from contstim.corpus import read_sentences
-        from contstim.evaluation.learning_curves import train_on_parts
 
         if self.text is None:
             return []
@@ -180,9 +200,7 @@ class EvaluateMinimalPairs(Step["MinimalPairEvaluation"], name="evaluate blimp",
         )
 
 
-class EvaluateAcceptability(
-    Step["AcceptabilityEvaluation"], name="evaluate acceptability", kept=_KEPT
-):
+class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate acceptability"):
     """Say how well models follow gradient judgements of acceptability.
 
     Counts the minimal pairs that meet the BLiMP criterion (the acceptable sentence scores higher)
@@ -201,40 +219,24 @@ class EvaluateAcceptability(
             folder=True,
         ),
     ]
-    out: ReportFolder
     models: GivenModels = ()
     scores: Annotated[
         tuple[Path, ...], Reads("A table of scores, by the column id or sentence; repeatable.")
     ] = ()
     pairs: Annotated[
-        Path | None,
-        Reads(
-            "A table of minimal pairs. By default all acceptable × unacceptable sentences of an "
-            "item."
-        ),
+        Path | None, Reads("Minimal pairs; by default all acceptable × unacceptable of an item.")
     ] = None
     settings: AcceptabilitySettings = ACCEPTABILITY
     execution: ScoringExecution = LOCAL_SCORING
-    loading: Loading = DEFAULT_LOADING
-    store: StoreInFolder = None
 
     def reads(self) -> tuple[Path, ...]:
         """Files that are read; LI-Adger's folder holds much else."""
-        from contstim.evaluation.acceptability import judgement_files
-
         read = [path for path in super().reads() if path != self.data]
         files = found_files(self.data, lambda data: judgement_files(data, self.pairs))
         return tuple(dict.fromkeys((*files, *read)))
 
     def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation]:
         """Score the sentences, and write the findings."""
-        from contstim.evaluation.acceptability import read_judgements
-        from contstim.evaluation.acceptability_report import acceptability_findings
-        from contstim.evaluation.criteria import evaluate_acceptability
-        from contstim.evaluation.folder import write_findings
-        from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
-        from contstim.store import Store
-
         if not (self.models or self.scores):
             raise InputError("Give what to evaluate: `models`, or `scores` with a table.")
         if self.settings.column and len(self.scores) != 1:
@@ -252,7 +254,7 @@ class EvaluateAcceptability(
                 # A sentence that several items share is scored once.
                 distinct, together = len(set(judgements.texts)), not self.execution.is_local
                 progress = scoring_progress(reporter, distinct, together=together)
-                with Store(self.store or self.out / "contstim.sqlite") as store:
+                with self.opened() as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
         evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts), self.settings)
         findings = acceptability_findings(evaluation)
@@ -260,7 +262,7 @@ class EvaluateAcceptability(
         return Outcome(evaluation, facts, writes=tuple(written))
 
 
-class EvaluateDesiderata(Step["Desiderata"], name="evaluate desiderata", kept=_KEPT):
+class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
     """Ask of scoring rules what any measure of likelihood should do (Kauf & Ivanova 2023).
 
     Scores should fall with a sentence's length, rise with a word's frequency in a neutral sentence,
@@ -276,45 +278,20 @@ class EvaluateDesiderata(Step["Desiderata"], name="evaluate desiderata", kept=_K
     sentences: Sentences
     frequencies: Annotated[
         Path,
-        Reads(
-            "Where word frequencies come from: a text, a table with the columns word and count, or "
-            "a trained model of words.",
-            folder=True,
-        ),
+        Reads("Text, table of counts or model of words that word frequencies are of.", folder=True),
     ]
-    out: ReportFolder
-    reference: Annotated[
-        str | None,
-        Models("A causal model to correlate scores with; may be the NAME of a --model."),
-    ] = None
+    reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
     word_list: Annotated[Path | None, Reads("The words, one a line, instead of drawn ones.")] = None
     settings: DesiderataSettings = DESIDERATA
     execution: ScoringExecution = LOCAL_SCORING
-    loading: Loading = DEFAULT_LOADING
-    store: StoreInFolder = None
 
     def specifications(self) -> tuple[str, ...]:
         """Specifications of the models, and of a reference that is none of them."""
-        from contstim.evaluation.desiderata import with_reference
-        from contstim.models.specifications import parse_models
-
         texts, _ = with_reference(self.models, self.reference)
         return tuple(model.specification for model in parse_models(texts))
 
     def work(self, reporter: Reporter) -> Outcome[Desiderata]:
         """Score sentences and words, and write the findings."""
-        from contstim.corpus import read_lines
-        from contstim.evaluation.desiderata import (
-            evaluate_desiderata,
-            sample_items,
-            with_reference,
-        )
-        from contstim.evaluation.desiderata_report import desiderata_findings
-        from contstim.evaluation.folder import write_findings
-        from contstim.frequencies import frequency_file, read_frequencies
-        from contstim.stimuli import read_stimuli
-        from contstim.store import Store
-
         settings, counts = self.settings, read_frequencies(self.frequencies)
         given = list(read_lines(self.word_list)) if self.word_list else None
         chosen, words = sample_items(read_stimuli(self.sentences), counts, settings, given)
@@ -327,7 +304,7 @@ class EvaluateDesiderata(Step["Desiderata"], name="evaluate desiderata", kept=_K
         together = not self.execution.is_local
         with (
             self.execution.scorers(specifications, self.loading, reporter.say) as loaded,
-            Store(self.store or self.out / "contstim.sqlite") as store,
+            self.opened() as store,
         ):
             _tell_unknown_words(loaded, chosen, reporter)
             results = evaluate_desiderata(
@@ -374,7 +351,7 @@ class Comparison:
     triplets: tuple[Triplet, ...]
 
 
-class CompareModels(Step[Comparison], name="compare", kept=_KEPT):
+class CompareModels(_Evaluation[Comparison], name="compare"):
     """Say how alike models or scoring rules order sentences, and where they part most.
 
     Rank correlations, the share of pairs of sentences that two models order alike, the sentences on
@@ -385,40 +362,18 @@ class CompareModels(Step[Comparison], name="compare", kept=_KEPT):
     --sentences natural.txt --out compared`
     """
 
-    out: ReportFolder
     scores: Annotated[tuple[Path, ...], Reads("A table of scores, as of `score`; repeatable.")] = ()
     models: GivenModels = ()
     sentences: Annotated[
         Path | None, Reads("What models score: a text, or a table; by default the tables' own.")
     ] = None
-    top: Annotated[
-        int, Help("Sentences to list for each pair of models and direction.", at_least=1)
-    ] = 10
-    vocabulary: Annotated[
-        Path | None,
-        Reads("Words for synthesis; by default those frequent in the models' text."),
-    ] = None
+    top: Annotated[int, Help("Sentences for each pair of models.", at_least=1)] = 10
+    vocabulary: Annotated[Path | None, Reads("Words for synthesis.")] = None
     synthesize: Annotated[bool, Help("Run the synthesis too, and write synthesized.csv.")] = False
-    loading: Loading = DEFAULT_LOADING
-    store: StoreInFolder = None
     seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[Comparison]:
         """Score the sentences, write the findings, and search where that is asked for."""
-        from contstim.evaluation.comparison import (
-            comparison_findings,
-            contest_commands,
-            contest_start,
-            contest_triplets,
-            gather,
-            read_tables,
-            select_command,
-        )
-        from contstim.evaluation.folder import write_findings
-        from contstim.models.catalog import load_scorers
-        from contstim.stimuli import read_stimuli, write_triplets
-        from contstim.store import Store
-
         if self.synthesize and len(self.models) < 2:
             raise InputError("`synthesize` needs two models: name them (`models`).")
         tables = read_tables(self.scores)
@@ -428,7 +383,7 @@ class CompareModels(Step[Comparison], name="compare", kept=_KEPT):
         sizes = [len(table.log_probs) for table in tables.values()]
         total = len(set(texts or ())) or max(sizes, default=0)
         progress = scoring_progress(reporter, total)
-        with Store(self.store or self.out / "contstim.sqlite") as store:
+        with self.opened() as store:
             table, left_out = gather(tables, models, texts, store=store, progress=progress)
         _tell_unknown_words(models, table.sentences or (), reporter)
         commands, contest = [select_command(self.out, table)], None
@@ -466,7 +421,5 @@ def _tell_unknown_words(
     models: Sequence[Scorer], sentences: Sequence[Sentence], reporter: Reporter
 ) -> None:
     """Say which share of the words each model does not know; warn of a large one."""
-    from contstim.models.transforms import unknown_words
-
     for model in models:
         unknown_words(model, sentences).tell(reporter.warn, reporter.say)

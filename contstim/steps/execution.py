@@ -42,19 +42,10 @@ class WorkerSettings:
         ),
     ] = None
     task_timeout: Annotated[
-        float | None,
-        Aside(
-            "Seconds that one search, or 200 sentences, may take, loading the models included; "
-            "then the worker is replaced. By default there is no limit.",
-            at_least=1,
-        ),
+        float | None, Aside("Seconds for one search, or 200 sentences, with loading.", at_least=1)
     ] = None
-    gpus_per_worker: Annotated[
-        float | None, Aside("With ray: the share of a GPU for each worker.")
-    ] = None
-    ray_address: Annotated[
-        str | None, Aside("With ray: the cluster, auto for this machine's own.")
-    ] = None
+    gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs of a worker.")] = None
+    ray_address: Annotated[str | None, Aside("With ray: the cluster, or auto.")] = None
 
     def new_executor(self) -> Executor:
         """Executor of the work, as the settings say.
@@ -62,12 +53,7 @@ class WorkerSettings:
         Raises:
             InputError: a setting is for another executor.
         """
-        from contstim.jobs import (
-            InterleavedExecutor,
-            LocalExecutor,
-            ProcessExecutor,
-            RayExecutor,
-        )
+        from contstim.jobs import InterleavedExecutor, LocalExecutor, ProcessExecutor, RayExecutor
 
         # An option that would change nothing is a mistake of the user's, so it is refused.
         if self.executor == "ray":
@@ -102,10 +88,7 @@ class ScoringExecution(WorkerSettings):
             at_least=1,
         ),
     ] = None
-    models_in_memory: Annotated[
-        int,
-        Aside("With processes and ray: how many models each worker keeps loaded.", at_least=1),
-    ] = 1
+    models_in_memory: Annotated[int, Aside("Models that each worker keeps loaded.", at_least=1)] = 1
 
     @property
     def is_local(self) -> bool:

@@ -1,11 +1,23 @@
-"""Fields that several steps share, each declared once."""
+"""Fields that several steps share, each declared once, and files of words that some name."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
+from contstim.english.words import english_rules
+from contstim.errors import InputError
+from contstim.files import is_file
+from contstim.optimization.search.settings import SearchSettings
 from contstim.options import Aside, Help, Models, Reads, Stem
+from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
+from contstim.word_rules import WordRules, read_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_Limits = TypeVar("_Limits", bound=SearchSettings)
 
 _MODEL = Models(
     "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME stands for it in files, "
@@ -16,17 +28,15 @@ GivenModels = Annotated[tuple[str, ...], _MODEL]
 
 Text = Annotated[Path, Reads("UTF-8 text, one sentence a line; - for stdin.")]
 Sentences = Annotated[Path, Reads("Sentences, one a line, or a table with columns of sentences.")]
+Language = Annotated[
+    Literal["en", "any"], Help("Rules of English, or what Unicode says of any script.")
+]
+Blocked = Annotated[Path | None, Help("The block list, one word a line.")]
 Prose = Annotated[bool, Help("The text is running prose: split it into sentences.", flag="--prose")]
 TrustRemoteCode = Annotated[
-    bool,
-    Help(
-        "Let transformers run Python code that comes with a checkpoint. Read it first.",
-        flag="--trust-remote-code",
-    ),
+    bool, Help("Run Python code of a checkpoint. Read it first.", flag="--trust-remote-code")
 ]
-StoreBeside = Annotated[
-    Path | None, Aside("Where scores are kept between runs; contstim.sqlite beside --out.")
-]
+StoreBeside = Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite beside --out.")]
 
 # Of a folder's other files, the store in it goes on changing
 ReportFolder = Annotated[Path, Stem("The folder to write.", beside=("/report.md", "/report.html"))]
@@ -35,20 +45,52 @@ ReportFolder = Annotated[Path, Stem("The folder to write.", beside=("/report.md"
 Reviews = Annotated[
     tuple[Path, ...],
     Reads(
-        "What `contstim review` wrote of what stood before: rejected items go, all others "
-        "stay as far as they can. Repeatable; give the reviews of all rounds.",
-        flag="--review",
+        "Reviews of what stood before: all that is not rejected stays. Repeatable.", flag="--review"
     ),
 ]
 Earlier = Annotated[
-    tuple[Path, ...],
-    Aside(
-        "With --review: the tables that stood before, of pairs or triplets and of trials. All "
-        "that nobody rejects stays in its place, whether a review holds it or not. Repeatable."
-    ),
+    tuple[Path, ...], Aside("With --review: the tables that stood before. Repeatable.")
 ]
 
-# What people saw and answered
-Trials = Annotated[Path, Reads("The table of trials that people saw.")]
-Responses = Annotated[Path, Reads("The table of responses.")]
-TrialScores = Annotated[Path, Reads("Scores of the trials' sentences, as of `score`.")]
+Uncapped = Annotated[Path | None, Help("With --word-cap: words that do not count, one a line.")]
+
+
+def words_read(limits: _Limits) -> _Limits:
+    """The same limits with the words of files read.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    return replace(limits, allow=_words(limits.allow), exclude=_words(limits.exclude))
+
+
+def files_of_words(limits: SearchSettings) -> list[Path]:
+    """The files of words among what may, and what may not, be put in."""
+    return [Path(text) for text in (*limits.allow, *limits.exclude) if is_file(text)]
+
+
+def _words(texts: Sequence[str]) -> tuple[str, ...]:
+    # What names a file is a file of words; a word of the same name needs another folder.
+    words: set[str] = set()
+    for text in texts:
+        words |= set(Vocabulary.load(text).words) if is_file(text) else {text}
+    return tuple(sorted(map(str.lower, words)))
+
+
+def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:
+    """The words that do not count for a cap, as the file has them.
+
+    Raises:
+        InputError: there is no cap, or the file cannot be read.
+    """
+    if uncapped is None:
+        return REPEATABLE_ENGLISH
+    if word_cap is None:
+        raise InputError("`uncapped` names the exceptions of `word_cap`: give both.")
+    return read_repeatable(uncapped)
+
+
+def language_rules(language: str, blocked: Path | None) -> WordRules:
+    """Rules for the words of a language, names included, with the block list that is given."""
+    rules = english_rules(names=True) if language == "en" else WordRules()
+    return rules if blocked is None else replace(rules, blocked=read_words(blocked))

@@ -7,6 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from contstim.evaluation.acceptability_report import acceptability_findings
+from contstim.evaluation.folder import write_findings
+from contstim.experiments.analysis.page import write_analysis
+from contstim.experiments.reproduce import adc, golan2023
 from contstim.options import Reads, Seed, Writes
 from contstim.steps.analysis import Samples, analysis_facts
 from contstim.steps.step import Outcome, Step, found_files
@@ -40,34 +44,21 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         ),
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
-    ratings: Annotated[
-        Path | None,
-        Reads("The file of ratings (`data` in LpZamora/contstimlang), if elsewhere."),
-    ] = None
+    ratings: Annotated[Path | None, Reads("The file of ratings, if elsewhere.")] = None
     bootstrap: Samples = 1000
     seed: Seed = 0
 
     def reads(self) -> tuple[Path, ...]:
         """The file of ratings; the folder holds much else."""
-        from contstim.experiments.reproduce.golan2023 import locate
-
-        return found_files(self.data, lambda data: locate(data, self.ratings)[1:])
+        return found_files(self.data, lambda data: golan2023.locate(data, self.ratings)[1:])
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Claims]]:
         """Analyse the ratings, and compare claims."""
-        from contstim.experiments.analysis.page import write_analysis
-        from contstim.experiments.reproduce.golan2023 import (
-            PUBLISHED_SAMPLING,
-            analyze_golan2023,
-            claims,
-            locate,
-        )
-
-        folder, file = locate(self.data, self.ratings)
-        sampling = replace(PUBLISHED_SAMPLING, samples=self.bootstrap, seed=self.seed)
+        folder, file = golan2023.locate(self.data, self.ratings)
+        sampling = replace(golan2023.PUBLISHED_SAMPLING, samples=self.bootstrap, seed=self.seed)
         progress = partial(reporter.progress, "comparing")
-        analysis = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
-        compared = claims(analysis)
+        analysis = golan2023.analyze_golan2023(folder, file, sampling=sampling, progress=progress)
+        compared = golan2023.claims(analysis)
         write_analysis(analysis, self.out, title="Golan et al. (2023), experiment 1")
         _write_claims(compared, self.out / "tables" / "claims.csv")
         for caution in analysis.cautions:
@@ -91,13 +82,9 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
 
     def work(self, reporter: Reporter) -> Outcome[tuple[AcceptabilityEvaluation, Claims]]:
         """Evaluate the published scores, and compare claims."""
-        from contstim.evaluation.acceptability_report import acceptability_findings
-        from contstim.evaluation.folder import write_findings
-        from contstim.experiments.reproduce.adc import claims, reproduce_adc
-
         del reporter
-        evaluation, differences = reproduce_adc(self.data)
-        compared = tuple(claims(evaluation, differences))
+        evaluation, differences = adc.reproduce_adc(self.data)
+        compared = tuple(adc.claims(evaluation, differences))
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
         findings = acceptability_findings(evaluation, title)
         facts, _ = write_findings(findings, self.out, data=evaluation.files)

@@ -1,27 +1,70 @@
-"""A page on which people keep or reject items."""
+"""A page on which people keep or reject items, and what stays of stimuli after their review."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from contstim.errors import InputError
-from contstim.files import write_text
-from contstim.item_flags import flag_items
+from contstim.experiments.analysis.reliability import reliabilities_of
+from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.table import read_responses
+from contstim.files import checksum, write_text
+from contstim.frequencies import read_frequencies
+from contstim.item_flags import FlagSettings, flag_items
 from contstim.options import AnswerScale, Help, Reads, Writes
 from contstim.reporting.review import ItemAnswers, PageContent
-from contstim.reviews import Review, read_reviews, write_review
+from contstim.reviews import Review, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
+from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
-from contstim.steps.text_settings import ReviewSettings
-from contstim.stimuli import Trial, read_stimulus_table
+from contstim.stimuli import Pair, Trial, Triplet, read_stimulus_table
 from contstim.tables import table_kind
+from contstim.vocabulary import REPEATABLE_ENGLISH
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
     from contstim.reporter import Reporter
+    from contstim.reviews import ReviewedItem, Stimulus
     from contstim.scale import Scale
+
+_Item = TypeVar("_Item", Pair, Triplet, Trial)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewSettings:
+    """Options of flagging items on a page of review."""
+
+    text: Annotated[
+        Path | None,
+        Help("Text, table of counts or model of words that tells rare words and names."),
+    ] = None
+    rare: Annotated[float, Help("Words below it are rare, on the Zipf scale.")] = 3.0
+    often: Annotated[
+        int | None, Help("Words in more items are flagged; by default 5, or 2 in 100.", at_least=1)
+    ] = None
+    language: Language = "en"
+    blocked: Blocked = None
+
+    def flags(self) -> FlagSettings:
+        """The same with files read.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        return FlagSettings(
+            language_rules(self.language, self.blocked),
+            REPEATABLE_ENGLISH if self.language == "en" else frozenset(),
+            None if self.text is None else read_frequencies(self.text),
+            "" if self.text is None else self.text.name,
+            self.rare,
+            self.often,
+        )
+
 
 _DEFAULTS = ReviewSettings()
 
@@ -42,24 +85,14 @@ class WriteReviewPage(Step[PageContent], name="review"):
 
     table: Annotated[Path, Reads("Triplets, pairs or trials.", argument=True)]
     out: Annotated[Path, Writes("The page to write.")]
-    scores: Annotated[
-        Path | None, Reads("Scores of the sentences, as of `score`: a column for each model.")
-    ] = None
+    scores: Annotated[Path | None, Reads("Scores of the sentences, as of `score`.")] = None
     responses: Annotated[
-        Path | None,
-        Reads("What people answered to these trials: shows how sure they are of each."),
+        Path | None, Reads("Answers to these trials: shows how sure people are.")
     ] = None
     scale: AnswerScale = None
-    review: Annotated[
-        tuple[Path, ...],
-        Reads("A review that was made already; shown on each item. Repeatable."),
-    ] = ()
+    review: Annotated[tuple[Path, ...], Reads("A review to show on its items. Repeatable.")] = ()
     earlier_rounds: Annotated[
-        tuple[Path, ...],
-        Reads(
-            "A review of what stood before, or of other tables: what it says of items that are "
-            "still as they were is shown. Repeatable."
-        ),
+        tuple[Path, ...], Reads("A review of what stood before, or of other tables. Repeatable.")
     ] = ()
     merged: Annotated[Path | None, Writes("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
@@ -113,10 +146,6 @@ def _answers(
     """
     import numpy as np
 
-    from contstim.experiments.analysis.reliability import reliabilities_of
-    from contstim.experiments.responses.admission import admit
-    from contstim.experiments.responses.table import read_responses
-
     trials = [trial for trial in read_stimulus_table(table) if isinstance(trial, Trial)]
     if not trials:
         raise InputError(
@@ -156,3 +185,103 @@ def flagged(content: PageContent) -> str:
     n_flagged = sum(bool(item["flags"]) for item in content.facts["items"])
     kind = content.items[0].kind
     return f"{n_flagged:,} of {counted(len(content.items), kind)} have flags"
+
+
+@dataclass(frozen=True)
+class EarlierStimuli:
+    """Earlier tables, and what reviewers decided.
+
+    Attributes:
+        stimuli: those of the tables, in order.
+        reviews: what reviewers decided, of all rounds.
+        files: the checksum of each table, by its name.
+    """
+
+    stimuli: tuple[Stimulus, ...]
+    reviews: Review | None
+    files: dict[str, str]
+
+    @classmethod
+    def read(cls, review: Sequence[Path], earlier: Sequence[Path]) -> EarlierStimuli:
+        """Read tables of pairs, triplets or trials, and reviews.
+
+        Raises:
+            InputError: a file cannot be read, or is something else.
+        """
+        return cls(
+            tuple(stimulus for path in earlier for stimulus in read_stimulus_table(path)),
+            read_reviews(review) if review else None,
+            {path.as_posix(): checksum(path) for path in earlier},
+        )
+
+    def review(self, holds: Callable[[ReviewedItem], bool] = lambda _: True) -> Review | None:
+        """Decisions about the earlier stimuli, with those that nobody decided about.
+
+        Where there are earlier tables, what stood is what they hold: of reviews of rounds before
+        them only the rejections count.
+
+        Args:
+            holds: whether a stimulus can still stay, for all that reviewers say.
+        """
+        if self.reviews is None and not self.stimuli:
+            return None
+        decided = Review(()) if self.reviews is None else self.reviews
+        if not self.stimuli:
+            return decided
+        rejections = tuple(item for item in decided.decisions if decided.rejects(item))
+        return Review(
+            (*rejections, *(i for i in undecided(self.stimuli) if decided.rejects(i) or holds(i)))
+        )
+
+    def of_kind(self, kind: type[_Item]) -> list[_Item]:
+        """The pairs, the triplets or the trials."""
+        return [stimulus for stimulus in self.stimuli if isinstance(stimulus, kind)]
+
+
+def in_place(
+    before: Sequence[_Item],
+    now: Sequence[_Item],
+    name: Callable[[_Item], Hashable],
+    kind: Callable[[_Item], Hashable],
+    placed: Callable[[_Item, _Item], _Item] = lambda now, _before: now,
+) -> list[_Item]:
+    """Stimuli in the rows in which they stood, and new ones in the rows of what is gone.
+
+    Args:
+        before: the earlier table.
+        now: all stimuli of the new table.
+        name: by which a stimulus is known again.
+        kind: a new stimulus stands in the row of one of its kind; the rest is appended.
+        placed: the stimulus of a row, given the one that stood there.
+    """
+    by_name = {name(stimulus): stimulus for stimulus in now}
+    stood = {name(stimulus) for stimulus in before}
+    new: dict[Hashable, deque[_Item]] = defaultdict(deque)
+    for stimulus in now:
+        if name(stimulus) not in stood:
+            new[kind(stimulus)].append(stimulus)
+    rows: list[_Item] = []
+    for stimulus in before:
+        if name(stimulus) in by_name:
+            rows.append(placed(by_name[name(stimulus)], stimulus))
+        elif waiting := new[kind(stimulus)]:
+            rows.append(placed(waiting.popleft(), stimulus))
+    for waiting in new.values():
+        rows += waiting
+    return rows
+
+
+def trials_in_place(before: Sequence[Trial], now: Sequence[Trial]) -> list[Trial]:
+    """Trials in their rows, see `in_place`, with the turns and sides of those that stood there."""
+
+    def placed(trial: Trial, stood: Trial) -> Trial:
+        gone = "" if trial.trial_id == stood.trial_id else stood.trial_id
+        return replace(trial, instead_of=stood.instead_of or gone)
+
+    return in_place(
+        before,
+        now,
+        lambda trial: (trial.trial_id, trial.group),
+        lambda trial: (trial.group, trial.condition, trial.model_1, trial.model_2, trial.kind_2),
+        placed,
+    )

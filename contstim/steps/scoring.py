@@ -66,35 +66,18 @@ class ScoreSentences(
     models: GivenModels
     sentences: Sentences
     out: Annotated[Path, Writes("The table to write: .csv, .parquet, .jsonl or .npz.")]
-    per_word: Annotated[
-        bool,
-        Help(
-            "Write a row for each token of each sentence, with its word, instead of sums.",
-        ),
-    ] = False
+    per_word: Annotated[bool, Help("Write a row for each token, with its word.")] = False
     by: Annotated[
         Literal["token", "word"], Help("With --per-word: a row for each token, or for each word.")
     ] = "token"
     boundary_correction: Annotated[
-        bool,
-        Help(
-            "With --per-word: count that a word ends to the word, and not to the first token "
-            "of the next (causal transformers; Pimentel & Meister 2024, Oh & Schuler 2024).",
-        ),
+        bool, Help("With --per-word: count that a word ends to the word (causal models).")
     ] = False
     standard_errors: Annotated[
-        Path | None,
-        Writes(
-            "Also write the standard errors that sampling leaves (0: exact), a table of the "
-            "same shape. Costs as much again as the scores."
-        ),
+        Path | None, Writes("Also write the standard errors that sampling leaves.")
     ] = None
     bounds: Annotated[
-        Path | None,
-        Writes(
-            "Also write, for masked models under chain-mixture, each score beside its lower "
-            "bound, the mean over orders, and the gap. Costs as much again as the scores."
-        ),
+        Path | None, Writes("Also write scores under chain-mixture beside their lower bounds.")
     ] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING

@@ -1,27 +1,174 @@
-"""The most controversial triplets of those that searches found."""
+"""The most controversial natural pairs, and the most controversial of the triplets searched."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from contstim.counts import read_pair_counts, read_token_counts
+from contstim.documents import read_json_object
 from contstim.errors import InputError
-from contstim.optimization.selection.question import TripletQuestion, TripletRules
+from contstim.models.training_text import (
+    contamination_facts,
+    contamination_warnings,
+    read_contamination,
+)
+from contstim.optimization.selection.certificate import (
+    NaturalSelection,
+    TripletCertificate,
+    TripletSelection,
+)
+from contstim.optimization.selection.natural import select_natural
+from contstim.optimization.selection.question import (
+    NaturalQuestion,
+    NaturalRules,
+    TripletQuestion,
+    TripletRules,
+)
+from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, Writes
-from contstim.steps.constraints import Uncapped, uncapped_words
-from contstim.steps.fields import Earlier, Reviews
-from contstim.steps.pairs import GivenCounts, remark_stayed
+from contstim.reviews import ItemKind
+from contstim.scores import ScoreTable
+from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
+from contstim.steps.review import EarlierStimuli, in_place
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import Condition
+from contstim.stimuli import (
+    Condition,
+    Pair,
+    Triplet,
+    read_stimuli,
+    read_triplets,
+    write_pairs,
+    write_triplets,
+)
+from contstim.tables import listed
+from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.selection.certificate import TripletSelection
+    from contstim.optimization.selection.certificate import NaturalCertificate, SelectionCertificate
     from contstim.reporter import Reporter
     from contstim.reviews import ReviewedItem
+
+_SHOWN = 10  # pairs of models of which the command says how many sentences they may use
+
+GivenCounts = Annotated[
+    Path | None, Reads("A table model_1, model_2, per_pair, for pairs with another number.")
+]
+
+
+def _counts(path: Path | None) -> tuple[tuple[str, str, int], ...]:
+    counts = {} if path is None else read_pair_counts(path)
+    return tuple((*pair, number) for pair, number in counts.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSettings(NaturalRules):
+    """Options of selecting natural sentence pairs."""
+
+    repeatable: Annotated[
+        Path | None, Reads("With --no-repeats: words that may repeat, one a line.")
+    ] = None
+    counts: GivenCounts = None
+    exclude: Annotated[
+        tuple[Path, ...],
+        Reads("Leave out these sentences: a text or a table of stimuli. Repeatable."),
+    ] = ()
+
+    def question(self) -> NaturalQuestion:
+        """The same with files read.
+
+        Raises:
+            InputError: a file cannot be read, or names exceptions of a rule that is not asked for.
+        """
+        if self.repeatable is not None and not self.no_repeats:
+            raise InputError("`repeatable` names the exceptions of `no_repeats`: give both.")
+        exempt = self.repeatable
+        return NaturalQuestion(
+            **{each.name: getattr(self, each.name) for each in fields(NaturalRules)},
+            counts=_counts(self.counts),
+            repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
+        )
+
+
+class SelectPairs(Step[NaturalSelection], name="select natural"):
+    """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
+
+    Exact: the certificate beside the table holds the objective and its proven bound.
+
+    After a review, pairs that were not rejected stay as they are; no sentence of a rejected one is
+    chosen again, neither of the two.
+
+    Examples: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
+
+    `contstim select natural --scores scores.csv --per-pair 10 --review review.csv
+    --earlier pairs.csv --earlier trials.csv --out pairs-2.csv`
+    """
+
+    scores: Annotated[Path, Reads("Scores: .csv, .parquet, .jsonl or .npz.")]
+    out: Annotated[Path, Writes("The table of pairs to write.", beside=(".certificate.json",))]
+    settings: PairSettings = PairSettings()
+    review: Reviews = ()
+    earlier: Earlier = ()
+
+    def work(self, reporter: Reporter) -> Outcome[NaturalSelection]:
+        """Select the pairs, and write them with a certificate."""
+        table = ScoreTable.read(self.scores)
+        stood = EarlierStimuli.read(self.review, self.earlier)
+
+        def holds(item: ReviewedItem) -> bool:
+            is_pair = (
+                item.kind is ItemKind.PAIR or item.condition == Condition.NATURAL_CONTROVERSIAL
+            )
+            return not is_pair or (
+                (item.model_1, item.model_2) in combinations(table.models, 2)
+                and table.rows.keys() >= {*item.sentences}
+            )
+
+        selection = select_natural(
+            table,
+            self.settings.question(),
+            excluded=[each for path in self.settings.exclude for each in read_stimuli(path)],
+            review=stood.review(holds),
+        )
+        certificate = selection.certificate
+        pairs = in_place(
+            stood.of_kind(Pair),
+            selection.pairs,
+            lambda pair: pair.trial_id,
+            lambda pair: (pair.model_1, pair.model_2),
+        )
+        write_pairs(self.out, pairs)
+        certificate.save(Path(f"{self.out}.certificate.json"))
+        sides = [(p.sentence_1, p.sentence_2) for p in pairs]
+        selected = [sentence for side in sides for sentence in side if sentence is not None]
+        seen = read_contamination(self.scores, table.models, selected)
+        for warning in contamination_warnings(seen, "selected sentences"):
+            reporter.warn(warning)
+        of_all = f"of {counted(len(pairs), 'pair')}"
+        unequal = sum(a is not None and b is not None and len(a) != len(b) for a, b in sides)
+        if unequal:
+            reporter.warn(
+                f"in {unequal:,} {of_all} the sentences differ in their number of words, and "
+                "longer ones are less likely under every model: ask for `same_length`."
+            )
+        if agreed := [pair.trial_id for pair in pairs if not pair.controversial]:
+            reporter.warn(
+                f"in {len(agreed):,} {of_all} both models prefer the same sentence, so that people "
+                f"cannot tell them apart: {listed(agreed)}. Leave out `agreeing` to have none."
+            )
+        reporter.say(
+            f"{self.out}: {counted(len(pairs), 'pair')}; objective {certificate.objective:.10f}, "
+            f"proven bound {certificate.bound:.10f}."
+        )
+        _remark_admissible(certificate, reporter)
+        _remark_stayed(certificate, "pair", reporter)
+        facts = {"not_controversial": agreed, "earlier": stood.files, **contamination_facts(seen)}
+        return Outcome(selection, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +177,7 @@ class SelectionSettings(TripletRules):
 
     counts: GivenCounts = None
     uncapped: Uncapped = None
-    tokens: Annotated[
-        Path | None, Reads("With --token-balance: what `score --per-word` wrote.")
-    ] = None
+    tokens: Annotated[Path | None, Reads("With --token-balance: from `score --per-word`.")] = None
 
     def question(self, earlier: Sequence[Path]) -> TripletQuestion:
         """The same with files read, and quantiles as certificates beside earlier tables have them.
@@ -40,20 +185,17 @@ class SelectionSettings(TripletRules):
         Raises:
             InputError: a file cannot be read, or one of two settings that need each other lacks.
         """
-        from contstim.counts import read_pair_counts
-
         if (self.token_balance is None) != (self.tokens is None):
             raise InputError("`tokens` are the numbers that `token_balance` is about: give both.")
-        needed = {} if self.counts is None else read_pair_counts(self.counts)
         return TripletQuestion(
             **{each.name: getattr(self, each.name) for each in fields(TripletRules)},
             uncapped=uncapped_words(self.uncapped, self.word_cap),
-            counts=tuple((*pair, number) for pair, number in needed.items()),
-            edges=_edges(earlier, self),
+            counts=_counts(self.counts),
+            edges=_edges(earlier, self.quantiles),
         )
 
 
-class SelectTriplets(Step["TripletSelection"], name="select triplets"):
+class SelectTriplets(Step[TripletSelection], name="select triplets"):
     """Select triplets of a natural and two synthetic sentences, the most controversial ones.
 
     Triplets whose three sentences are not all different, because a search found nothing better
@@ -81,38 +223,28 @@ class SelectTriplets(Step["TripletSelection"], name="select triplets"):
 
     def work(self, reporter: Reporter) -> Outcome[TripletSelection]:
         """Select the triplets, and write them with a certificate."""
-        from contstim.counts import read_token_counts
-        from contstim.optimization.selection.triplets import select_triplets
-        from contstim.reviews import ItemKind
-        from contstim.steps.earlier import EarlierStimuli, in_place
-        from contstim.stimuli import Triplet, read_triplets, write_triplets
-
-        settings = self.settings
-        question = settings.question(self.earlier)
+        question, tokens = self.settings.question(self.earlier), self.settings.tokens
         candidates = read_triplets(self.triplets)
         # Left out here and not refused: searches that found nothing belong to any study
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
                 f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, "
-                f"whose "
-                "sentences are not all different."
+                "whose sentences are not all different."
             )
         stood = EarlierStimuli.read(self.review, self.earlier)
         known = {triplet.triplet_id for triplet in distinct}
+        of_triplets = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
 
         def holds(item: ReviewedItem) -> bool:
-            of_triplet = item.condition in (
-                Condition.NATURAL_SYNTHETIC,
-                Condition.SYNTHETIC_SYNTHETIC,
-            )
-            name = item.source_id if of_triplet else item.item_id
-            return name in known or not (of_triplet or item.kind is ItemKind.TRIPLET)
+            if item.condition in of_triplets:
+                return item.source_id in known
+            return item.kind is not ItemKind.TRIPLET or item.item_id in known
 
         selection = select_triplets(
             distinct,
             question,
-            tokens=None if settings.tokens is None else read_token_counts(settings.tokens),
+            tokens=None if tokens is None else read_token_counts(tokens),
             review=stood.review(holds),
         )
         certificate = selection.certificate
@@ -125,26 +257,63 @@ class SelectTriplets(Step["TripletSelection"], name="select triplets"):
         write_triplets(self.out, chosen)
         certificate.save(Path(f"{self.out}.certificate.json"))
         reporter.say(
-            f"{self.out}: {counted(len(selection.triplets), 'triplet')}; objective "
+            f"{self.out}: {counted(len(chosen), 'triplet')}; objective "
             f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
             f"({certificate.status})."
         )
-        remark_stayed(certificate, "triplet", reporter)
+        _remark_stayed(certificate, "triplet", reporter)
         return Outcome(selection, {"earlier": stood.files})
 
 
 def _edges(
-    earlier: Sequence[Path], settings: SelectionSettings
+    earlier: Sequence[Path], quantiles: int
 ) -> tuple[tuple[str, str, str, tuple[float, ...]], ...]:
     """The edges of quantile groups as they were, in certificates beside earlier tables."""
-    from contstim.documents import read_json_object
-    from contstim.optimization.selection.certificate import TripletCertificate
-
     edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
     for path in earlier:
         beside = Path(f"{path}.certificate.json")
         if beside.is_file() and "price_bound" in read_json_object(beside):
             certificate = TripletCertificate.load(beside)
-            if certificate.question.quantiles == settings.quantiles:
+            if certificate.question.quantiles == quantiles:
                 edges += certificate.edges
     return edges
+
+
+def _remark_admissible(certificate: NaturalCertificate, reporter: Reporter) -> None:
+    """Say how many sentences pairs of models may use: of many pairs, those that have fewest."""
+    admissible = {(reject, accept): n for reject, accept, n in certificate.admissible}
+    pairs = [
+        (a, b, admissible[a, b], admissible[b, a]) for a, b in combinations(certificate.models, 2)
+    ]
+    fewest = sorted(pairs, key=lambda pair: min(pair[2:]))[:_SHOWN]
+    texts = (
+        f"{a} against {b} {first:,}, {b} against {a} {second:,}" for a, b, first, second in fewest
+    )
+    which = f"; the {_SHOWN} scarcest pairs of models" if len(fewest) < len(pairs) else ""
+    agreeing = certificate.question.agreeing
+    below = "" if agreeing else "below the median of the model that rejects them and "
+    reporter.say(
+        f"  Of {counted(certificate.n_sentences, 'sentence')} so many are admissible ({below}at or "
+        f"above the median of the model that accepts them{which}): {'; '.join(texts)}."
+    )
+
+
+def _remark_stayed(certificate: SelectionCertificate, what: str, reporter: Reporter) -> None:
+    """Say how many reviewed pairs or triplets stay; nothing where none was reviewed."""
+    if certificate.reviewed:
+        reporter.say(
+            f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
+            f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
+            f"stay (proven)."
+        )
+    if certificate.against:
+        rules = "; ".join(f"{name} (by {by})" for name, by in certificate.against)
+        reporter.warn(
+            f"more {what}s change than were rejected, as few as can be. With all others in their "
+            f"places the nearest set would lack or break: {rules}. Give more to choose from."
+        )
+    if certificate.shared:
+        reporter.warn(
+            f"every set has a new {what} with a sentence of a trial that stays, so that other "
+            f"trials may have to change."
+        )

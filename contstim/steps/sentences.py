@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from contstim.corpus import read_lines, read_sentences
 from contstim.errors import InputError
+from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
 from contstim.files import write_text
 from contstim.filters import (
+    SentenceRule,
     distinct_words,
     filter_sentences,
     finite_verb,
@@ -22,9 +25,8 @@ from contstim.filters import (
     word_count,
 )
 from contstim.options import Help, Reads, Writes
-from contstim.steps.fields import Text
+from contstim.steps.fields import Blocked, Language, Prose, Text, language_rules
 from contstim.steps.step import Outcome, Step
-from contstim.steps.text_settings import SentenceSettings, language_rules
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from contstim.word_rules import sort_words
 from contstim.wording import counted
@@ -32,10 +34,39 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contstim.experiments.design.sentence_needs import SentenceNeeds
-    from contstim.filters import SentenceRule
     from contstim.reporter import Reporter
     from contstim.sentence import Sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceSettings:
+    """Options of choosing natural sentences for a study from a text."""
+
+    words: Annotated[
+        str, Help("Number of words a sentence, such as 8 or 7-9.", metavar="N or N-M")
+    ] = "8"
+    without: Annotated[Path | None, Help("Leave out sentences with these phrases.")] = None
+    repeats: Annotated[bool, Help("Also keep sentences in which a word occurs twice.")] = False
+    language: Language = "en"
+    names: Annotated[int, Help("How many names a sentence may hold.", at_least=0)] = 1
+    blocked: Blocked = None
+    finite_verb: Annotated[bool, Help("Only with a finite verb (English, NLTK).")] = False
+    every_line: Annotated[bool, Help("Also keep headings, references and near-duplicates.")] = False
+    prose: Prose = False
+
+    def lengths(self) -> tuple[int, int | None]:
+        """The least and, where two numbers are asked for, the largest number of words.
+
+        Raises:
+            InputError: it is not a number or two.
+        """
+        length = re.fullmatch(r"([1-9][0-9]{0,3})(?:-([0-9]{1,4}))?", self.words)
+        if length is None or (length[2] and int(length[2]) < int(length[1])):
+            raise InputError(
+                f"`words` is {self.words!r}; expected a number or two, such as 8 or 7-9."
+            )
+        return int(length[1]), int(length[2]) if length[2] else None
+
 
 _DEFAULTS = SentenceSettings()
 
@@ -68,10 +99,9 @@ class StudySize:
 
     PANEL: ClassVar[str] = "Sentences that a study needs"
 
-    for_models: Annotated[
-        int | None,
-        Help("Count for a study of so many models whether there are enough.", metavar="M"),
-    ] = None
+    for_models: Annotated[int | None, Help("Count for a study of so many models.", metavar="M")] = (
+        None
+    )
     triplets_per_pair: Annotated[int, Help("With --for-models: as of triplets --per-pair.")] = 100
     pairs_per_pair: Annotated[int, Help("With --for-models: as of select natural --per-pair.")] = 10
     groups: Annotated[int, Help("With --for-models: as of design.")] = 10
@@ -80,20 +110,12 @@ class StudySize:
 
     def needs(self) -> SentenceNeeds | None:
         """Numbers of sentences needed, by use; None where no study was asked about."""
-        from contstim.experiments.design.sentence_needs import sentences_needed
-
         if self.for_models is None:
             if self != StudySize():
                 raise InputError("The numbers of a study are for `for_models`: give both.")
             return None
-        return sentences_needed(
-            self.for_models,
-            triplets_per_pair=self.triplets_per_pair,
-            pairs_per_pair=self.pairs_per_pair,
-            groups=self.groups,
-            random_per_group=self.random_per_group,
-            catch_per_group=self.catch_per_group,
-        )
+        numbers = asdict(self)
+        return sentences_needed(numbers.pop("for_models"), **numbers)
 
 
 _NO_STUDY = StudySize()
@@ -118,8 +140,7 @@ class FindSentences(Step[NaturalSentences], name="sentences"):
     out: Annotated[Path, Writes("The file of natural sentences to write.")]
     vocabulary: Annotated[Path | None, Reads("Keep sentences of these words only.")] = None
     exclude: Annotated[
-        tuple[Path, ...],
-        Reads("Leave out sentences of this text, read like --text; repeatable."),
+        tuple[Path, ...], Reads("Leave out sentences of this text; repeatable.")
     ] = ()
     settings: SentenceSettings = _DEFAULTS
     study: StudySize = _NO_STUDY

@@ -8,11 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import InputError
+from contstim.files import write_text
+from contstim.models.base import conventions
+from contstim.models.catalog import load_models
 from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.transforms import unknown_words
+from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.symmetric import synthesize_pair
+from contstim.optimization.search.synthesize import synthesize
 from contstim.options import Aside, Help, Models, Reads, Seed, Writes
-from contstim.steps.constraints import files_of_words, words_read
+from contstim.sentence import Sentence
+from contstim.steps.fields import files_of_words, words_read
 from contstim.steps.step import Outcome, Step
+from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +33,6 @@ if TYPE_CHECKING:
     from contstim.optimization.search.symmetric import SymmetricPair
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.reporter import Reporter
-    from contstim.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -56,28 +65,23 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
     """
 
     accept: Annotated[
-        tuple[str, ...],
-        Models("The model that is to find the sentence no less likely. Repeatable."),
+        tuple[str, ...], Models("The model to find the sentence no less likely. Repeatable.")
     ]
     reject: Annotated[
-        tuple[str, ...],
-        Models("The model that is to find it as unlikely as can be. Repeatable."),
+        tuple[str, ...], Models("The model to find it as unlikely as can be. Repeatable.")
     ]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
     vocabulary: Annotated[
-        Path | None,
-        Reads("Words to use; by default those frequent in the models' own text."),
+        Path | None, Reads("Words to use; by default those frequent in the models' text.")
     ] = None
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
-        Help("One sentence; or a pair of them on which two models disagree as much as can be."),
+        Help("One sentence, or a pair on which two models disagree."),
     ] = "accept-reject"
     search: SearchSettings = SearchSettings()
     loading: Loading = DEFAULT_LOADING
     as_json: Annotated[bool, Aside("Print the result as JSON.", flag="--json")] = False
-    out: Annotated[
-        Path | None, Writes("A file to write the same JSON to, with a record beside it.")
-    ] = None
+    out: Annotated[Path | None, Writes("A file for the same JSON.")] = None
     seed: Seed = 0
 
     def further_reads(self) -> Iterable[Path]:
@@ -91,15 +95,6 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
 
     def work(self, reporter: Reporter) -> Outcome[Synthesized]:
         """Search, and write what was found."""
-        from contstim.files import write_text
-        from contstim.models.base import conventions
-        from contstim.models.catalog import load_models
-        from contstim.models.transforms import unknown_words
-        from contstim.optimization.search.recipes import recipe_named
-        from contstim.optimization.search.symmetric import synthesize_pair
-        from contstim.optimization.search.synthesize import synthesize
-        from contstim.sentence import Sentence
-
         natural = Sentence.parse(self.sentence)
         search = self.search
         constraints = words_read(search).constraints(natural, every_fix=True)
@@ -153,9 +148,6 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
 
     def _words(self, models: Sequence[LanguageModel], reporter: Reporter) -> tuple[Vocabulary, int]:
         """The words to use, and how many were dropped because a model does not know them."""
-        from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-        from contstim.vocabulary import Vocabulary
-
         path = self.vocabulary
         words = default_vocabulary(models) if path is None else Vocabulary.load(path)
         if self.search.allow_unknown:

@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.corpus import read_sentences
+from contstim.evaluation.folder import write_findings
+from contstim.evaluation.restarts import judge, restart_findings
+from contstim.models.loading import Loading
+from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.models.training.settings import (
     FINE_TUNING,
     RECURRENT_TRAINING,
@@ -38,10 +42,7 @@ if TYPE_CHECKING:
 Precision = Annotated[
     TrainingPrecision, Help("What the network computes in; auto: bfloat16 on a GPU that has it.")
 ]
-Device = Annotated[
-    Literal["auto", "cpu", "cuda"],
-    Help("Where networks run; auto: a GPU where there is one."),
-]
+Device = Annotated[Literal["auto", "cpu", "cuda"], Help("Where networks run.")]
 
 
 class TrainNgram(Step["Estimate"], name="train ngram"):
@@ -61,8 +62,6 @@ class TrainNgram(Step["Estimate"], name="train ngram"):
 
     def work(self, reporter: Reporter) -> Outcome[Estimate]:
         """Count n-grams, and write the model."""
-        from contstim.models.ngram.training import DiscountWarning, train_ngram
-
         sentences = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DiscountWarning)
@@ -147,32 +146,14 @@ class TrainAcceptability(
 
     leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
     data: Annotated[
-        Path,
-        Reads(
-            "Labelled sentences: CoLA's .tsv (source, label, mark, sentence), or a table with the "
-            "columns label (1 or 0) and sentence."
-        ),
+        Path, Reads("Labelled sentences: CoLA's .tsv, or a table with label and sentence.")
     ]
     out: ReportFolder
-    base: Annotated[str, Help("What to fine-tune: a folder, or a name on the hub.")] = (
-        ClassifierSettings.base
-    )
-    restarts: Annotated[
-        int, Help("How many classifiers to train, each from a new head.", at_least=1)
-    ] = 1
-    evaluate: Annotated[
-        tuple[Path, ...],
-        Reads(
-            "Labelled sentences to judge, such as CoLA's development sets; repeatable. By default "
-            "those that the training kept apart."
-        ),
-    ] = ()
+    base: Annotated[str, Help("A folder, or a name on the hub.")] = ClassifierSettings.base
+    restarts: Annotated[int, Help("Classifiers to train.", at_least=1)] = 1
+    evaluate: Annotated[tuple[Path, ...], Reads("Labelled sentences to judge; repeatable.")] = ()
     annotations: Annotated[
-        Path | None,
-        Reads(
-            "Labelled sentences with a column of 1 and 0 for each feature, such as CoLA's "
-            "grammatical annotations: results by feature."
-        ),
+        Path | None, Reads("Labelled sentences with a column of 1 and 0 for each feature.")
     ] = None
     training: TrainingSettings = FINE_TUNING
     device: Device = "auto"
@@ -181,10 +162,7 @@ class TrainAcceptability(
 
     def work(self, reporter: Reporter) -> Outcome[Findings]:
         """Train the classifiers, let them judge, and write the findings."""
-        from contstim.evaluation.folder import write_findings
-        from contstim.evaluation.restarts import judge, restart_findings
         from contstim.models.classifier import load_classifier
-        from contstim.models.loading import Loading
         from contstim.models.training.acceptability import (
             LabelledSet,
             read_annotations,

@@ -6,13 +6,25 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from contstim.files import checksum
+from contstim.models.base import record_entry
 from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.specifications import parse_models
+from contstim.models.training_text import contamination, contamination_facts, contamination_warnings
+from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchQuestion, SearchRules
+from contstim.optimization.jobs.tasks import SearchContext
+from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.search.recipes import recipe_named
 from contstim.options import Aside, Reads, Seed, Writes
-from contstim.steps.constraints import Uncapped, files_of_words, uncapped_words, words_read
+from contstim.reviews import read_reviews
 from contstim.steps.execution import WorkerSettings
-from contstim.steps.fields import GivenModels
+from contstim.steps.fields import GivenModels, Uncapped, files_of_words, uncapped_words, words_read
 from contstim.steps.step import Outcome, Step
+from contstim.stimuli import read_stimuli, write_triplets
+from contstim.store import AssignedSentence, Store, TripletStore
+from contstim.tables import columns_of, table_kind, write_table
+from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -44,10 +56,7 @@ class TripletSettings(SearchRules):
 class Execution(WorkerSettings):
     """Options of running the searches: the executor and its number of processes."""
 
-    models_in_memory: Annotated[
-        int,
-        Aside("How many models each worker keeps loaded.", at_least=2),
-    ] = 2
+    models_in_memory: Annotated[int, Aside("Models that a worker keeps.", at_least=2)] = 2
     retry_failed: Annotated[bool, Aside("Try those again that failed in an earlier run.")] = False
 
 
@@ -79,36 +88,27 @@ class SearchTriplets(
     sentences: Annotated[Path, Reads("Natural sentences, one a line, or a table.")]
     out: Annotated[Path, Writes("The table of triplets to write.")]
     vocabulary: Annotated[
-        Path | None,
-        Reads("Words to use; by default those frequent in the models' own text."),
+        Path | None, Reads("Words to use; by default those frequent in the models' text.")
     ] = None
     settings: TripletSettings = TripletSettings()
     store: Annotated[
-        Path | None, Aside("Where results are kept as they come; contstim.sqlite beside --out.")
+        Path | None, Aside("Where results are kept; contstim.sqlite beside --out.")
     ] = None
-    trajectories: Annotated[
-        Path | None, Writes("Also write every accepted step of every search.")
-    ] = None
-    evaluations: Annotated[
-        Path | None, Writes("Also write every candidate that was scored exactly.")
-    ] = None
+    trajectories: Annotated[Path | None, Writes("Also write accepted steps.")] = None
+    evaluations: Annotated[Path | None, Writes("Also write all candidates that were scored.")] = (
+        None
+    )
     assignment: Annotated[
-        Path | None, Writes("Also write which natural sentences each pair of models got.")
+        Path | None, Writes("Also write the sentences of each pair of models.")
     ] = None
     execution: Execution = LOCAL
     review: Annotated[
         tuple[Path, ...],
-        Reads(
-            "A review of the triplets in the store: rejected ones are replaced, all others "
-            "stay. Repeatable."
-        ),
+        Reads("A review of triplets in the store: rejected ones are replaced. Repeatable."),
     ] = ()
     earlier: Annotated[
         tuple[Path, ...],
-        Aside(
-            "With --review: the trials that stood before. No new search begins with a "
-            "sentence that they show, as long as there are others. Repeatable."
-        ),
+        Aside("With --review: trials that stood before, not to be begun with. Repeatable."),
     ] = ()
     loading: Loading = DEFAULT_LOADING
     seed: Seed = 0
@@ -126,24 +126,6 @@ class SearchTriplets(
 
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
-        from contstim.files import checksum
-        from contstim.models.base import record_entry
-        from contstim.models.specifications import parse_models
-        from contstim.models.training_text import (
-            contamination,
-            contamination_facts,
-            contamination_warnings,
-        )
-        from contstim.optimization.jobs.assignment import read_assignment
-        from contstim.optimization.jobs.tasks import SearchContext
-        from contstim.optimization.jobs.triplets import find_triplets
-        from contstim.optimization.search.recipes import recipe_named
-        from contstim.reviews import read_reviews
-        from contstim.stimuli import read_stimuli, write_triplets
-        from contstim.store import AssignedSentence, Store, TripletStore
-        from contstim.tables import columns_of, table_kind, write_table
-        from contstim.vocabulary import Vocabulary
-
         # Names that no table can have are refused now, not after hours of searching.
         earlier = {path.as_posix(): checksum(path) for path in self.earlier}
         for table in (self.out, self.trajectories, self.evaluations, self.assignment):
@@ -226,8 +208,6 @@ class SearchTriplets(
 
 def _constraint_facts(question: SearchQuestion, results: TripletResults) -> dict[str, Any]:
     """Constraints on the sentences, for the record: those asked for, and floors in nats."""
-    from contstim.models.base import record_entry
-
     question = question.resolved
     names = ("fix", "max_changes", "allow", "exclude", "same_length", "capitals", "word_cap")
     wishes = {

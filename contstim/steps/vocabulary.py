@@ -2,30 +2,96 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.corpus import read_sentences
+from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
-from contstim.options import Models, Reads, Writes
-from contstim.steps.fields import TrustRemoteCode
+from contstim.options import Help, Models, Reads, Writes
+from contstim.steps.fields import Blocked, Language, Prose, TrustRemoteCode
 from contstim.steps.step import Outcome, Step
-from contstim.steps.text_settings import VocabularySettings
 from contstim.tables import columns_of, table_kind, write_table
 from contstim.vocabulary import Vocabulary
-from contstim.word_rules import DroppedWord, sort_words
+from contstim.word_rules import DroppedWord, WordRules, read_words, sort_words
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.word_rules import TextWords
 
+# Fields of the settings of a vocabulary that say which words are taken, and not how often
+_ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
 _MANY_NAMES = 0.12  # of all words inside sentences; English textbooks have half of that
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularySettings:
+    """Options of choosing the words of a vocabulary from a text."""
+
+    language: Language = "en"
+    names: Annotated[
+        Literal["keep", "drop"] | None,
+        Help("Words always capitalised; by default dropped from English."),
+    ] = None
+    without: Annotated[Path | None, Help("Leave out these words, one a line.")] = None
+    blocked: Blocked = None
+    zipf: Annotated[
+        str | None,
+        Help("Keep words of these frequencies (Zipf scale), such as 3.5-7.", metavar="LOW-HIGH"),
+    ] = None
+    every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False
+    min_count: Annotated[int, Help("How often a word must occur.", at_least=1)] = 5
+    same_token_count: Annotated[bool, Help("Only words of equally many tokens to all models.")] = (
+        False
+    )
+    prose: Prose = False
+
+    @property
+    def keeps_names(self) -> bool:
+        """True if names stay."""
+        return self.names == "keep" or (self.names is None and self.language == "any")
+
+    @property
+    def word_choice(self) -> dict[str, object]:
+        """Settings about the words of a text, by name: all but those of counting."""
+        return {name: getattr(self, name) for name in _ABOUT_WORDS}
+
+    def rules(self) -> WordRules | None:
+        """Rules for words; None where everything counts as a word.
+
+        Raises:
+            InputError: every word is asked for and words are chosen, or `zipf` is not a band.
+        """
+        if self.every_word:
+            # Whatever else was given would change nothing
+            if self.word_choice != VocabularySettings(every_word=True).word_choice:
+                raise InputError("`every_word` leaves no word out: give it without other choices.")
+            return None
+        band = (-float("inf"), float("inf"))
+        if self.zipf is not None:
+            ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", self.zipf)
+            if ends is None:
+                raise InputError(
+                    f"`zipf` is {self.zipf!r}; expected the lowest and the highest, such as 3.5-7."
+                )
+            band = (float(ends[1]), float(ends[2]))
+        lists = {
+            name: read_words(path)
+            for name, path in (("blocked", self.blocked), ("excluded", self.without))
+            if path is not None
+        }
+        make = english_rules if self.language == "en" else WordRules
+        return make(names=self.keeps_names, zipf=band, **lists)
+
+
 _DEFAULTS = VocabularySettings()
 
 
@@ -53,15 +119,12 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
     ] = None
     models: Annotated[
         tuple[str, ...],
-        Models(
-            "Keep only words that this model knows; NAME stands for it in files. Repeatable.",
-            flag="--model",
-        ),
+        Models("Keep only words that this model knows. Repeatable.", flag="--model"),
     ] = ()
     settings: VocabularySettings = _DEFAULTS
-    table: Annotated[
-        Path | None, Writes("Also write how many tokens each word is to each model (0: unknown).")
-    ] = None
+    table: Annotated[Path | None, Writes("Also write the tokens of each word to each model.")] = (
+        None
+    )
     trust_remote_code: TrustRemoteCode = False
 
     def writes(self) -> tuple[Path, ...]:
@@ -122,7 +185,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
             f"{self.out}: {counts['initial']:,} sentence-initial and {counts['inner']:,} other "
-            f"words" + (f"; {len(dropped):,} dropped." if scorers else "."),
+            f"words" + (f"; {len(dropped):,} dropped." if scorers else ".")
         )
         if text_words is not None:
             _tell_of_dropped(text_words, left_out, reporter, keeps_names=self.settings.keeps_names)

@@ -20,7 +20,7 @@ from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_specification
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
-from contstim.steps.design import PowerSettings
+from contstim.steps.simulation import PowerSettings
 from contstim.study.amounts import most_sentences, numbers_of
 from contstim.study.places import StudyFiles
 from contstim.study.sections import (

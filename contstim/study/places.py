@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from contstim.files import path_inside
 from contstim.models.training_text import training_text_of, training_text_path
 from contstim.models.vocabularies import counts_path
-from contstim.steps.design import DesignSettings, PowerSettings
+from contstim.steps.design import DesignSettings
+from contstim.steps.simulation import PowerSettings
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 
 if TYPE_CHECKING:

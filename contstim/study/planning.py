@@ -26,9 +26,8 @@ from contstim.optimization.selection.strata import strata
 from contstim.reporter import SILENT
 from contstim.scores import ScoreTable
 from contstim.steps.analysis import AnalysisSettings
-from contstim.steps.design import PowerSettings
-from contstim.steps.pairs import PairSettings
-from contstim.steps.selection import SelectionSettings
+from contstim.steps.selection import PairSettings, SelectionSettings
+from contstim.steps.simulation import PowerSettings
 from contstim.stimuli import read_stimuli
 from contstim.study.amounts import StudyNumbers, most_sentences, numbers_of
 from contstim.study.places import SCORES, StudyFiles

@@ -15,14 +15,15 @@ from contstim.errors import ContstimError
 from contstim.models.training.settings import TrainingPrecision
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
-from contstim.steps.design import DesignSettings, PowerSettings
+from contstim.steps.design import DesignSettings
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.pairs import PairSettings
-from contstim.steps.selection import SelectionSettings
-from contstim.steps.simulation_settings import SimulationSettings
+from contstim.steps.review import ReviewSettings
+from contstim.steps.selection import PairSettings, SelectionSettings
+from contstim.steps.sentences import SentenceSettings
+from contstim.steps.simulation import PowerSettings, SimulationSettings
 from contstim.steps.step import in_words
-from contstim.steps.text_settings import ReviewSettings, SentenceSettings, VocabularySettings
 from contstim.steps.triplets import Execution, TripletSettings
+from contstim.steps.vocabulary import VocabularySettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

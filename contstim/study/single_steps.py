@@ -16,7 +16,7 @@ from contstim.files import path_inside
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_specification
 from contstim.options import Models, Reads, Writes
-from contstim.steps.catalog import step_named, step_names
+from contstim.steps import step_named, step_names
 from contstim.steps.fields import GivenModels
 from contstim.steps.step import Field, Step, adapter, fields_of, in_words
 from contstim.study.places import PAIRS, SCORES, STORE, TRIAL_SCORES, TRIALS, StudyFiles

@@ -23,21 +23,23 @@ from contstim.errors import InputError
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
 from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
-from contstim.steps.design import DesignSettings, MakeDesign, PowerSettings, SimulatePower
-from contstim.steps.embedded_text import GenerateSentences
+from contstim.steps.design import DesignSettings, MakeDesign
 from contstim.steps.execution import ScoringExecution
-from contstim.steps.export import export_step
-from contstim.steps.pairs import PairSettings, SelectPairs
-from contstim.steps.responses import SimulateResponses, import_step
-from contstim.steps.review import WriteReviewPage
+from contstim.steps.generation import GenerateSentences
+from contstim.steps.platforms import export_step, import_step
+from contstim.steps.review import ReviewSettings, WriteReviewPage
 from contstim.steps.scoring import ScoreSentences
-from contstim.steps.selection import SelectionSettings, SelectTriplets
-from contstim.steps.sentences import FindSentences
-from contstim.steps.simulation_settings import SimulationSettings
-from contstim.steps.text_settings import ReviewSettings, SentenceSettings, VocabularySettings
+from contstim.steps.selection import PairSettings, SelectionSettings, SelectPairs, SelectTriplets
+from contstim.steps.sentences import FindSentences, SentenceSettings
+from contstim.steps.simulation import (
+    PowerSettings,
+    SimulatePower,
+    SimulateResponses,
+    SimulationSettings,
+)
 from contstim.steps.training import TRAININGS, TrainNgram
 from contstim.steps.triplets import Execution, SearchTriplets, TripletSettings
-from contstim.steps.vocabulary import MakeVocabulary
+from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
 from contstim.study.places import (
     ANALYSIS,
     ARCHIVED,

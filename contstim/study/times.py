@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError
-from contstim.steps.design import PowerSettings
+from contstim.steps.simulation import PowerSettings
 from contstim.stimuli import read_stimuli
 from contstim.study.places import StudyFiles
 from contstim.study.sections import ScoresSection, SentencesSection
@@ -157,7 +157,7 @@ def stage_time(
 
 def words_under_cap(study: Study, vocabulary: Path, natural: Path) -> tuple[int, float]:
     """Words of the vocabulary that count under a cap on words, and such words of a sentence."""
-    from contstim.steps.constraints import uncapped_words
+    from contstim.steps.fields import uncapped_words
     from contstim.vocabulary import Vocabulary
 
     section = study.sections.get("triplets")

@@ -36,7 +36,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_every_table_is_written_and_the_followed_model_is_first(folder: Path) -> None:
     said = succeed(folder, *COMMON, "--together", "--people", "intercept")
     assert "72 trials" in said
-    assert "a fits better than" in said
+    assert "Next best models" in said
     fits = {row["models"]: row for row in rows(folder / "out" / "fits.csv")}
     assert set(fits) == {"(no model)", "a", "b", "c", "a + b", "a + c", "b + c", "a + b + c"}
     assert {row["ratings"] for row in fits.values()} == {"360"}

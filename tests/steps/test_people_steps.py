@@ -14,12 +14,10 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.responses.table import read_responses
 from contstim.scores import ScoreTable
-from contstim.steps.export import export_step
-from contstim.steps.responses import SimulateResponses, import_step
-from contstim.steps.review import WriteReviewPage
-from contstim.steps.simulation_settings import SimulationSettings
+from contstim.steps.platforms import export_step, import_step
+from contstim.steps.review import ReviewSettings, WriteReviewPage
+from contstim.steps.simulation import SimulateResponses, SimulationSettings
 from contstim.steps.step import Step
-from contstim.steps.text_settings import ReviewSettings
 from contstim.stimuli import write_trials, write_triplets
 from tests.experiments.responses.experiment import make_trials
 from tests.experiments.stimuli import some_triplets

@@ -17,9 +17,9 @@ from contstim.errors import InputError
 from contstim.reviews import Decision, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.steps.design import DesignSettings, MakeDesign, PowerSettings, SimulatePower
-from contstim.steps.pairs import PairSettings, SelectPairs
-from contstim.steps.selection import SelectionSettings, SelectTriplets
+from contstim.steps.design import DesignSettings, MakeDesign
+from contstim.steps.selection import PairSettings, SelectionSettings, SelectPairs, SelectTriplets
+from contstim.steps.simulation import PowerSettings, SimulatePower
 from contstim.stimuli import (
     read_pairs,
     read_stimulus_table,

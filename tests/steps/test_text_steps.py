@@ -16,10 +16,9 @@ from contstim.models.catalog import load_model
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.reporter import Reporter
 from contstim.sentence import Sentence
-from contstim.steps.sentences import FindSentences, StudySize
-from contstim.steps.text_settings import SentenceSettings, VocabularySettings
+from contstim.steps.sentences import FindSentences, SentenceSettings, StudySize
 from contstim.steps.training import TRAININGS, TrainNgram
-from contstim.steps.vocabulary import MakeVocabulary
+from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
 from contstim.vocabulary import Vocabulary
 from tests.steps.records import files_of, record_of
 

@@ -323,13 +323,13 @@ def test_why_a_run_stopped_stands_on_its_page(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("contstim.steps.embedded_text.generate", fail)
+    monkeypatch.setattr("contstim.steps.generation.generate", fail)
     study = read_study(path)
     with pytest.raises(type(error)):
         run_study(study)
     assert said in _page(study).text
 
-    monkeypatch.setattr("contstim.steps.embedded_text.generate", generate)
+    monkeypatch.setattr("contstim.steps.generation.generate", generate)
     run_study(study)
     assert "1 of 1 stage done." in _page(study).text
 
@@ -344,7 +344,7 @@ def wait(*_, **__):
     print("waits", flush=True)
     time.sleep(600)
 
-with mock.patch("contstim.steps.embedded_text.generate", wait):
+with mock.patch("contstim.steps.generation.generate", wait):
     run_study(read_study(sys.argv[1]))
 """
 

@@ -8,7 +8,7 @@ import pytest
 
 from contstim.english.minimal_pairs import generate_pairs, shipped_paradigms, write_pairs
 from contstim.errors import InputError
-from contstim.steps.catalog import step_named, step_names
+from contstim.steps import step_named, step_names
 from contstim.study.sections import SECTIONS
 from contstim.study.stages import stages_of
 from contstim.study.status import stage_states

@@ -22,8 +22,9 @@ from contstim.records import record_path
 from contstim.reviews import Decision, ItemKind, Review, read_reviews
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
-from contstim.steps.design import DesignSettings, PowerSettings, word_frequencies
-from contstim.steps.text_settings import VocabularySettings
+from contstim.steps.design import DesignSettings, word_frequencies
+from contstim.steps.simulation import PowerSettings
+from contstim.steps.vocabulary import VocabularySettings
 from contstim.stimuli import (
     CONTROVERSIAL,
     Condition,

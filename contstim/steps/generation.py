@@ -1,4 +1,4 @@
-"""Labelled minimal pairs of the embedded English."""
+"""Sentences of the embedded English, for practice and tests, and labelled minimal pairs of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from contstim.english import generate
 from contstim.english.minimal_pairs import (
     choose_paradigms,
     generate_pairs,
@@ -14,12 +15,32 @@ from contstim.english.minimal_pairs import (
     shipped_paradigms,
     write_pairs,
 )
+from contstim.files import write_text
 from contstim.options import Help, Reads, Seed, Writes
 from contstim.steps.step import Outcome, Step
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
+
+
+class GenerateSentences(Step[None], name="generate sentences"):
+    """Make sentences of the embedded English, one a line; some may be the same.
+
+    Example: `contstim generate sentences --number 2000 --out corpus.txt`
+    """
+
+    out: Annotated[Path, Writes("The text to write.")]
+    number: Annotated[int, Help("Number of sentences.", at_least=1)]
+    words: Annotated[int | None, Help("Words of each; by default any number.", at_least=1)] = None
+    seed: Seed = 0
+
+    def work(self, reporter: Reporter) -> Outcome[None]:
+        """Write the sentences."""
+        text = generate(self.number, seed=self.seed, words=self.words)
+        write_text(self.out, "".join(f"{sentence.text}\n" for sentence in text))
+        reporter.say(f"{self.out}: {counted(self.number, 'sentence')} of the embedded English.")
+        return Outcome(None, {"sentences": self.number, "words": self.words, "seed": self.seed})
 
 
 class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
@@ -36,13 +57,9 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
     ]
     per_paradigm: Annotated[int, Help("Distinct pairs of each paradigm.", at_least=1)] = 1000
     paradigms: Annotated[
-        tuple[Path, ...],
-        Reads("A TOML file of your own paradigms, instead of ours; repeatable."),
+        tuple[Path, ...], Reads("A TOML file of your own paradigms; repeatable.")
     ] = ()
-    only: Annotated[
-        tuple[str, ...],
-        Help("A paradigm or a phenomenon, to leave out the others; repeatable."),
-    ] = ()
+    only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon to make; repeatable.")] = ()
     seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.presentation import Shown, presentation
-from contstim.steps.earlier import trials_in_place
+from contstim.steps.review import trials_in_place
 from contstim.stimuli import Condition, Trial, content_id, read_trials, write_trials
 from tests.experiments.stimuli import natural, some_pairs
 

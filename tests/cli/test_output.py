@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from contstim.cli import progress as progress_module
-from contstim.cli.progress import ProgressBars
+from contstim.cli import output as progress_module
+from contstim.cli.output import ProgressBars
 from contstim.models.training.loop import Progress
 from contstim.steps.training import tell_training
 

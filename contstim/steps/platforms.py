@@ -1,0 +1,147 @@
+"""Trials for a platform or as a public data set, and what people answered there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.platform import (
+    Exported,
+    Exporter,
+    Platform,
+    Reader,
+    platform_named,
+)
+from contstim.experiments.responses.alignment import Imported, keep_one
+from contstim.experiments.responses.table import origin_of, scale_of, write_responses
+from contstim.options import AnswerScale, Help, Reads, Writes
+from contstim.steps.step import Outcome, Step, page_of, variant
+from contstim.stimuli import on_scale, read_trials, write_trials
+
+if TYPE_CHECKING:
+    from contstim.reporter import Reporter
+
+
+class ExportTrials(Step[Exported], name="export"):
+    """Write trials as a platform takes them, with a README that says what to do."""
+
+    exporter: ClassVar[Exporter[Any]]
+
+    trials: Annotated[Path, Reads("What to show: trials.csv.")]
+    out: Annotated[Path, Writes("The folder to write, or the file that the platform takes.")]
+    settings: Any
+
+    def further_reads(self) -> list[Path]:
+        """Texts in the folder that the user may have edited."""
+        texts = (self.out / name for name in self.exporter.to_edit)
+        return [text for text in texts if text.is_file()]
+
+    def work(self, reporter: Reporter) -> Outcome[Exported]:
+        """Write the folder, or the file."""
+        exported = self.exporter.export(read_trials(self.trials), self.out, self.settings)
+        facts = {"to_edit": list(self.exporter.to_edit), **(exported.facts or {})}
+        reporter.warn(exported.warning)
+        reporter.say(exported.message)
+        return Outcome(exported, facts, private=exported.private)
+
+
+def export_step(platform: Platform | str) -> type[ExportTrials] | None:
+    """The step that exports trials to a platform; None where nothing is exported to it."""
+    place = platform_named(platform) if isinstance(platform, str) else platform
+    if place is None or place.exporter is None:
+        return None
+    exporter = place.exporter
+    step = variant(
+        ExportTrials,
+        f"export {place.name}",
+        page_of(exporter.export),
+        leave_out=frozenset(exporter.fixed),
+        settings=exporter.settings(**exporter.fixed) if exporter.fixed else exporter.settings,
+    )
+    step.exporter = exporter
+    return step
+
+
+class ImportResponses(Step[Imported], name="import"):
+    """Write what people answered on a platform as a table of responses."""
+
+    platform: ClassVar[str]
+    reader: ClassVar[Reader[Any]]
+
+    files: Annotated[tuple[Path, ...], Reads("Data of the platform.", argument=True)] = ()
+    trials: Annotated[Path | None, Reads("What was shown: trials.csv.")] = None
+    out: Annotated[Path, Writes("The table of responses to write.")]
+    trials_out: Annotated[Path | None, Writes("The table of trials to write.")] = None
+    settings: Any
+    duplicates: Annotated[
+        Literal["all", "first", "last"], Help("Of several ratings of a trial by a person.")
+    ] = "all"
+    scale: AnswerScale = None
+
+    def work(self, reporter: Reporter) -> Outcome[Imported]:
+        """Read the data, and write the responses."""
+        reader = self.reader
+        if reader.files and not self.files:
+            raise InputError(f"`files` names none; there are needed: {reader.files}")
+        if len(self.files) > 1 and not reader.several:
+            raise InputError(f"`files` names {len(self.files)}; a single one is read.")
+        if reader.files and (self.trials is None) == (self.trials_out is None):
+            raise InputError("Give either `trials`, what was shown, or `trials_out`.")
+        shown = () if self.trials is None else read_trials(self.trials)
+        scale = self.scale
+        if scale is not None:
+            if self.trials is None:
+                raise InputError("`scale` is that of the trials that were shown: give `trials`.")
+            shown = on_scale(shown, scale)
+        imported = reader.read(self.files, shown, self.settings)
+        if self.duplicates != "all":
+            imported = keep_one(imported, self.duplicates)
+        if scale is None:
+            # As people saw them: 2 is turned to 5 where sentence_2 stood left
+            seen = (
+                r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses
+            )
+            scale = scale_of(f"{self.platform}, from left to right,", imported.trials, seen)
+        report, origin = imported.report, origin_of(imported.responses)
+        facts = {
+            "responses": report.responses,
+            "participants": len(report.participants),
+            "simulated_participants": origin.simulated,
+            "scale": str(scale),
+            "notes": list(imported.notes),
+            "problems": [
+                {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
+                for f in report.findings
+            ],
+        }
+        if self.trials_out is not None:
+            write_trials(self.trials_out, imported.trials)
+        write_responses(self.out, imported.responses)
+        for note in imported.notes:
+            reporter.say(note)
+        reporter.warn(origin.warning)
+        return Outcome(imported, facts)
+
+
+def import_step(platform: Platform | str) -> type[ImportResponses] | None:
+    """The step that reads the data of a platform; None where they are not read."""
+    place = platform_named(platform) if isinstance(platform, str) else platform
+    if place is None or place.reader is None:
+        return None
+    reader = place.reader
+    lacking = {
+        "files": not reader.files,
+        "trials": not reader.files,
+        "trials_out": not reader.builds_trials,
+        "duplicates": not (reader.files and reader.several),
+    }
+    step = variant(
+        ImportResponses,
+        f"import {place.name}",
+        page_of(reader.read),
+        leave_out=frozenset(name for name, lacks in lacking.items() if lacks),
+        settings=reader.settings,
+    )
+    step.platform, step.reader = place.name, reader
+    return step

@@ -1,0 +1,296 @@
+"""Simulated people: what an experiment would find, and answers to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from contstim.errors import InputError, WorkerError
+from contstim.experiments.analysis import SMALLEST_EFFECT
+from contstim.experiments.design.artificial import artificial_participants, simulate_responses
+from contstim.experiments.design.calibration import MeasuredPeople, read_measured
+from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, PUBLISHED_RATERS
+from contstim.experiments.design.power import DesignPower, design_power
+from contstim.experiments.design.power_report import (
+    ALTERNATIVE,
+    power_figure,
+    power_report,
+    power_table,
+    size_table,
+)
+from contstim.experiments.responses.table import write_responses
+from contstim.files import write_text
+from contstim.models.scoring import require_log_probabilities
+from contstim.options import Aside, Help, Reads, Seed, Stem, Writes
+from contstim.reporting.canvas import write_figure
+from contstim.reporting.report import Picture
+from contstim.scale import Scale
+from contstim.scores import ScoreTable
+from contstim.steps.step import Outcome, Step
+from contstim.stimuli import read_trials
+from contstim.tables import write_table
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.experiments.responses.table import Response
+    from contstim.reporter import Reporter
+    from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerSettings:
+    """Options of simulating the experiment, with new people and new items."""
+
+    PANEL: ClassVar[str] = "Simulation of the experiment (with --power)"
+
+    participants: Annotated[int, Help("Participants in a group.", at_least=1)] = 10
+    power_groups: Annotated[int | None, Help("Groups, if other than --groups.", at_least=1)] = None
+    ceiling: Annotated[
+        float | None,
+        Help(
+            "How often a person agrees with the majority of the others on "
+            "random natural pairs; by default as in the 2023 study, or --pilot."
+        ),
+    ] = None
+    pilot: Annotated[
+        Path | None,
+        Aside("What `analyze` wrote of a pilot: people and models agree as often as there."),
+    ] = None
+    smallest_effect: Annotated[
+        float, Help("The smallest difference of accuracies that matters.", at_least=0, at_most=1)
+    ] = SMALLEST_EFFECT
+    simulations: Annotated[
+        int, Help("Experiments for each planted model, with close and distant rivals.", at_least=1)
+    ] = 1000
+
+    def measured(self) -> MeasuredPeople:
+        """Measurements to which simulated participants are calibrated.
+
+        Raises:
+            InputError: the folder lacks a table, or has a damaged one.
+        """
+        # What is stated counts before what a pilot measured, and that before the 2023 study.
+        measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
+        return measured if self.ceiling is None else measured.with_random(self.ceiling)
+
+    @property
+    def files(self) -> list[Path]:
+        """The tables of the pilot."""
+        if self.pilot is None:
+            return []
+        return [self.pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
+
+
+_POWER = PowerSettings()
+_POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
+
+
+class SimulatePower(Step[DesignPower], name="power"):
+    """Simulate an experiment with new people and items, and say which models it would tell apart.
+
+    Writes a report (`….power.md`), tables of rates and of sizes, and a figure. `contstim design
+    --power` does the same with the design.
+
+    Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
+    """
+
+    trials: Annotated[Path, Reads("The table of trials, from `design`.")]
+    scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
+    out: Annotated[Path, Stem("Beginning of the names of what is written.", beside=_POWER_ENDINGS)]
+    settings: PowerSettings = _POWER
+    seed: Seed = 0
+
+    def further_reads(self) -> list[Path]:
+        """The tables of a pilot."""
+        return self.settings.files
+
+    def work(self, reporter: Reporter) -> Outcome[DesignPower]:
+        """Simulate experiments, and write what they would find."""
+        trials, table = read_trials(self.trials), read_log_probs(self.scores)
+        power = simulate_power(trials, table, self.settings, self.seed, reporter)
+        write_power(power, self.out)
+        for caution in power.cautions:
+            reporter.warn(caution)
+        return Outcome(power, {"seed": self.seed})
+
+
+def read_log_probs(scores: Path) -> ScoreTable:
+    """Scores of trials, which simulated people follow: they must be log-probabilities."""
+    table = ScoreTable.read(scores)
+    require_log_probabilities(scores, table.models, "A simulation with noise in nats")
+    return table
+
+
+def simulate_power(
+    trials: Sequence[Trial],
+    table: ScoreTable,
+    settings: PowerSettings,
+    seed: int,
+    reporter: Reporter,
+) -> DesignPower:
+    """Simulate the experiment of some trials, with new people and new items."""
+    return design_power(
+        trials,
+        table,
+        measured=settings.measured(),
+        groups=settings.power_groups,
+        participants=settings.participants,
+        simulations=settings.simulations,
+        smallest_effect=settings.smallest_effect,
+        seed=seed,
+        progress=partial(reporter.progress, "simulating"),
+    )
+
+
+def write_power(power: DesignPower, out: Path) -> tuple[Path, ...]:
+    """Write the table and, beside it, that of sizes, the report and the figure; their paths."""
+    written = tuple(Path(f"{out}{ending}") for ending in _POWER_ENDINGS)
+    table, sizes, report, figure = written
+    picture = Picture(figure.stem, b"", ALTERNATIVE)
+    write_text(report, power_report(power, picture).markdown())
+    write_table(table, power_table(power))
+    write_table(sizes, size_table(power))
+    write_figure(partial(power_figure, power), figure)
+    return written
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationSettings:
+    """Options of artificial participants: how many rate trials, and how well."""
+
+    participants: Annotated[
+        int | None,
+        Help(
+            f"Participants in all; by default {PUBLISHED_RATERS} in each group, in a study as many "
+            "as [power] plans.",
+            at_least=1,
+        ),
+    ] = None
+    noise: Annotated[
+        float | None,
+        Help(
+            "Standard deviation of what is added to log-probability ratios, nats; by default what "
+            "gives --ceiling on the random natural pairs.",
+            at_least=0,
+        ),
+    ] = None
+    ceiling: Annotated[
+        float, Help("How often a person agrees with the majority of nine others there.")
+    ] = PUBLISHED_CEILING
+    lapses: Annotated[float, Help("Share of trials rated blindly.", at_least=0, at_most=1)] = 0.02
+
+    def in_all(self, groups: int) -> int:
+        """Participants in all, of so many groups."""
+        return self.participants or groups * PUBLISHED_RATERS
+
+
+class SimulateResponses(
+    Step["Sequence[Response]"],
+    name="simulate",
+    kept="Answers to a served study are kept beside the table.",
+):
+    """Let artificial participants rate an experiment: a model, plus noise and lapses.
+
+    What comes out should name that model. With `--server` they take part in a running study; every
+    answer is kept here too until all is done, so that an interrupted run goes on where it stopped.
+
+    Example: `contstim simulate --trials trials.csv --scores trial-scores.csv
+    --model kenlm:trigram.arpa --participants 100 --out responses.csv`
+    """
+
+    trials: Annotated[Path, Reads("The table of trials, from `design`.")]
+    scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
+    model: Annotated[str, Help("Whom participants follow: a column of the scores.", metavar="NAME")]
+    out: Annotated[Path, Writes("The table of responses to write.")]
+    settings: SimulationSettings = SimulationSettings()
+    server: Annotated[str | None, Help("Take part in the study that `collect` serves here.")] = None
+    browser: Annotated[bool, Help("With --server: in Chromium (Playwright).")] = False
+    at_once: Annotated[int, Aside("With --server: participants at the same time.", at_least=1)] = 50
+    pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
+    patience: Annotated[float, Aside("With --server: seconds before giving up.", at_least=1)] = (
+        300.0
+    )
+    seed: Seed = 0
+
+    def work(self, reporter: Reporter) -> Outcome[Sequence[Response]]:
+        """Let them answer, and write the table."""
+        require_log_probabilities(self.scores, [self.model], "A participant with noise in nats")
+        # Noise and ceiling say the same in two ways: `people.noise` is the noise in nats
+        people = artificial_participants(
+            read_trials(self.trials),
+            ScoreTable.read(self.scores),
+            self.model,
+            noise=self.settings.noise,
+            ceiling=self.settings.ceiling,
+            lapses=self.settings.lapses,
+            seed=self.seed,
+        )
+        answer = self._answer()
+        if answer is not None and people.scale is Scale.CHOICE:
+            raise InputError(
+                "The page that `server` serves asks for confidence, and these trials ask for "
+                "choices. "
+                "Simulate without `server`, or make the design with `scale` confidence."
+            )
+        participants = self.settings.in_all(len(people.groups))
+        progress = partial(reporter.progress, "participants")
+        responses = (
+            simulate_responses(people, participants)
+            if answer is None
+            else answer(people, progress=progress)
+        )
+        write_responses(self.out, responses)
+        reporter.say(
+            f"{self.out}: {counted(len(responses), 'response')} of "
+            f"{counted(participants, 'artificial participant')} who follow {self.model} "
+            f"with noise of {people.noise:.3g} nats."
+        )
+        facts = {
+            "scale": str(people.scale),
+            "participants": participants,
+            "noise_nats": people.noise,
+            "lapses": self.settings.lapses,
+            "model": self.model,
+            "seed": self.seed,
+            "server": self.server,
+            "browser": self.browser,
+        }
+        # Only now: before the table is written, the journal is all there is
+        if self.server is not None:
+            self._journal.unlink(missing_ok=True)
+        return Outcome(responses, facts)
+
+    @property
+    def _journal(self) -> Path:
+        """File of answers to a served study as they come."""
+        return Path(f"{self.out}.journal")
+
+    def _answer(self) -> Callable[..., Sequence[Response]] | None:
+        """Function by which participants answer a study that is served; None without a server."""
+        if self.server is None:
+            if self.browser:
+                raise InputError("`browser` opens the page of a running study: give `server`.")
+            return None
+        groups = {trial.group for trial in read_trials(self.trials)}
+        number = self.settings.in_all(len(groups))
+        if self.browser:
+            from contstim.testing.browser import take_part_in_browser
+
+            return partial(
+                take_part_in_browser, url=self.server, participants=number, patience=self.patience
+            )
+        try:
+            from contstim.testing.participants import RunSettings, take_part
+        except ModuleNotFoundError as error:
+            raise WorkerError(
+                f"`server` needs {error.name}, which is not installed: pip install "
+                "'contstim[collect]'."
+            ) from error
+        run = RunSettings(
+            self.server, number, self.at_once, self.pause, self.patience, str(self.trials)
+        )
+        return partial(take_part, settings=run, journal=self._journal)
