@@ -38,7 +38,7 @@ _SHOWN = {
 }
 _MEANING = {
     "length": "Pearson correlation of negative score with the number of tokens.",
-    "reference": "correlation of scores with those of the causal model.",
+    "reference": "correlation of scores with those of {}.",
     "frequency": "correlation of a word's score, averaged over the carriers, with its frequency "
     "(Zipf scale).",
     "single": "mean score (nats) of words of one token, and beside it of words of several.",
@@ -109,7 +109,7 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
     yield Paragraph((f"{sentences}, {words} in {places}: ", *carriers[1:], "."))
     yield Bullets(
         [
-            (emphasis(name), f": {meaning}")
+            (emphasis(name), f": {meaning.format(desiderata.reference)}")
             for name, meaning in _MEANING.items()
             if name != "reference" or desiderata.reference
         ]

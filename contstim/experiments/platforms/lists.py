@@ -1,24 +1,28 @@
-"""What people see of a trial, and lists of what each participant is shown.
+"""What people see of a trial, lists of what each participant is shown, and these as one table.
 
 Most platforms can show rows in random order, but none can put sentence_1 left in exactly half of
 the trials of each condition. So an export holds lists: for each group several, of which every
-second is the mirror image of the one before it.
+second is the mirror image of the one before it. `export csv` writes them as a table for any program
+that shows rows one after the other.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.responses.table import escape_formula
-from contstim.options import Seed
+from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform
+from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
+from contstim.options import Help, Seed
 from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from contstim.experiments.design.presentation import Shown
     from contstim.stimuli import Trial
@@ -186,3 +190,58 @@ def require_scale(trials: Sequence[Trial], scale: Scale = Scale.CONFIDENCE) -> N
             f"These trials ask for answers on the scale {other}, and this page asks for {scale}, "
             f"{scale.meaning}. Show them with a program of your own: contstim export csv."
         )
+
+
+_WORDS = {
+    Scale.CONFIDENCE: {"buttons": BUTTON_LIST, "number": "six", "turned": "seven"},
+    Scale.CHOICE: {"buttons": "   1. left\n   2. right", "number": "two", "turned": "three"},
+}
+
+COLUMNS = (
+    *("participant", "group", "position", "trial_id", "condition", "left"),
+    *("left_sentence", "right_sentence"),
+)
+
+
+@dataclass(frozen=True)
+class CsvSettings:
+    """Whom the table is for."""
+
+    participants: Annotated[int, Help("Participants of each group.", at_least=1)] = 10
+    seed: Seed = 0
+
+
+def export_csv(
+    trials: Sequence[Trial], out: Path | str, settings: CsvSettings | None = None
+) -> Exported:
+    """Write a table of who sees what, in which order and on which side, for any program.
+
+    Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
+
+    Raises:
+        InputError: nobody takes part, the trials cannot be traced back, or the folder holds
+            other files.
+    """
+    settings = settings or CsvSettings()
+    participants = settings.participants
+    folder = ExportFolder(out, "csv")
+    scale = trials[0].scale if trials else Scale.CONFIDENCE
+    lists = stimulus_lists(trials, per_group=participants, seed=settings.seed, scale=scale)
+    rows = [
+        # Lists stand group after group, so participants begin from 1 again in each.
+        {"participant": number % participants + 1, **row}
+        for number, stimulus_list in enumerate(lists)
+        # People read these cells, so what looks like a formula gets a space that nobody sees.
+        for row in stimulus_list.rows(lambda text: escape_formula(text, NO_BREAK_SPACE))
+    ]
+    folder.rows("presentation.csv", rows, COLUMNS)
+    folder.readme(
+        template("csv.md"),
+        rows=f"{len(rows):,}",
+        participants=participants,
+        **_WORDS[scale],
+    )
+    return folder.finish(seed=settings.seed, participants=participants)
+
+
+PLATFORM = Platform("csv", Exporter(export_csv, CsvSettings))

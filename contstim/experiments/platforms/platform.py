@@ -128,7 +128,7 @@ PLATFORMS = {
     "psychopy": "contstim.experiments.platforms.psychopy",
     "gorilla": "contstim.experiments.platforms.gorilla",
     "qualtrics": "contstim.experiments.platforms.qualtrics",
-    "csv": "contstim.experiments.platforms.csv",
+    "csv": "contstim.experiments.platforms.lists",
     "psych-ds": "contstim.experiments.platforms.psych_ds",
     "r": "contstim.experiments.platforms.r",
     "collected": "contstim.experiments.collection.tables",

@@ -173,7 +173,7 @@ class NgramModel(LanguageModel):
         path = counts_path(self.path)
         if not is_file(path):
             raise ModelError(
-                f"{self.path} has no word counts beside it ({path.name}): give a vocabulary, as "
+                f"{self.path} has no word counts beside it ({path.name}). Give a vocabulary, as "
                 f"'contstim vocabulary' makes one."
             )
         return WordList.read(path).vocabulary(min_count)

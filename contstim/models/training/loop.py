@@ -249,8 +249,8 @@ class Trainer:
         if not loss < _LARGEST_LOSS:  # nor is nan
             rate = self.settings.learning_rate
             raise ModelError(
-                f"The loss is {loss:g} after {step:,} steps, which no training can lower: lower "
-                f"`learning_rate` (now {rate:g}) or `clip`."
+                f"The loss is {loss:g} after {step:,} steps, no longer a number that training can "
+                f"lower: lower `learning_rate` (now {rate:g}) or `clip`."
             )
 
     def validate(self) -> float:

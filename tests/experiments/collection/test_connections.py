@@ -46,13 +46,13 @@ def wait_for_end(connection: socket.socket) -> None:
 
 
 def test_more_idle_connections_than_files_may_be_open_shut_nobody_out(tmp_path: Path) -> None:
-    """The real server, with 128 files at most, under three times as many connections."""
+    """The real server, with 128 files at most, under more connections."""
     study = small_study(tmp_path / "study")
     server = CollectProcess(study, tmp_path / "kept" / "a.sqlite", open_files=128)
     server.start()
     try:
         for said in (b"", BEGUN):
-            with connections(server.port, 384, said):
+            with connections(server.port, 200, said):
                 with httpx2.Client(base_url=server.url, trust_env=False, timeout=30) as http:
                     joined = http.post("/api/participants", json={"group": "1"}).json()
                     saved = http.post(

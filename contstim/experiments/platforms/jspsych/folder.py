@@ -50,19 +50,8 @@ _COLUMNS = {
 _PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
 # In the order in which they are loaded.
-_SCRIPTS = (
-    "parts/escape.js",
-    "study.js",
-    "parts/address.js",
-    "parts/markdown.js",
-    "parts/tables.js",
-    "parts/texts.js",
-    "parts/order.js",
-    "parts/keeping.js",
-    "parts/sending.js",
-    "parts/screens.js",
-    "parts/timeline.js",
-)
+_PARTS = "address markdown tables texts order keeping sending screens timeline".split()
+_SCRIPTS = ("parts/escape.js", "study.js", *(f"parts/{name}.js" for name in _PARTS))
 
 
 def export_jspsych(
