@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from contstim.experiments.analysis.crossed import Side, jackknife
-from contstim.experiments.analysis.evaluation import MEASURES
 from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.measures import MEASURES
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial

@@ -21,9 +21,8 @@ from time import perf_counter
 import numpy as np
 
 from contstim.experiments.analysis.crossed import GroupJackknife, Side, blocks_of, jackknife
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, Measure
 from contstim.experiments.analysis.intervals import Uncertainty, uncertainty_of
-from contstim.experiments.analysis.measures import signed_ranks
+from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure, signed_ranks
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from contstim.sentence import Sentence

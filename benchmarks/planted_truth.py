@@ -20,10 +20,9 @@ from time import perf_counter
 import numpy as np
 
 from contstim.experiments.analysis.effects import Sampling, compare, suited_units
-from contstim.experiments.analysis.evaluation import COSINE, MEASURES, Measure
 from contstim.experiments.analysis.families import CEILING, every_contrast
-from contstim.experiments.analysis.ratings import Ratings, gather
-from contstim.experiments.analysis.scopes import Scope, roles
+from contstim.experiments.analysis.measures import COSINE, MEASURES, Measure
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather, roles
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence

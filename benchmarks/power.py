@@ -22,9 +22,8 @@ from time import perf_counter
 
 import numpy as np
 
-from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
-from contstim.experiments.analysis.ratings import Ratings, gather
-from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.analysis.measures import ACCURACY, evaluate
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
 from contstim.experiments.design.population import (
     DISTANT,

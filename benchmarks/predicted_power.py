@@ -25,10 +25,9 @@ from interval_coverage import Layout, World
 from interval_coverage import measured as measures
 
 from contstim.experiments.analysis.effects import Sampling, Units, compare
-from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.families import every_contrast
-from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.analysis.measures import ACCURACY
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, scope_mask
 from contstim.experiments.design.calibration import MeasuredKind, MeasuredPeople, calibrate
 from contstim.experiments.design.population import ScopedPreferences, TrialPreferences
 from contstim.experiments.design.power import simulate_power

@@ -118,8 +118,8 @@ def analysis(
     Raises:
         InputError: the analysis has no such figure, or no trial sets the pair against each other.
     """
-    from contstim.experiments.analysis.evaluation import measures_of
     from contstim.experiments.analysis.figures import drawings, require_rivals
+    from contstim.experiments.analysis.measures import measures_of
 
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)

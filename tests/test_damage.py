@@ -47,7 +47,7 @@ from contstim.experiments.reproduce.published import load_plain
 from contstim.experiments.responses.table import read_responses
 from contstim.frequencies import read_frequencies
 from contstim.models.training.acceptability import read_annotations
-from contstim.optimization.selection.certificate import NaturalCertificate
+from contstim.optimization.selection.question import NaturalCertificate
 from contstim.reviews import read_reviews
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence

@@ -11,7 +11,7 @@ from contstim.demo import NAMES, Demo, Scale, run_demo
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import DiscountWarning
-from contstim.optimization.selection.certificate import NaturalCertificate, NaturalSelection
+from contstim.optimization.selection.question import NaturalCertificate, NaturalSelection
 from contstim.optimization.selection.verification import verify_natural
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_triplets

@@ -16,7 +16,7 @@ from contstim import records
 from contstim.documents import FORMAT
 from contstim.errors import InputError
 from contstim.files import checksum, files_of
-from contstim.optimization.selection.certificate import NaturalCertificate
+from contstim.optimization.selection.question import NaturalCertificate
 from contstim.records import Record, now, path_from, recorded_as, write_record
 from contstim.stimuli import read_pairs, write_pairs
 from tests.optimization.selection.tables import choose, random_table

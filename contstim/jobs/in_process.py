@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.jobs.pool import Event, Executor, Ready
+from contstim.jobs.pool import Event, Executor
 from contstim.jobs.worker_context import WorkerContext
 from contstim.models.merging import Answer, NetworkCall, compute_all, runner
 
@@ -36,7 +36,7 @@ class LocalExecutor(Executor):
     def spawn(self, worker: int) -> None:  # noqa: ARG002
         """See `Executor.spawn`."""
         self._context = self._context.fresh()
-        self._next: Ready | WorkerTask[Any] = Ready(f"process {os.getpid()}")
+        self._next: str | WorkerTask[Any] = f"process {os.getpid()}"
 
     def send(self, worker: int, task: WorkerTask[Any]) -> None:  # noqa: ARG002
         """See `Executor.send`."""
@@ -44,9 +44,8 @@ class LocalExecutor(Executor):
 
     def wait(self, timeout: float) -> Event:  # noqa: ARG002
         """See `Executor.wait`."""
-        if isinstance(self._next, Ready):
-            return 0, self._next
-        return 0, self._context.answer(self._next)
+        told = self._next
+        return 0, told if isinstance(told, str) else self._context.answer(told)
 
     def end(self, worker: int) -> None:
         """See `Executor.end`."""
@@ -122,7 +121,7 @@ class InterleavedExecutor(Executor):
             for worker, answer in zip(waiting, answers, strict=True):
                 worker.message = answer
         number = self._ready.popleft()
-        return number, Ready(f"thread {number} of process {os.getpid()}")
+        return number, f"thread {number} of process {os.getpid()}"
 
     def end(self, worker: int) -> None:
         """See `Executor.end`."""

@@ -52,25 +52,17 @@ class TaskQueue(ABC, Generic[TaskT]):
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A worker has started and has nothing to do.
-
-    Attributes:
-        place: machine and process.
-    """
-
-    place: str
-
-
-@dataclass(frozen=True)
 class Died:
     """A worker has ended or hung, and with it its task."""
 
     reason: str
 
 
-Event: TypeAlias = tuple[int, Ready | Reply | Died]
-"""Number of a worker, and its message: that it waits for tasks, an answer, or its end."""
+Event: TypeAlias = tuple[int, str | Reply | Died]
+"""Number of a worker, and its message.
+
+A text, machine and process, says that it has started and has nothing to do.
+"""
 
 
 class Executor(ABC):
@@ -78,7 +70,7 @@ class Executor(ABC):
 
     Guarantees of an implementation, proved by the contract test class:
 
-    * Each worker is `Ready` once before it is sent a task, and does one task at a time.
+    * Each worker says once that it is ready before it is sent a task, and does one task at a time.
     * Every task that is sent is answered once: by its `Reply`, whether result or error, or by the
       worker's death; unless the worker is ended meanwhile.
     * A worker that is spawned has nothing loaded; the others are not disturbed.
@@ -251,7 +243,7 @@ class Pool:
                     self.executor.send(number, task)
             first = min((worker.deadline for worker in self._workers.values()), default=inf)
             match self.receive(max(0.0, first - monotonic())):
-                case number, Ready(place):
+                case number, str(place):
                     self._false_starts = 0
                     self._workers[number] = _Worker(place)
                 case number, Reply() as reply:
@@ -287,7 +279,7 @@ class Pool:
                 return None
 
     def replace(self, worker: int) -> None:
-        """End a worker, whatever it does; another takes its number and becomes `Ready`."""
+        """End a worker, whatever it does; another takes its number, and says when it is ready."""
         self.executor.end(worker)
         self.executor.spawn(worker)
 

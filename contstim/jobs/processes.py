@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.jobs.in_process import checked_number
-from contstim.jobs.pool import PULSE, Died, Event, Executor, Ready
+from contstim.jobs.pool import PULSE, Died, Event, Executor
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -115,7 +115,7 @@ class ProcessExecutor(Executor):
                 message = self._workers[number].pipe.recv()
             except (EOFError, OSError):
                 return number, Died(self._why(number))
-            return number, Ready(message) if isinstance(message, str) else message
+            return number, message
         return None
 
     def _why(self, worker: int) -> str:

@@ -15,7 +15,7 @@ from uuid import uuid4
 from contstim.errors import InputError, WorkerError
 from contstim.jobs import watcher
 from contstim.jobs.in_process import checked_number
-from contstim.jobs.pool import Died, Event, Executor, Ready
+from contstim.jobs.pool import Died, Event, Executor
 from contstim.jobs.worker_context import Reply
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class RayExecutor(Executor):
             # A worker's first answer, from `place`, says that it is ready.
             node, host, process = message
             self._processes[worker] = node, process
-            return worker, Ready(f"process {process} on {host}")
+            return worker, f"process {process} on {host}"
         return None
 
     def signs_of_life(self) -> dict[int, object]:

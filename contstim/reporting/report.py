@@ -12,6 +12,7 @@ once, here; how it looks is said once, in the writers.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from html import escape
@@ -63,7 +64,7 @@ Text: TypeAlias = str | tuple[str | Span | Link, ...]
 """A text, or runs of it of which some have a style or lead somewhere."""
 
 Value: TypeAlias = Text | float | Span | Link
-"""What a cell of a table holds; a float is written with three decimals."""
+"""What a cell of a table holds; a float is written with three decimals, or a dash if not finite."""
 
 
 def code(text: str) -> Span:
@@ -213,5 +214,17 @@ def spans(text: Text | Span | Link) -> Iterable[Span | Link | str]:
 def value_text(value: Value) -> Text | Span | Link:
     """A cell as text."""
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return f"{value:.3f}" if math.isfinite(value) else "–"
     return value if isinstance(value, str | Span | Link | tuple) else str(value)
+
+
+def passages(package: str, name: str, **facts: object) -> dict[str, str]:
+    """Passages of a template beside a package's modules, by the headings (`## name`) above them.
+
+    Line ends within a passage mean nothing; one that says nothing is empty.
+    """
+    from contstim.reporting.html import page_template
+
+    text = page_template(package, name, escaped=False).render(facts)
+    parts = (part.partition("\n") for part in text.split("\n## ")[1:])
+    return {heading.strip(): " ".join(passage.split()) for heading, _, passage in parts}

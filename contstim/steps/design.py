@@ -163,7 +163,7 @@ class MakeDesign(Step[Design], name="design"):
         if stood.stimuli:
             changed = listed(f"{row['row']} (group {row['group']})" for row in changes) or "none"
             reporter.say(f"  {counted(len(changes), 'row')} changed: {changed}.")
-        for note in (*summary.shared, *summary.catch):
+        for note in filter(None, (summary.told["shared"], summary.told["catch"])):
             reporter.say(note)
         return Outcome(design, facts, writes=further)
 

@@ -21,7 +21,7 @@ from contstim.experiments.analysis.controls import (
 )
 from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis, compare_mixed
 from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings
-from contstim.experiments.analysis.tables import rows_table
+from contstim.experiments.analysis.tables import rows_table, with_origin
 from contstim.frequencies import read_frequencies
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
@@ -114,11 +114,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
         )
         for name, table in analysis.tables().items():
             if table:
-                # Answers of artificial participants are said to be so in every row
-                if admission.origin.simulated:
-                    rows = len(next(iter(table.values())))
-                    table["simulated_participants"] = [admission.origin.share] * rows
-                write_table(self.out / f"{name}.csv", table)
+                write_table(self.out / f"{name}.csv", with_origin(table, admission.origin))
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
         rated = analysis.empty.rated

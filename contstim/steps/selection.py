@@ -15,17 +15,15 @@ from contstim.models.training_text import (
     contamination_warnings,
     read_contamination,
 )
-from contstim.optimization.selection.certificate import (
-    NaturalSelection,
-    TripletCertificate,
-    TripletSelection,
-)
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import (
     NaturalQuestion,
     NaturalRules,
+    NaturalSelection,
+    TripletCertificate,
     TripletQuestion,
     TripletRules,
+    TripletSelection,
 )
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, Writes
@@ -50,7 +48,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.selection.certificate import NaturalCertificate, SelectionCertificate
+    from contstim.optimization.selection.question import NaturalCertificate, SelectionCertificate
     from contstim.reporter import Reporter
     from contstim.reviews import ReviewedItem
 

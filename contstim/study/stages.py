@@ -17,7 +17,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from contstim.errors import InputError
 from contstim.files import path_inside
@@ -62,7 +62,6 @@ from contstim.study.places import (
     StudyFiles,
     part_of,
 )
-from contstim.study.reviewed import decisions_about, earlier
 from contstim.study.sections import (
     ResponsesSection,
     ReviewSection,
@@ -252,8 +251,8 @@ def _pairs(files: StudyFiles) -> Iterator[StudyStage]:
             scores=SCORES,
             out=PAIRS,
             settings=settings,
-            review=decisions_about("pairs", files.decisions),
-            earlier=earlier(files, PAIRS, TRIALS),
+            review=_decisions_about("pairs", files.decisions),
+            earlier=_earlier(files, PAIRS, TRIALS),
         )
         yield StudyStage("pairs", "select natural pairs", step)
 
@@ -274,8 +273,8 @@ def _triplets(files: StudyFiles) -> Iterator[StudyStage]:
         store=STORE,
         assignment=ASSIGNMENT,
         begin_with=ARCHIVED_ASSIGNMENT if ARCHIVED_ASSIGNMENT.exists() else None,
-        review=decisions_about("triplets", files.decisions),
-        earlier=earlier(files, TRIALS),
+        review=_decisions_about("triplets", files.decisions),
+        earlier=_earlier(files, TRIALS),
         loading=study.loading,
         seed=study.seed,
     )
@@ -290,8 +289,8 @@ def _selection(files: StudyFiles) -> Iterator[StudyStage]:
             triplets=TRIPLETS,
             out=SELECTED,
             settings=settings,
-            review=decisions_about("triplets", files.decisions),
-            earlier=earlier(files, SELECTED, TRIALS),
+            review=_decisions_about("triplets", files.decisions),
+            earlier=_earlier(files, SELECTED, TRIALS),
         )
         yield StudyStage("selection", "select triplets", step)
 
@@ -309,7 +308,7 @@ def _design(files: StudyFiles) -> Iterator[StudyStage]:
             settings=replace(settings, text=settings.text or files.training_text),
             seed=files.study.seed,
             review=files.decisions,
-            earlier=earlier(files, TRIALS),
+            earlier=_earlier(files, TRIALS),
         )
         yield StudyStage("design", "share trials out to groups", step)
 
@@ -448,3 +447,39 @@ def _analysis(files: StudyFiles) -> Iterator[StudyStage]:
             seed=files.study.seed,
         )
         yield StudyStage("analysis", "compare models with people", step)
+
+
+def _earlier(files: StudyFiles, *tables: Path) -> tuple[Path, ...]:
+    """The tables as they stood before a review, or as they stand in the archive of a study.
+
+    They are the study's own results: so what nobody rejects stays, from one review to the next.
+    """
+    if not files.decisions:
+        return ()
+    archived = {table: ARCHIVED / table.relative_to(RESULTS) for table in tables}
+    found = (t if t.is_file() else archived[t] for t in tables)
+    return tuple(path for path in found if path.is_file())
+
+
+def _decisions_about(
+    stimuli: Literal["pairs", "triplets"], decisions: Sequence[Path]
+) -> tuple[Path, ...]:
+    """The files that hold decisions about natural pairs, or about triplets, or their trials.
+
+    A step refuses a review of something else; a study has reviews of all its tables together.
+    """
+    from contstim.reviews import ItemKind, read_reviews
+    from contstim.stimuli import Condition
+
+    of_pairs = {Condition.NATURAL_CONTROVERSIAL}
+    of_triplets = {Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC}
+    conditions = of_pairs if stimuli == "pairs" else of_triplets
+    kind = ItemKind.PAIR if stimuli == "pairs" else ItemKind.TRIPLET
+    return tuple(
+        path
+        for path in decisions
+        if any(
+            item.kind is kind or (item.kind is ItemKind.TRIAL and item.condition in conditions)
+            for item in read_reviews([path]).decisions
+        )
+    )

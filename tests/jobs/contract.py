@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.jobs.pool import Died, Executor, Pool, Ready, worker_pool
+from contstim.jobs.pool import Died, Executor, Pool, worker_pool
 from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 from contstim.models.loading import Loading
 from tests.jobs.toy_tasks import Die, Nap, Refuse, Remember, Repeat, Sleep, Stop, Stumble
@@ -34,7 +34,7 @@ class ExecutorContract:
         """A pool for all tests of the class, each of which leaves all workers idle."""
         executor, folder = cls.make(cls.size), tmp_path_factory.mktemp("workers")
         with worker_pool(executor, WorkerContext(Loading(device="cpu"), folder=folder)) as pool:
-            ready = [cls.next(pool, Ready)[0] for _ in range(cls.size)]
+            ready = [cls.next(pool, str)[0] for _ in range(cls.size)]
             assert sorted(ready) == [*range(cls.size)]
             yield pool
 
@@ -54,7 +54,7 @@ class ExecutorContract:
 
     def renew(self, pool: Pool, worker: int) -> None:
         pool.replace(worker)
-        assert self.next(pool, Ready)[0] == worker
+        assert self.next(pool, str)[0] == worker
 
     def test_every_task_is_answered_by_its_worker(self, started: Pool) -> None:
         for worker in range(self.size):
@@ -100,7 +100,7 @@ class SeparateWorkersContract(ExecutorContract):
             (_, died), (_, ready) = others
             assert [worker for worker, _ in others] == [0, 0]
             assert isinstance(died, Died)
-            assert isinstance(ready, Ready)
+            assert isinstance(ready, str)
             assert died.reason if not reason else died.reason == reason
             assert self.ask(started, Remember(), worker=0).result == 1
         assert self.ask(started, Remember(), worker=1).result == before + 1
@@ -113,13 +113,13 @@ class SeparateWorkersContract(ExecutorContract):
 
     def test_closing_ends_busy_workers_too(self) -> None:
         with worker_pool(self.make(1), WorkerContext(Loading(device="cpu"))) as pool:
-            _, ready = self.next(pool, Ready)
+            _, ready = self.next(pool, str)
             pool.executor.send(0, Sleep())
         assert vanishes(process_of(ready))
 
 
-def process_of(ready: Ready) -> int:
-    found = re.search(r"process (\d+)", ready.place)
+def process_of(ready: str) -> int:
+    found = re.search(r"process (\d+)", ready)
     assert found is not None
     return int(found[1])
 

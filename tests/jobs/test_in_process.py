@@ -11,7 +11,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.jobs.in_process import InterleavedExecutor, LocalExecutor
-from contstim.jobs.pool import Executor, Pool, Ready, worker_pool
+from contstim.jobs.pool import Executor, Pool, worker_pool
 from contstim.jobs.worker_context import Reply, WorkerContext
 from tests.jobs.contract import ExecutorContract
 from tests.jobs.toy_tasks import CallNetwork, Exit, Interrupt, Repeat
@@ -38,7 +38,7 @@ class TestInterleaved(ExecutorContract):
         """A pool that may come to an end."""
         with worker_pool(InterleavedExecutor(3), WorkerContext(folder=tmp_path)) as pool:
             for _ in range(3):
-                self.next(pool, Ready)
+                self.next(pool, str)
             yield pool
 
     def test_a_worker_that_waits_for_a_network_can_be_replaced(self, started: Pool) -> None:

@@ -11,9 +11,8 @@ import pytest
 from scipy.stats import false_discovery_control, ttest_rel
 
 from contstim.experiments.analysis.controls import feature_preferences, mean_log_frequencies
-from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import (
     read_stimulus_scores,
@@ -90,15 +89,15 @@ def test_coefficients_on_oriented_trials_have_the_signs_of_what_gpt_2_predicts(
     GPT-2 predicts .27 of the choices where it accepts the synthetic sentence: -.59, p = .02; where
     it rejects it: .087, p = 3e-10 (a crossed mixed model, lme4's glmer: .128).
     """
-    found = {one.scope: one for one in regressions(ratings, 0.95) if one.model == "gpt2"}
+    found = {one["scope"]: one for one in regressions(ratings, 0.95) if one["model"] == "gpt2"}
     accept, reject = found[Scope.ACCEPT], found[Scope.REJECT]
-    assert (accept.estimate.value, accept.estimate.p_value) == pytest.approx(
+    assert (accept["estimate"].value, accept["estimate"].p_value) == pytest.approx(
         (-0.599, 0.021), abs=0.002
     )
-    assert reject.estimate.value == pytest.approx(0.0869, abs=0.0002)
-    assert reject.estimate.p_value == pytest.approx(5e-10, rel=0.1)
-    assert "per nat compares with no other" in accept.note
-    assert not reject.note
+    assert reject["estimate"].value == pytest.approx(0.0869, abs=0.0002)
+    assert reject["estimate"].p_value == pytest.approx(5e-10, rel=0.1)
+    assert "per nat compares with no other" in accept["note"]
+    assert not reject["note"]
 
 
 @pytest.mark.published

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
 from contstim.experiments.design.population import (
@@ -183,7 +183,7 @@ def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
 ) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm."""
     fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(ratios="ranks"))
-    spread = {(v.factor, v.effect): v.standard_deviation for v in fit.variances}
+    spread = {(v["factor"], v["effect"]): v["standard_deviation"] for v in fit.variances}
     (slope,) = fit.coefficients
     following = spread["participants", "gpt2"] / slope.typical_effect
     assert following == pytest.approx(MeasuredPeople().following, abs=0.001)
@@ -204,7 +204,7 @@ def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
         condition = next(c for c in Condition if str(scope).startswith(str(c)))
         settings = MixedSettings(ratios="ranks")
         fit = fit_mixed(choices, ["gpt2"], settings, conditions=(condition,))
-        (of_trials,) = (v.standard_deviation for v in fit.variances if v.factor == "trials")
+        (of_trials,) = (v["standard_deviation"] for v in fit.variances if v["factor"] == "trials")
         assert of_trials == pytest.approx(known.items, abs=0.001)
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from contstim.experiments.analysis.effects import Result, Sampling, compare
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.families import CEILING, every_contrast
+from contstim.experiments.analysis.measures import ACCURACY, COSINE
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.golan2023 import analyze_golan2023, claims, locate
 from contstim.stimuli import Condition
 
@@ -127,10 +127,14 @@ def test_models_agree_on_random_pairs(analysis: Analysis) -> None:
 
 
 def test_people_on_synthetic_sentences_and_on_what_all_agree(analysis: Analysis) -> None:
-    cells = {(r.accept, r.reject): (r.prefer_synthetic, r.ratings) for r in analysis.roles}
+    cells = {
+        (r["accept"], r["reject"]): (r["prefer_synthetic"], r["ratings"]) for r in analysis.roles
+    }
     assert len(cells) == 72
     assert cells["gpt2", "bigram"] == (22, 100)
-    unanimous = {one.condition: (one.near_unanimous, one.trials) for one in analysis.unanimity}
+    unanimous = {
+        one["condition"]: (one["near_unanimous"], one["trials"]) for one in analysis.unanimity
+    }
     del unanimous[Condition.CATCH]
     assert unanimous == {
         Condition.RANDOM_NATURAL: (47, 90),

@@ -56,17 +56,17 @@ def test_gpt2_has_the_estimates_of_clmm(ratings: Ratings) -> None:
     scale = 20.217573  # of all ratios but those of catch trials, nats
     assert fit["gpt2"].estimate.value * scale == pytest.approx(0.804313232, rel=1e-3)
     assert fit["gpt2"].estimate.standard_error * scale == pytest.approx(0.0220414121, rel=1e-3)
-    assert [row.estimate for row in fit.thresholds] == pytest.approx(
+    assert [row["estimate"] for row in fit.thresholds] == pytest.approx(
         [-1.241276844, -0.411594169, 0.191699119, 0.746238170, 1.438968837], abs=1e-3
     )
-    assert [row.standard_error for row in fit.thresholds] == pytest.approx(
+    assert [row["standard_error"] for row in fit.thresholds] == pytest.approx(
         [0.0242527927, 0.0231363099, 0.0230202786, 0.0235234810, 0.0253006007], rel=1e-3
     )
-    variances = {row.factor: row.variance for row in fit.variances}
+    variances = {row["factor"]: row["variance"] for row in fit.variances}
     assert variances == pytest.approx({"trials": 0.51556303}, rel=1e-3)
     slopes = fit_mixed(ratings, ["gpt2"], SLOPES)
     assert slopes["gpt2"].estimate.value * scale == pytest.approx(0.887791485, rel=1e-3)
     assert slopes["gpt2"].estimate.standard_error * scale == pytest.approx(0.0346831254, rel=1e-3)
-    assert {row.factor: row.variance for row in slopes.variances} == pytest.approx(
+    assert {row["factor"]: row["variance"] for row in slopes.variances} == pytest.approx(
         {"trials": 0.55017038, "participants": 0.072318592}, rel=1e-3
     )

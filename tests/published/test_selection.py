@@ -17,7 +17,7 @@ from contstim.tables import read_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.optimization.selection.certificate import NaturalSelection
+    from contstim.optimization.selection.question import NaturalSelection
 
 pytestmark = pytest.mark.published
 

@@ -11,9 +11,9 @@ import pytest
 
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.evaluation import MEASURES
+from contstim.experiments.analysis.measures import MEASURES
+from contstim.experiments.analysis.ratings import scopes_of
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses.table import Response, read_responses
 from contstim.stimuli import Condition, Trial

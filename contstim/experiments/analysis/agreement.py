@@ -1,50 +1,34 @@
 """Who agrees with whom: models with models, people with people, and people with rival models.
 
-Also whether models play the roles that trials give them, and their results on the trials that were
-made to tell two of them apart.
+Also whether models play the roles that trials give them, their results on the trials that were made
+to tell two of them apart, and the trials on which each fails worst. Rows are those of tables.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.evaluation import evaluate
-from contstim.experiments.analysis.measures import choice_agreement
-from contstim.experiments.analysis.scopes import pair_mask, roles
+from contstim.experiments.analysis.measures import (
+    choice_agreement,
+    evaluate,
+    known_mean,
+    signed_ranks,
+)
+from contstim.experiments.analysis.ratings import pair_mask, roles, scope_mask
+from contstim.scale import Scale
 from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contstim.arrays import BoolArray, FloatArray
-    from contstim.experiments.analysis.evaluation import Measure
-    from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+    from contstim.experiments.analysis.measures import Measure
+    from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope
+    from contstim.experiments.analysis.tables import Row
     from contstim.stimuli import Trial
-
-
-@dataclass(frozen=True)
-class Unanimity:
-    """On how many trials of a condition nearly everybody prefers the same sentence."""
-
-    condition: Condition
-    trials: int
-    near_unanimous: int
-
-
-@dataclass(frozen=True)
-class RolePreference:
-    """Preference of people for the synthetic sentence that one model accepts, another rejects."""
-
-    accept: str
-    reject: str
-    trials: int
-    ratings: int
-    prefer_synthetic: int
 
 
 def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
@@ -84,126 +68,163 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
     return shares
 
 
-def role_preferences(ratings: Ratings) -> tuple[RolePreference, ...]:
-    """Synthetic against natural sentences, for each model that accepts and each that rejects."""
-    by_roles: dict[tuple[str, str], list[tuple[int, int]]] = {}
+def role_preferences(ratings: Ratings) -> list[Row]:
+    """Preference for synthetic sentences over natural ones, by who accepts and who rejects them."""
+    counts: dict[tuple[str, ...], list[tuple[int, int]]] = {}
     for trial, rated in rated_trials(ratings, Condition.NATURAL_SYNTHETIC):
-        counts = len(rated), int((rated > ratings.scale.middle).sum())
-        by_roles.setdefault(roles(trial), []).append(counts)
-    order = ratings.models.index
-    return tuple(
-        RolePreference(*models, len(rows), *map(sum, zip(*rows, strict=True)))
-        for models, rows in sorted(by_roles.items(), key=lambda item: tuple(map(order, item[0])))
-    )
+        second = int((rated > ratings.scale.middle).sum())
+        counts.setdefault(roles(trial), []).append((len(rated), second))
+    rows = []
+    for models in sorted(counts, key=lambda models: [*map(ratings.models.index, models)]):
+        every, second = map(sum, zip(*counts[models], strict=True))
+        sizes = {"trials": len(counts[models]), "ratings": every, "prefer_synthetic": second}
+        rows.append({**dict(zip(("accept", "reject"), models, strict=True)), **sizes})
+    return rows
 
 
-def near_unanimity(ratings: Ratings, share: float = 0.9) -> tuple[Unanimity, ...]:
+def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
     """Number of trials of each condition that have at least `share` of people on one side."""
     rows = []
     for condition in Condition:
-        sides = [
-            np.mean(rated > ratings.scale.middle) for _, rated in rated_trials(ratings, condition)
-        ]
-        majorities = np.maximum(sides, 1 - np.array(sides))
-        if sides:
-            agreed = int((majorities >= share - 1e-9).sum())  # 9 of 10 are .9, rounded or not
-            rows.append(Unanimity(condition, len(sides), agreed))
-    return tuple(rows)
+        trials = rated_trials(ratings, condition)
+        sides = np.array([np.mean(rated > ratings.scale.middle) for _, rated in trials])
+        # 9 of 10 are .9, rounded or not
+        agreed = int((np.maximum(sides, 1 - sides) >= share - 1e-9).sum())
+        rows.append({"condition": condition, "trials": len(sides), "near_unanimous": agreed})
+    return [row for row in rows if row["trials"]]
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
     """The pairs of models that a condition sets against each other, in the models' order."""
-    met = {
-        frozenset((trial.model_1, trial.model_2)) for trial, _ in rated_trials(ratings, condition)
-    }
+    met = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
     return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in met)
 
 
 def _of(group: GroupRatings, condition: Condition) -> BoolArray:
-    return np.array([trial.condition is condition for trial in group.trials], dtype=bool)
+    return np.array([trial.condition is condition for trial in group.trials])
 
 
 def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial, FloatArray]]:
-    """Each trial of a condition with its ratings, (n_participants,)."""
+    """Trials of a condition, each with its ratings, (n_participants,)."""
     for group in ratings.groups:
         for column in np.flatnonzero(_of(group, condition)):
             yield group.trials[column], group.ratings[:, column]
 
 
-@dataclass(frozen=True)
-class Orientation:
-    """Number of trials of a condition that the scores contradict; see `orientations`."""
-
-    condition: Condition
-    trials: int
-    contradicted: int
-
-
-def orientations(ratings: Ratings) -> tuple[Orientation, ...]:
-    """For each controversial condition, how many trials have models in roles they do not play.
+def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
+    """Numbers of trials of each controversial condition, and of those that the scores contradict.
 
     The scores contradict a pair of two natural or two synthetic sentences unless model_1 finds
     sentence_1 less likely than sentence_2, and model_2 finds it likelier; they contradict a
     natural-synthetic trial unless the model that rejects the synthetic sentence finds it less
     likely than the natural one.
     """
-    trials: Counter[Condition] = Counter()
-    contradicted: Counter[Condition] = Counter()
+    as_named: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
     for group in ratings.groups:
         for trial, ratios in zip(group.trials, group.ratios.T, strict=True):
-            if trial.condition not in CONTROVERSIAL:
-                continue
-            # ratios: how much likelier sentence_2 is under each model, (n_models,)
+            # How much likelier a model finds sentence_2
+            of = dict(zip(ratings.models, ratios.tolist(), strict=True))
             if trial.condition is Condition.NATURAL_SYNTHETIC:
                 # The natural sentence comes first. Only the rejecting model is asked: the accepting
                 # one finds both about as likely, so that the sign of its ratio says little.
-                rejects = ratios[ratings.models.index(roles(trial)[1])]
-                as_named = rejects < 0
-            else:
-                first = ratios[ratings.models.index(trial.model_1)]
-                second = ratios[ratings.models.index(trial.model_2)]
-                as_named = first > 0 > second
-            trials[trial.condition] += 1
-            contradicted[trial.condition] += not as_named
-    return tuple(Orientation(c, trials[c], contradicted[c]) for c in CONTROVERSIAL if trials[c])
+                as_named[trial.condition].append(of[roles(trial)[1]] < 0)
+            elif trial.condition in CONTROVERSIAL:
+                as_named[trial.condition].append(of[trial.model_1] > 0 > of[trial.model_2])
+    return {c: (len(named), named.count(False)) for c, named in as_named.items() if named}
 
 
-@dataclass(frozen=True)
-class PairResult:
-    """Means over the participants who saw such trials; ceilings are on the same trials."""
+def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[Row]:
+    """A row for each pair of models that a condition sets against each other.
 
-    condition: Condition
-    model_1: str
-    model_2: str
-    measure: str
-    value_1: float
-    value_2: float
-    lower: float
-    upper: float
-    n_trials: int
-    n_ratings: int
-
-
-def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[PairResult]:
-    """A row for each pair of models that a condition sets against each other."""
+    Values and ceilings are means over the participants who saw such trials, on the same trials.
+    """
     for pair in rivals(ratings, condition):
         masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
         scores = evaluate(ratings, measure, masks)
         first, second = (ratings.models.index(model) for model in pair)
         # Both models have the same trials here, so the ceilings of the first are those of both.
-        yield PairResult(
-            condition,
-            *pair,
-            measure.name,
-            _mean(scores.values[:, first]),
-            _mean(scores.values[:, second]),
-            _mean(scores.lower[:, first]),
-            _mean(scores.upper[:, first]),
-            sum(int(mask.any(axis=0).sum()) for mask in masks),
-            int(scores.n_trials[:, first].sum()),
-        )
+        yield {
+            "condition": condition,
+            "model_1": pair[0],
+            "model_2": pair[1],
+            "measure": measure.name,
+            "value_1": known_mean(scores.values[:, first]),
+            "value_2": known_mean(scores.values[:, second]),
+            "lower": known_mean(scores.lower[:, first]),
+            "upper": known_mean(scores.upper[:, first]),
+            "n_trials": sum(int(mask.any(axis=0).sum()) for mask in masks),
+            "n_ratings": int(scores.n_trials[:, first].sum()),
+        }
 
 
-def _mean(values: FloatArray) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else np.nan
+def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
+    """For each model the trials that contribute most to its error, worst first (2023, Tables 1-3).
+
+    A trial's contribution is its term of the signed-rank cosine of the model with the participants
+    on the model's own trials, averaged over them and with its sign changed. Of choices it is the
+    share of participants who chose the other sentence, over the number of trials; among equals, the
+    model's surest come first. Only trials in which most people prefer the other sentence are
+    listed: with the sentence that people prefer, the one that the model prefers, the
+    log-probabilities (nats) of both under the model and under its rival, who chose them, and what
+    the trial takes from the model's mean cosine, or accuracy, in its group (`error`).
+
+    Args:
+        ratings: who rated what.
+        scope: which trials evaluate which model.
+        worst: how many to list for each model.
+    """
+
+    def order(row: Row) -> tuple[float, float]:
+        surest = row["log_prob_people_prefer_model"] - row["log_prob_model_prefers_model"]
+        return -row["error"], surest if ratings.scale is Scale.CHOICE else 0.0
+
+    rows: list[Row] = []
+    for model in ratings.models:
+        own = [row for g in ratings.groups for row in _failures(g, scope, ratings.models, model)]
+        rows += sorted(own, key=order)[:worst]
+    return rows
+
+
+def _failures(
+    group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
+) -> Iterator[Row]:
+    """A model's failures on its own trials in a group."""
+    # Arrays have these trials last: `place` counts them, `column` counts all of the group's.
+    columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
+    preferences = group.preferences[:, columns]
+    ratios = group.ratios[models.index(model), columns]
+    people = signed_ranks(preferences).mean(axis=0)
+    # The cosine's denominator, the root of both sums of squares (2023, Eq. 9): the model has k
+    # trials without a tie, people all n. What a trial adds to the numerator, divided by it, is the
+    # trial's term; a model that ties everywhere has no terms.
+    k, n = np.count_nonzero(ratios), len(columns)
+    scale = np.sqrt(k * (k + 1) * (2 * k + 1) * n * (n + 1) * (2 * n + 1)) / 6
+    errors = -signed_ranks(ratios) * people / (scale or 1.0)
+    if group.scale is Scale.CHOICE:
+        errors = (1 - choice_agreement(ratios, preferences).mean(axis=0)) / n
+    chose = [(preferences < 0).sum(axis=0).tolist(), (preferences > 0).sum(axis=0).tolist()]
+    for place, column in enumerate(columns):
+        trial = group.trials[column]
+        likelier = int(ratios[place] > 0)  # the place of the sentence that the model prefers
+        if ratios[place] == 0 or chose[1 - likelier][place] <= chose[likelier][place]:
+            continue
+        rival = trial.model_2 if trial.model_1 == model else trial.model_1
+        sides = {"people_prefer": 1 - likelier, "model_prefers": likelier}
+        texts = (trial.sentence_1.text, trial.sentence_2.text)
+        judges = {"model": model, "rival": rival}
+        yield {
+            "scope": scope,
+            **judges,
+            "group": group.number,
+            "trial_id": trial.trial_id,
+            **{side: texts[sentence] for side, sentence in sides.items()},
+            **{
+                f"log_prob_{side}_{judge}": (
+                    float(group.log_probs[models.index(name), column, sentence]) if name else np.nan
+                )
+                for judge, name in judges.items()
+                for side, sentence in sides.items()
+            },
+            **{f"chose_{side}": chose[sentence][place] for side, sentence in sides.items()},
+            "error": float(errors[place]),
+        }

@@ -6,14 +6,15 @@ prefer frequent words, or any other feature, more or less than people do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import with_family
-from contstim.experiments.analysis.intervals import Estimate
+from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
+from contstim.experiments.analysis.measures import known_mean
 from contstim.sentence import Sentence
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import listed, number, parsed, read_table
@@ -23,15 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.analysis.tables import Row
     from contstim.frequencies import WordFrequencies
     from contstim.models.base import Scorer
-    from contstim.stimuli import Trial
 
 __all__ = [
     "FeaturePreference",
-    "FeatureShare",
     "TokenCountTest",
     "count_tokens",
     "feature_preferences",
@@ -114,25 +114,6 @@ class FeaturePreference:
     difference: Estimate
     adjusted: float = np.nan
     family: str = ""
-
-
-@dataclass(frozen=True)
-class FeatureShare:
-    """Share of trials in which somebody prefers the sentence with more of a feature.
-
-    Attributes:
-        feature: what is measured of a sentence.
-        judge: a participant or a model.
-        is_model: which of the two.
-        trials: those with different values in which the judge prefers a sentence.
-        share: of these, in which it is the one with more; nan without trials.
-    """
-
-    feature: str
-    judge: str
-    is_model: bool
-    trials: int
-    share: float
 
 
 def read_features(path: Path | str) -> dict[str, dict[str, float]]:
@@ -236,10 +217,10 @@ def token_count_control(
         family = []
         for model in counts:
             side, people, difference = _judged(ratings, model, conditions, counts, model)
-            if errors_only:
-                wrong = people * side < 0
-                side, difference = side[wrong], difference[wrong]
-            family.append(_token_count_test(model, errors_only, side, difference))
+            counted_in = people * side < 0 if errors_only else np.ones(len(side), np.bool_)
+            family.append(
+                _token_count_test(model, errors_only, side[counted_in], difference[counted_in])
+            )
         where = "trials on which people prefer the other sentence" if errors_only else "all trials"
         tests += _in_family(family, [test.p_value for test in family], where)
     return tuple(tests)
@@ -302,56 +283,42 @@ def _feature_preference(
     apart, n = by_model - by_people, len(by_model)
     # No difference anywhere is no evidence; the same one everywhere leaves no room for chance.
     error = float(apart.std(ddof=1)) / n**0.5 if n > 1 and np.ptp(apart) else 0.0
-    estimate = Estimate(_mean(apart), *(np.nan,) * 6)
+    estimate = replace(UNKNOWN, value=known_mean(apart))
     if n > 1:
-        estimate = Estimate.by_t(_mean(apart), error, n - 1, _LEVEL)
-    return FeaturePreference(
-        feature,
-        model,
-        n,
-        _mean(by_model),
-        _mean(by_people),
-        _mean(by_model[by_model != 0] > 0),
-        _mean(by_people[by_people != 0] > 0),
-        estimate,
-    )
+        estimate = Estimate.by_t(estimate.value, error, n - 1, _LEVEL)
+    means = known_mean(by_model), known_mean(by_people)
+    shares = known_mean(by_model[by_model != 0] > 0), known_mean(by_people[by_people != 0] > 0)
+    return FeaturePreference(feature, model, n, *means, *shares, estimate)
 
 
 def feature_shares(
     ratings: Ratings, features: Features, conditions: Collection[Condition] = _UNSHUFFLED
-) -> tuple[FeatureShare, ...]:
-    """For each participant and each model, over all trials of some conditions that they judged.
+) -> list[Row]:
+    """Share of trials in which somebody prefers the sentence with more of a feature.
 
-    By default all but catch trials: what people prefer there follows from the order of words.
+    For each participant and model, over all trials of some conditions that they judged, with
+    different values and a preference; nan without such trials. By default all but catch trials:
+    what people prefer there follows from the order of words.
 
     Raises:
         InputError: a sentence without a value, or no such trial.
     """
-    shares: list[FeatureShare] = []
+    rows: list[Row] = []
     for feature in features:
-        _require_values(ratings, conditions, features, feature)
         # A participant saw one group's trials; a model is judged on all groups' trials together.
-        of_models = []
-        for group in ratings.groups:
-            columns = _columns_of(group.trials, conditions)
-            differences = _differences([group.trials[c] for c in columns], features, feature)
-            chosen = differences * np.sign(group.preferences[:, columns])
-            people = zip(group.participants, chosen, strict=True)
-            shares += [_share(feature, name, False, preferred) for name, preferred in people]
-            of_models.append(differences * np.sign(group.ratios[:, columns]))
+        judged, of_models = [], []
+        measured = _differences(ratings, conditions, features, feature)
+        for group, difference in zip(ratings.groups, measured, strict=True):
+            own = ~np.isnan(difference)
+            chosen = difference[own] * np.sign(group.preferences[:, own])
+            judged += [(name, False, x) for name, x in zip(group.participants, chosen, strict=True)]
+            of_models.append(difference[own] * np.sign(group.ratios[:, own]))
         together = zip(ratings.models, np.concatenate(of_models, axis=1), strict=True)
-        shares += [_share(feature, model, True, preferred) for model, preferred in together]
-    return tuple(shares)
-
-
-def _share(feature: str, judge: str, is_model: bool, preferred: FloatArray) -> FeatureShare:
-    """From the feature of the preferred less that of the rejected sentence of each trial."""
-    decided = preferred[preferred != 0]
-    return FeatureShare(feature, judge, is_model, len(decided), _mean(decided > 0))
-
-
-def _mean(values: FloatArray | BoolArray) -> float:
-    return float(values.mean()) if len(values) else np.nan
+        for judge, is_model, preferred in (*judged, *((name, True, x) for name, x in together)):
+            decided = preferred[preferred != 0]
+            about = {"feature": feature, "judge": judge, "is_model": is_model}
+            rows.append({**about, "trials": len(decided), "share": known_mean(decided > 0)})
+    return rows
 
 
 def _judged(
@@ -371,49 +338,44 @@ def _judged(
         raise InputError(
             f"There are no log-probabilities of {model!r}, only of {', '.join(ratings.models)}."
         )
-    row = ratings.models.index(model)
-    _require_values(ratings, conditions, features, feature)
-    parts = []
-    for group in ratings.groups:
-        columns = [
-            column
-            for column in _columns_of(group.trials, conditions)
-            if group.trials[column].model_1 in ("", model) or group.trials[column].model_2 == model
-        ]
+    row, parts = ratings.models.index(model), []
+    measured = _differences(ratings, conditions, features, feature)
+    for group, difference in zip(ratings.groups, measured, strict=True):
+        targeted = [t.model_1 in ("", model) or t.model_2 == model for t in group.trials]
+        own = ~np.isnan(difference) & np.array(targeted)
         # The sum of choices has the majority's sign, and is 0 where people are divided evenly
-        votes = np.sign(group.preferences[:, columns]).sum(axis=0)
-        difference = _differences([group.trials[c] for c in columns], features, feature)
-        parts.append((np.sign(group.ratios[row, columns]), np.sign(votes), difference))
+        votes = np.sign(group.preferences[:, own]).sum(axis=0)
+        parts.append((np.sign(group.ratios[row, own]), np.sign(votes), difference[own]))
     side, people, difference = map(np.concatenate, zip(*parts, strict=True))
     return side, people, difference
 
 
-def _columns_of(trials: Iterable[Trial], conditions: Collection[Condition]) -> list[int]:
-    """Columns of the trials of some conditions."""
-    return [column for column, trial in enumerate(trials) if trial.condition in conditions]
-
-
-def _require_values(
+def _differences(
     ratings: Ratings, conditions: Collection[Condition], features: Features, feature: str
-) -> None:
-    """Make sure that every sentence of the trials of some conditions has a value of a feature.
+) -> list[FloatArray]:
+    """For each group the feature of sentence_2 less that of sentence_1, (n_trials,).
+
+    It is nan in trials of other conditions.
 
     Raises:
-        InputError: some have none; says how many different ones, over all groups.
+        InputError: sentences have no value; says how many different ones, over all groups.
     """
-    # All groups are searched before anything is said, so that the table is mended once.
+    values = features[feature]
     every = [t for group in ratings.groups for t in group.trials if t.condition in conditions]
     texts = {sentence.text for trial in every for sentence in (trial.sentence_1, trial.sentence_2)}
-    missing = sorted(texts - features[feature].keys())
-    if missing:
-        lacking, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
+    if missing := sorted(texts - values.keys()):
         raise InputError(
-            f"{lacking} of the trials {have} no value of {feature}, among them {missing[0]!r}. "
-            "Give the table a row for each."
+            f"{counted(len(missing), 'sentence')} of the trials without a value of {feature}, such "
+            f"as {missing[0]!r}. Give the table a row for each."
         )
-
-
-def _differences(trials: Iterable[Trial], features: Features, feature: str) -> FloatArray:
-    """The feature of sentence_2 less that of sentence_1, (n_trials,)."""
-    values = features[feature]
-    return np.array([values[t.sentence_2.text] - values[t.sentence_1.text] for t in trials])
+    return [
+        np.array(
+            [
+                values[t.sentence_2.text] - values[t.sentence_1.text]
+                if t.condition in conditions
+                else np.nan
+                for t in group.trials
+            ]
+        )
+        for group in ratings.groups
+    ]

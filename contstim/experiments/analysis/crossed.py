@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.experiments.analysis.evaluation import evaluate_group
+from contstim.experiments.analysis.measures import evaluate_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.experiments.analysis.evaluation import Measure
+    from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import Ratings
 
 BOTH = "people and items like these"
@@ -308,21 +308,12 @@ def variance_components(blocks: Sequence[Block], lacking: str = "") -> VarianceC
         note = "no scatter: every answer says the same"
     different = len(np.unique(np.concatenate([block.items for block in blocks])))
     each = different / max(block.means for block in blocks)
-    return VarianceComponents(
-        variance,
-        np.maximum(1.0, all_freedom),
-        (items, items_freedom) if sum(spare) else (nan, nan),
-        (weight * person, np.array(float(freedom))) if freedom else (nan, nan),
-        residual,
-        person,
-        answers,
-        sum(sizes),
-        different,
-        each,
-        float(sum(sizes)) if population == PEOPLE else each,
-        population,
-        note,
-    )
+    of_items = (items, items_freedom) if sum(spare) else (nan, nan)
+    of_people = (weight * person, np.array(float(freedom))) if freedom else (nan, nan)
+    scatter = (variance, np.maximum(1.0, all_freedom), of_items, of_people)
+    independent = float(sum(sizes)) if population == PEOPLE else each
+    numbers = (sum(sizes), different, each, independent)
+    return VarianceComponents(*scatter, residual, person, answers, *numbers, population, note)
 
 
 def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatArray]:

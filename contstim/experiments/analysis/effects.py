@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import SMALLEST_EFFECT
-from contstim.experiments.analysis.crossed import Side, item_numbers, jackknife
-from contstim.experiments.analysis.evaluation import evaluate
+from contstim.experiments.analysis.crossed import Side, jackknife
 from contstim.experiments.analysis.families import (
     CEILING,
     CORRECTIONS,
@@ -22,9 +21,11 @@ from contstim.experiments.analysis.families import (
     detectability,
     false_discovery,
     family_wise,
+    limits_over_groups,
 )
 from contstim.experiments.analysis.intervals import bootstrap, uncertainty_of
-from contstim.experiments.analysis.scopes import scope_mask, scopes_of
+from contstim.experiments.analysis.measures import evaluate, known_mean
+from contstim.experiments.analysis.ratings import scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
     SignedRankTest,
     rank_biserial_interval,
@@ -39,11 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
-    from contstim.experiments.analysis.evaluation import Measure, ParticipantScores
     from contstim.experiments.analysis.families import Correction, ModelContrast
     from contstim.experiments.analysis.intervals import Interval, IntervalMethod, Uncertainty
-    from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.analysis.scopes import Scope
+    from contstim.experiments.analysis.measures import Measure, ParticipantScores
+    from contstim.experiments.analysis.ratings import Ratings, Scope
 
 Units = Literal["groups", "participants", "crossed"]
 """What tests take as random: groups, participants alone, or people and items, crossed."""
@@ -54,6 +54,12 @@ TESTS: dict[Units, str] = {
     "crossed": "t-test, people and items crossed",
 }
 _SAME_SIGN = 1e-12  # the smallest difference that is told from 0
+_VERDICTS = {  # of differences that are significant, and shown to be smaller than matters
+    (True, True): "both",
+    (True, False): "different",
+    (False, True): "equivalent",
+    (False, False): "",
+}
 _HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "these items"}
 
 
@@ -229,8 +235,7 @@ class Result:
     def beaten_by(self, model: str) -> frozenset[str]:
         """The models that are significantly worse than this one."""
         return self._with(
-            model,
-            lambda row: row.significant and (row.difference > 0) == (row.first == model),
+            model, lambda row: row.significant and (row.difference > 0) == (row.first == model)
         )
 
     def _with(self, side: str, holds: Callable[[ContrastResult], bool]) -> frozenset[str]:
@@ -243,14 +248,9 @@ class Result:
         return frozenset(others) - {CEILING}
 
 
-class _Test(NamedTuple):
-    """A contrast before its p-value is adjusted; values of units, (n_units,)."""
-
-    first: FloatArray
-    second: FloatArray
-    uncertainty: Uncertainty
-    percentiles: Interval | None
-    ranks: SignedRankTest
+_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Interval | None, SignedRankTest]"
+"""A contrast before its p-value is adjusted: values of units, (n_units,), on both sides, their
+difference's uncertainty, percentiles where asked for, and the test."""
 
 
 def compare(
@@ -269,28 +269,28 @@ def compare(
         contrasts: those of models without trials in this scope are left out.
         sampling: units, resamples, level.
     """
-    names, units, level = ratings.models, sampling.units, sampling.level
+    names, units = ratings.models, sampling.units
     masks = [
         scope_mask(g.trials, scope, names, catch=sampling.catch_trials) for g in ratings.groups
     ]
-    evaluation, measured = (
-        evaluate(ratings, measure, masks),
-        _uncertain(ratings, measure, masks, sampling),
+    evaluation = evaluate(ratings, measure, masks)
+    measured = _uncertain(ratings, measure, masks, sampling)
+    values, lower, upper = (
+        units_of(evaluation, kind, units)
+        for kind in (evaluation.values, evaluation.lower, evaluation.upper)
     )
-    of_kinds = (evaluation.values, evaluation.lower, evaluation.upper)
-    values, lower, upper = (units_of(evaluation, kind, units) for kind in of_kinds)
     counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
     models = []
     for column in np.flatnonzero(counts).tolist():
         uncertainty, percentiles = measured(Side(column))
-        interval = percentiles or uncertainty.interval(level)
-        value, below, above = (_mean(kind[:, column]) for kind in (values, lower, upper))
+        interval = percentiles or uncertainty.interval(sampling.level)
+        value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
         models.append(
             ModelResult(names[column], value, interval, below, above, int(counts[column]))
         )
     targeted = [result.model for result in models]
     family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
-    tests = []
+    tests: list[_Test] = []
     for contrast in family:
         first, ceiling = names.index(contrast.first), contrast.second == CEILING
         # The ceiling that a model is compared with is that on its own trials: its own column.
@@ -299,8 +299,8 @@ def compare(
         both = ~np.isnan(values[:, first] - others)
         pair, known = (values[both, first], others[both]), measured(Side(first, second, ceiling))
         test = _crossed(*pair, known[0]) if units == "crossed" else signed_rank_test(*pair)
-        tests.append(_Test(*pair, *known, test))
-    limits = _limits(tests, sampling)
+        tests.append((*pair, *known, test))
+    limits = _limits([test for *_, test in tests], sampling)
     comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
     return Result(scope, measure, evaluation, tuple(models), comparisons, limits)
 
@@ -341,11 +341,11 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
     data, or where groups share items; there people and items are crossed.
     """
     seen = Counter(
-        number
-        for numbers, group in zip(item_numbers(ratings), ratings.groups, strict=True)
-        for number in {
-            number
-            for number, trial in zip(numbers.tolist(), group.trials, strict=True)
+        pair
+        for group in ratings.groups
+        for pair in {
+            frozenset((trial.sentence_1.text, trial.sentence_2.text))
+            for trial in group.trials
             if trial.condition is not Condition.CATCH
         }
     )
@@ -353,14 +353,10 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
         return "crossed"
     several = np.array([len(group.participants) > 1 for group in ratings.groups])
     for scope in scopes_of(ratings):
-        # (n_groups, n_models): which groups have trials of which model
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
-        has = dict(zip(ratings.models, np.array([m.any(axis=1) for m in masks]).T, strict=True))
-        units = [
-            int((has[c.first] & (several if c.second == CEILING else has[c.second])).sum())
-            for c in contrasts
-        ]
-        if detectability(units, sampling.false_discovery_rate, sampling.correction).hopeless:
+        has = np.array([mask.any(axis=1) for mask in masks])
+        rate, correction = sampling.false_discovery_rate, sampling.correction
+        if limits_over_groups(has, several, ratings.models, contrasts, rate, correction).hopeless:
             return "crossed"
     return "groups"
 
@@ -368,13 +364,13 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
 def _crossed(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> SignedRankTest:
     """Student's t in the place of a sum of ranks; of participants, without the latter's effect."""
     variance = float(uncertainty.components.variance)
-    statistic = _mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
+    statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
     people, p_value = uncertainty.components.people, float(uncertainty.p_values())
     return SignedRankTest(people, float(statistic), np.nan, p_value)
 
 
-def _limits(tests: Sequence[_Test], sampling: Sampling) -> Detectability:
-    units = [test.ranks.n for test in tests if np.isfinite(test.ranks.p_value)]
+def _limits(tests: Sequence[SignedRankTest], sampling: Sampling) -> Detectability:
+    units = [test.n for test in tests if np.isfinite(test.p_value)]
     if sampling.units != "crossed":
         return detectability(units, sampling.false_discovery_rate, sampling.correction)
     # However few the people, a clear enough difference has a p-value as small as may be.
@@ -390,67 +386,61 @@ def _adjusted(
     limits: Detectability,
 ) -> tuple[ContrastResult, ...]:
     """Results of a whole family of tests."""
-    units, rate, margin = (
-        sampling.units or "groups",
-        sampling.false_discovery_rate,
-        sampling.smallest_effect,
-    )
-    kind = sampling.correction
-    p_values = np.array([test.ranks.p_value for test in tests])
-    significant = adjusted(p_values, kind) < rate
+    kind, rate = sampling.correction, sampling.false_discovery_rate
+    p_values = np.array([test.p_value for *_, test in tests])
     # The same family with all units of each test on one side: the least that its adjusted p-values
     # can be. Crossed tests have no such bound.
-    least = [0.0 if units == "crossed" else smallest_p_value(test.ranks.n) for test in tests]
-    testable = adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate
-    alpha = decision_alpha(p_values, rate, kind, limits.needed)
-    equivalence = np.array([test.uncertainty.equivalence_p_value(margin) for test in tests])
-    alike = adjusted(equivalence, kind)
+    crossed, margin = sampling.units == "crossed", sampling.smallest_effect
+    least = [0.0 if crossed else smallest_p_value(test.n) for *_, test in tests]
+    equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, *_ in tests])
+    decisions = (
+        false_discovery(p_values),
+        family_wise(p_values),
+        adjusted(p_values, kind) < rate,
+        adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
+        decision_alpha(p_values, rate, kind, limits.needed),
+        equivalence,
+        adjusted(equivalence, kind),
+    )
     ceilings = sum(contrast.second == CEILING for contrast in family)
     stated = (
         f"{counted(len(family), 'contrast')} of {about}: "
         f"{counted(len(family) - ceilings, 'pair')} of models, "
         f"{counted(ceilings, 'model')} against the ceiling"
     )
-    columns = (false_discovery(p_values), family_wise(p_values), significant, testable, alpha)
-    of_tests = zip(*(x.tolist() for x in (*columns, equivalence, alike)), strict=True)
-    results = []
-    for contrast, test, decided in zip(family, tests, of_tests, strict=True):
-        q_value, holm, different, can_be, level, p_alike, q_alike = decided
-        known, ranks = test.uncertainty.components, test.ranks
-        interval = _decided(test, level, sampling)
-        difference = _mean(test.first - test.second)
-        residual = np.sqrt(known.residual) if known.residual > 0 else np.nan
-        effect = (float(difference / residual), float(interval.low / residual))
-        results.append(
-            ContrastResult(
-                *contrast,
-                _mean(test.first),
-                _mean(test.second),
-                difference,
-                interval,
-                ranks.n,
-                ranks.statistic,
-                ranks.rank_biserial,
-                ranks.p_value,
-                q_value,
-                different,
-                can_be,
-                _HOLDS_FOR.get(units, known.population),
-                holm,
-                *effect,
-                float(interval.high / residual),
-                TESTS[units],
-                stated,
-                CORRECTIONS[kind],
-                *rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level),
-                margin,
-                p_alike,
-                q_alike,
-                level,
-                _verdict(different=different, equivalent=q_alike < rate, testable=can_be),
-            )
-        )
-    return tuple(results)
+    columns = zip(*(column.tolist() for column in decisions), strict=True)
+    return tuple(
+        _result(contrast, test, decided, stated, sampling)
+        for contrast, test, decided in zip(family, tests, columns, strict=True)
+    )
+
+
+def _result(
+    contrast: ModelContrast, test: _Test, decided: Sequence[Any], stated: str, sampling: Sampling
+) -> ContrastResult:
+    """One of a family, with what its correction decides; see `_adjusted`."""
+    q_value, holm, different, testable, alpha, p_alike, q_alike = decided
+    first, second, known, _, ranks = test
+    interval, difference = _decided(test, alpha, sampling), known_mean(first - second)
+    residual, units = known.components.residual, sampling.units or "groups"
+    unit = np.sqrt(residual) if residual > 0 else np.nan
+    low, high = float(interval.low / unit), float(interval.high / unit)
+    untold = "undecided" if testable else "untestable"
+    return ContrastResult(
+        *contrast,
+        *(known_mean(first), known_mean(second), difference),
+        interval,
+        ranks.n,
+        *(ranks.statistic, ranks.rank_biserial, ranks.p_value),
+        *(q_value, different, testable),
+        _HOLDS_FOR.get(units, known.components.population),
+        holm,
+        *(float(difference / unit), low, high),
+        *(TESTS[units], stated, CORRECTIONS[sampling.correction]),
+        *rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level),
+        *(sampling.smallest_effect, p_alike, q_alike, alpha),
+        _VERDICTS[different, q_alike < sampling.false_discovery_rate] or untold,
+    )
 
 
 def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
@@ -458,29 +448,17 @@ def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
 
     That of a signed-rank test reaches as far as Clopper and Pearson's limits do, at least.
     """
-    if test.percentiles is not None:
-        return test.percentiles
-    interval = test.uncertainty.interval(1 - alpha)
+    first, second, known, percentiles, _ = test
+    if percentiles is not None:
+        return percentiles
+    interval = known.interval(1 - alpha)
     if sampling.units == "crossed":
         return interval
-    low, high = signed_rank_interval(test.first - test.second, alpha)
+    low, high = signed_rank_interval(first - second, alpha)
     # Where units differ alike, ranks say nothing of what other items may show. The sign of a
     # difference that the test decides on stays.
-    estimate, unseen = float(test.uncertainty.estimate), test.uncertainty.unseen(1 - alpha)
+    estimate, unseen = float(known.estimate), known.unseen(1 - alpha)
     least, most = _SAME_SIGN if low > 0 else -np.inf, -_SAME_SIGN if high < 0 else np.inf
     low, high = np.fmin(low, estimate - unseen), np.fmax(high, estimate + unseen)
-    low, high = np.clip((max(low, least), min(high, most)), *test.uncertainty.ends).tolist()
+    low, high = np.clip((max(low, least), min(high, most)), *known.ends).tolist()
     return replace(interval, low=low, high=high)
-
-
-def _verdict(*, different: bool, equivalent: bool, testable: bool) -> str:
-    if different:
-        return "both" if equivalent else "different"
-    if equivalent:
-        return "equivalent"
-    return "undecided" if testable else "untestable"
-
-
-def _mean(values: FloatArray) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else np.nan

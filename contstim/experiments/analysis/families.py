@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from numpy.typing import ArrayLike
 
-    from contstim.arrays import FloatArray, IntArray
-    from contstim.experiments.analysis.scopes import Scope
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.experiments.analysis.ratings import Scope
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
 FALSE_DISCOVERY_RATE = 0.05  # up to which adjusted p-values are significant, unless told otherwise
@@ -254,6 +254,30 @@ def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") 
     needed = int(ranks[enough[0]]) if len(enough) else None
     most, fewest = int(sizes[0]), int(sizes[-1])
     return Detectability(len(sizes), fewest, most, float(smallest[0]), needed, correction)
+
+
+def limits_over_groups(
+    has: BoolArray,
+    several: BoolArray,
+    models: Sequence[str],
+    contrasts: Iterable[ModelContrast],
+    rate: float,
+    correction: Correction = "bh",
+) -> Detectability:
+    """Limits of what signed-rank tests over groups can find, whatever people answer.
+
+    Args:
+        has: (n_groups, n_models), which groups have trials of which model; a test of two models
+            has the groups that have trials of both.
+        several: (n_groups,), those of several participants: who is alone has no noise ceiling.
+        models: one a column.
+        contrasts: the family.
+        rate: adjusted p-values below it are significant.
+        correction: for the family.
+    """
+    sides = dict(zip(models, has.T, strict=True)) | {CEILING: several}
+    units = [int((sides[c.first] & sides[c.second]).sum()) for c in contrasts]
+    return detectability(units, rate, correction)
 
 
 def family_cautions(

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rated_trials, rivals
 from contstim.experiments.analysis.effects import units_of
-from contstim.experiments.analysis.evaluation import ACCURACY, measures_of
+from contstim.experiments.analysis.measures import ACCURACY, measures_of
+from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
-from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
 from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -35,43 +35,61 @@ _METRO = 0.5  # inches for the word at the first line
 _LINE = 0.17  # inches between the lines of significance
 _DOT = 3.5
 
-Pair: TypeAlias = "tuple[str, str] | None"
-"""Two models whose sentences to draw; None: the most consistent rivals."""
-
-_NAMES = {
-    Condition.RANDOM_NATURAL: "random natural pairs",
-    Condition.NATURAL_CONTROVERSIAL: "natural controversial pairs",
-    Condition.NATURAL_SYNTHETIC: "natural vs. synthetic",
-    Condition.SYNTHETIC_SYNTHETIC: "synthetic controversial pairs",
+ABOUT = {
+    "agreement": "How often two models prefer the same sentence. Where models agree, people cannot "
+    "tell which is better.",
+    "dominance": "Trials made to set two models against each other: how often people side with the "
+    "row's.",
+    "roles": "How often people prefer a synthetic sentence to the natural one it came from.",
+    "ranks": "The sentences of two rival models, by rank under each. A line joins the sentences of "
+    "a trial; blue circles: preferred by most people; orange squares: the other.",
 }
-
-
-@dataclass(frozen=True)
-class FigureKind:
-    """A kind of figure.
-
-    Attributes:
-        name: heading on the page; the names of its figures begin with it and a hyphen, or are it.
-        about: what it shows, said under the heading; empty where the page shows it elsewhere.
-        draw: figures by the names of their files, from an analysis and two models to look at.
-    """
-
-    name: str
-    about: str
-    draw: Callable[[Analysis, Pair], Iterator[tuple[str, Figure]]]
+"""Explanations of figures whose names begin so; the others stand beside a table that says more."""
 
 
 def drawings(
     analysis: Analysis, pair: tuple[str, str] | None = None
 ) -> Iterator[tuple[str, Figure]]:
-    """Names and figures of all kinds that there are trials for.
+    """Names and figures of all kinds that there are trials for, each drawn when it is asked for.
 
     Args:
         analysis: what `analyze` returned.
         pair: two models whose sentences to draw; by default the most consistent rivals.
     """
-    for kind in FIGURES:
-        yield from kind.draw(analysis, pair)
+    names, random = names_in_figures(analysis), Condition.RANDOM_NATURAL
+    models = [*names.values()]
+    for result in shown(analysis):
+        figure = consistency_figure(result, analysis.sampling.units, names)
+        yield f"{result.measure.name}-{result.scope}", figure
+    if random in analysis.agreement:
+        title = "models that prefer the same sentence (%), random natural pairs"
+        yield (
+            f"agreement-{random}",
+            heat_map(models, models, analysis.agreement[random], title=title),
+        )
+    for condition, shares in analysis.dominance.items():
+        title = f"people side with the row's model (%), {condition.replace('-', ' ')} trials"
+        figure = heat_map(
+            *(models, models, shares),
+            title=title,
+            middle=0.5,
+            row_label="people side with",
+            column_label="against",
+        )
+        yield f"dominance-{condition}", figure
+    if analysis.roles:
+        shares = np.full((len(models), len(models)), np.nan)  # (accepting, rejecting)
+        for role in analysis.roles:
+            cell = tuple(analysis.ratings.models.index(role[side]) for side in ("accept", "reject"))
+            shares[cell] = role["prefer_synthetic"] / role["ratings"]
+        title = "people prefer the synthetic sentence (%)"
+        rows, columns = "accepts the synthetic sentence", "rejects it"
+        figure = heat_map(models, models, shares, title=title, row_label=rows, column_label=columns)
+        yield "roles-natural-synthetic", figure
+    if drawn := pair or best_rivals(analysis):
+        yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn, names)
+    if sureness := sureness_figure(analysis.ratings):
+        yield "reliability", sureness
 
 
 def names_in_figures(analysis: Analysis) -> dict[str, str]:
@@ -112,67 +130,6 @@ def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
             f"No trial sets {pair[0]!r} against {pair[1]!r}; those that were are "
             f"{'; '.join(sorted(' and '.join(sorted(other)) for other in met)) or 'none'}."
         )
-
-
-def _consistency(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
-    names = names_in_figures(analysis)
-    for result in shown(analysis):
-        name = f"{result.measure.name}-{result.scope}"
-        yield name, consistency_figure(result, analysis.sampling.units, names)
-
-
-def _agreement(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
-    models, random = [*names_in_figures(analysis).values()], Condition.RANDOM_NATURAL
-    if random in analysis.agreement:
-        title = f"models that prefer the same sentence (%), {_NAMES[random]}"
-        yield (
-            f"agreement-{random}",
-            heat_map(models, models, analysis.agreement[random], title=title),
-        )
-
-
-def _dominance(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
-    models = [*names_in_figures(analysis).values()]
-    for condition, shares in analysis.dominance.items():
-        title = f"people side with the row's model (%), {_NAMES[condition]}"
-        figure = heat_map(
-            models,
-            models,
-            shares,
-            title=title,
-            middle=0.5,
-            row_label="people side with",
-            column_label="against",
-        )
-        yield f"dominance-{condition}", figure
-
-
-def _roles(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
-    if not analysis.roles:
-        return
-    models, places = [*names_in_figures(analysis).values()], analysis.ratings.models
-    shares = np.full((len(models), len(models)), np.nan)  # (accepting, rejecting)
-    for role in analysis.roles:
-        cell = places.index(role.accept), places.index(role.reject)
-        shares[cell] = role.prefer_synthetic / role.ratings
-    title = "people prefer the synthetic sentence (%)"
-    rows, columns = "accepts the synthetic sentence", "rejects it"
-    yield (
-        "roles-natural-synthetic",
-        heat_map(models, models, shares, title=title, row_label=rows, column_label=columns),
-    )
-
-
-def _ranks(analysis: Analysis, pair: Pair) -> Iterator[tuple[str, Figure]]:
-    drawn = pair or best_rivals(analysis)
-    if drawn:
-        names = names_in_figures(analysis)
-        yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn, names)
-
-
-def _reliability(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
-    if figure := sureness_figure(analysis.ratings):
-        yield "reliability", figure
 
 
 def consistency_figure(
@@ -260,13 +217,7 @@ def scatter_figure(
         pair: two models that trials set against each other.
         names: what to call models, where other than by their names.
     """
-    from matplotlib.lines import Line2D
-
-    conditions = [
-        condition
-        for condition in CONTROVERSIAL
-        if set(pair) in map(set, rivals(ratings, condition))
-    ]
+    conditions = [c for c in CONTROVERSIAL if set(pair) in map(set, rivals(ratings, c))]
     ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]
     labels = ("preferred by most people", "the other sentence")
     side = max(2.3, 0.3 + widest(ranks))
@@ -278,18 +229,20 @@ def scatter_figure(
         axes.set_title(condition.replace("-", " "), loc="left", fontsize="medium")
         axes.set_xlabel(ranks[0])
     panels[0].set_ylabel(ranks[1])
-    figure.legend(
-        handles=[
-            Line2D(
-                [], [], color=colour, marker=marker, ls="", ms=4, mec=BLACK, mew=0.4, label=label
-            )
-            for colour, marker, label in zip((BLUE, ORANGE), "os", labels, strict=True)
-        ],
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
+    _draw_legend(
+        figure,
+        {"marker": "o", "color": BLUE, "mec": BLACK, "label": labels[0]},
+        {"marker": "s", "color": ORANGE, "mec": BLACK, "label": labels[1]},
     )
     return figure
+
+
+def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
+    """Marks with their labels side by side below the figure."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], ls="", ms=4, mew=0.4, **mark) for mark in marks]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
 
 
 def _draw_trials(
@@ -320,8 +273,6 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     Filled dots are trials that people in general surely have a preference on (`SURE`); dots are
     spread over the height of a row in the order of the trials. None where nothing can be told.
     """
-    from matplotlib.lines import Line2D
-
     judged = judged_trials(ratings)
     if not judged:
         return None
@@ -332,6 +283,8 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     figure = new_figure(0.6 + widest(names) + across + widest([heading]), 1.5 + 0.42 * len(judged))
     axes = figure.subplots()
     axes.axvline(ratings.scale.middle, color=BLACK, lw=0.6, ls=(0, (4, 3)))
+    # To the right of the axes, at the height of a row
+    beside = partial(axes.annotate, xycoords=("axes fraction", "data"), va="center")
     for row, trials in enumerate(judged.values()):
         shrunken = np.array([reliability.shrunken_rating for *_, reliability in trials])
         sure = np.array([reliability.sureness >= SURE for *_, reliability in trials])
@@ -339,59 +292,17 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
         heights = row + 0.56 * ((np.arange(len(trials)) * 0.618034) % 1 - 0.5)
         axes.plot(shrunken[~sure], heights[~sure], "o", ms=2.5, mfc="white", mec=GREY, mew=0.7)
         axes.plot(shrunken[sure], heights[sure], "o", ms=2.5, color=BLUE, mew=0)
-        # To the right of the axes, at the height of the row
-        axes.annotate(
-            f"{mean_reliability(trials):.2f}",
-            (1.02, row),
-            xycoords=("axes fraction", "data"),
-            va="center",
-        )
-    axes.annotate(
-        heading, (1.02, -0.75), xycoords=("axes fraction", "data"), va="center", style="italic"
-    )
-    answers = ratings.scale.answers
-    first, last = answers[0], answers[-1]
+        beside(f"{mean_reliability(trials):.2f}", (1.02, row))
+    beside(heading, (1.02, -0.75), style="italic")
+    first, *_, last = answers = ratings.scale.answers
     margin = (last - first) / 25
     axes.set(xlim=(first - margin, last + margin), ylim=(len(judged) - 0.4, -0.6))
     axes.set_xticks(answers)
     axes.set_yticks(range(len(judged)), names)
     axes.set_xlabel(f"shrunken mean rating ({first}: surely sentence 1, {last}: surely sentence 2)")
-    figure.legend(
-        handles=[
-            Line2D([], [], marker="o", ls="", ms=4, mec=edge, mfc=face, label=label)
-            for (edge, face), label in zip(((BLUE, BLUE), (GREY, "white")), legend, strict=True)
-        ],
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
+    _draw_legend(
+        figure,
+        {"marker": "o", "color": BLUE, "label": legend[0]},
+        {"marker": "o", "color": GREY, "mfc": "white", "label": legend[1]},
     )
     return figure
-
-
-FIGURES = (
-    FigureKind("consistency", "", _consistency),
-    FigureKind(
-        "agreement",
-        "How often two models prefer the same sentence. Where models agree, people cannot tell "
-        "which is better.",
-        _agreement,
-    ),
-    FigureKind(
-        "dominance",
-        "Trials made to set two models against each other: how often people side with the row's.",
-        _dominance,
-    ),
-    FigureKind(
-        "roles",
-        "How often people prefer a synthetic sentence to the natural one it came from.",
-        _roles,
-    ),
-    FigureKind(
-        "ranks",
-        "The sentences of two rival models, by rank under each. A line joins the two sentences of "
-        "a trial; blue circles: preferred by most people; orange squares: the other.",
-        _ranks,
-    ),
-    FigureKind("reliability", "", _reliability),
-)
-"""All kinds of figures, in their order on the page."""

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from contstim.experiments.analysis.crossed import BOTH, blocks_of, variance_components
-from contstim.experiments.analysis.evaluation import evaluate_group
+from contstim.experiments.analysis.measures import evaluate_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.crossed import GroupJackknife, Side, VarianceComponents
-    from contstim.experiments.analysis.evaluation import Measure
+    from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 
 RESAMPLED = ("items and participants", "items", "participants")
@@ -68,6 +68,9 @@ class Estimate:
         statistic = value / standard_error if standard_error else sure
         p_value = float(2 * student.sf(abs(statistic), freedom))
         return cls(value, standard_error, value - reach, value + reach, statistic, freedom, p_value)
+
+
+UNKNOWN = Estimate(*(np.nan,) * 7)  # where nothing could be estimated
 
 
 @dataclass(frozen=True)
@@ -284,11 +287,10 @@ class Bootstrap:
         samples = np.divide(summed, total, out=np.full(total.shape, np.nan), where=total > 0)
         limits = np.full((3, 2), np.nan)
         for row, drawn in zip(limits, samples, strict=True):
-            drawn = drawn[~np.isnan(drawn)]
-            if len(drawn):
-                row[:] = np.quantile(drawn, ((1 - level) / 2, (1 + level) / 2))
+            if len(known := drawn[~np.isnan(drawn)]):
+                row[:] = np.quantile(known, ((1 - level) / 2, (1 + level) / 2))
         (low, high), (low_items, high_items), (low_people, high_people) = limits.tolist()
-        alone = low_items, high_items, low_people, high_people
+        alone = (low_items, high_items, low_people, high_people)
         note = "percentiles of resamples, which have no standard error"
         return Interval(low, high, *alone, np.nan, np.nan, BOTH, note)
 

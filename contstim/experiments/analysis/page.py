@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+import math
+import re
+from collections import Counter
+from importlib import resources
+from itertools import combinations, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.figures import (
-    FIGURES,
+    ABOUT,
     drawings,
     names_in_figures,
     require_rivals,
     shown,
 )
-from contstim.experiments.analysis.methods import methods_text
+from contstim.experiments.analysis.ratings import DESCRIPTIONS
 from contstim.experiments.analysis.reliability import (
     SURE,
     by_sureness,
     judged_trials,
     mean_reliability,
 )
-from contstim.experiments.analysis.scopes import DESCRIPTIONS
-from contstim.experiments.analysis.tables import result_tables, training_texts_table
+from contstim.experiments.analysis.tables import result_tables, training_texts_table, with_origin
 from contstim.experiments.responses.checks import Problem
 from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled
-from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
+from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table, passages
 from contstim.scale import Scale
 from contstim.tables import write_table
 from contstim.wording import counted, p_text
@@ -37,11 +42,11 @@ from contstim.wording import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import Result
+    from contstim.experiments.analysis.effects import ContrastResult, Result
     from contstim.experiments.analysis.intervals import Interval
     from contstim.experiments.analysis.run import Analysis
     from contstim.models.training_text import Contamination
-    from contstim.reporting.report import Part
+    from contstim.reporting.report import Part, Value
 
 _FEW = 3  # comparisons that are shown unfolded
 _EXTREMES = 5  # trials that people are least, and most, sure of
@@ -62,13 +67,12 @@ def report(
         title: the page's heading.
         seen: which of the sentences stand in the training text of each model.
     """
-    parts = [*_preface(analysis, seen or {})]
+    parts = [*_preface(analysis), *_cautions(analysis, seen or {})]
     for result in shown(analysis):
         parts += _scope(result, analysis, images)
-    for kind in FIGURES:
-        names = [name for name in images if name.split("-")[0] == kind.name]
-        if names and kind.about:  # what is not explained here stands beside its table
-            parts += [Heading(kind.name.capitalize()), Paragraph(kind.about, note=True)]
+    for kind, about in ABOUT.items():
+        if names := [name for name in images if name.split("-")[0] == kind]:
+            parts += [Heading(kind.capitalize()), Paragraph(about, note=True)]
             parts += [Picture(name, images[name], name) for name in names]
     parts += _choices(analysis)
     if "reliability" in images:
@@ -78,17 +82,14 @@ def report(
     return Report(title, parts, warning=analysis.origin.warning)
 
 
-def _preface(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> Iterator[Part]:
-    """Who took part, and what a reader has to know before any result."""
+def _preface(analysis: Analysis) -> Iterator[Part]:
+    """Who took part, who did not, and under which names models are drawn."""
     ratings, excluded = analysis.ratings, analysis.admission.excluded
-    answers = sum(group.ratings.size for group in ratings.groups)
-    people, groups = len(ratings.participants), len(ratings.groups)
-    pairs = sum(len(group.trials) for group in ratings.groups)
-    is_choice = ratings.scale is Scale.CHOICE
+    answer = "choice" if ratings.scale is Scale.CHOICE else "rating"
     yield Paragraph(
-        f"{counted(people, 'participant')} in {counted(groups, 'group')} gave "
-        f"{counted(answers, 'choice' if is_choice else 'rating')} of "
-        f"{counted(pairs, 'sentence pair')}. Compared: "
+        f"{counted(len(ratings.participants), 'participant')} in "
+        f"{counted(len(ratings.groups), 'group')} gave {counted(ratings.size, answer)} of "
+        f"{counted(ratings.n_trials, 'sentence pair')}. Compared: "
         f"{counted(len(ratings.models), 'model')}. Left out: "
         f"{counted(len(excluded), 'participant')}{':' if excluded else '.'}"
     )
@@ -96,121 +97,92 @@ def _preface(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> It
         yield Table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
     # Whoever gives one rating throughout is left out by catch trials, if by anything. Those who are
     # not are named, since their answers lower every measure and ceiling.
-    uniform = analysis.admission.report.of(Problem.ONE_RATING)
-    remaining = [
-        finding.participant for finding in uniform if finding.participant in ratings.participants
-    ]
-    if remaining:
+    uniform = [found.participant for found in analysis.admission.report.of(Problem.ONE_RATING)]
+    if remaining := [name for name in uniform if name in ratings.participants]:
         yield Paragraph(f"Gave the same rating on every trial, and count: {', '.join(remaining)}.")
-    for warning in contamination_warnings(seen, "natural sentences"):
-        yield Paragraph(warning, note=True)
-    short = {name: label for name, label in names_in_figures(analysis).items() if label != name}
-    if short:
+    names = names_in_figures(analysis).items()
+    if short := [(label, name) for name, label in names if label != name]:
         yield Paragraph("Figures call models by shorter names:", note=True)
-        yield Table(
-            ("in figures", "model"), [(label, name) for name, label in short.items()], texts=2
-        )
-    against = [row for row in analysis.orientations if row.contradicted]
+        yield Table(("in figures", "model"), short, texts=2)
+
+
+def _cautions(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> Iterator[Part]:
+    """Limits that a reader has to know before any result."""
+    cautions = [*contamination_warnings(seen, "natural sentences")]
+    against = [
+        f"{contradicted:,} of {trials:,} {condition}"
+        for condition, (trials, contradicted) in analysis.orientations.items()
+        if contradicted
+    ]
     if against:
-        counts = ", ".join(
-            f"{row.contradicted:,} of {row.trials:,} {row.condition}" for row in against
+        cautions.append(
+            f"Trials whose scores contradict the roles of their models: {', '.join(against)}. "
+            "There a model does not prefer the sentence that it should by the order of models and "
+            "sentences, so that natural pairs among them say nothing about which of their two "
+            "models is right. Unless they were selected so (select natural --agreeing), models may "
+            "be exchanged, or the scores those of other models."
         )
-        yield Paragraph(
-            f"Trials whose scores contradict the roles of their models: {counts}. There a model "
-            "does not prefer the sentence that it should by the order of models and sentences, so "
-            "that natural pairs among them say nothing about which of their two models is right. "
-            "Unless they were selected so (select natural --agreeing), models may be exchanged, or "
-            "the scores those of other models.",
-            note=True,
-        )
-    for caution in analysis.cautions:
+    for caution in (*cautions, *analysis.cautions):
         yield Paragraph(caution, note=True)
 
 
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
-    yield Heading(DESCRIPTIONS[result.scope].capitalize())
+    """Results of one measure on one kind of trials: figure, models, verdict, every two models."""
+    about, sampling = DESCRIPTIONS[result.scope], analysis.sampling
+    holm = sampling.correction == "holm"
+    level, adjusted = f"{sampling.level:.0%}", "p (Holm)" if holm else "q"
+    # The level at which the family decides, such as 99.4%
+    decided = level
+    if sampling.intervals == "corrected" and result.comparisons:
+        decided = f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
+
+    def tested(test: ContrastResult, mark: str = "") -> tuple[float, str, str]:
+        p_value = p_text(test.p_holm if holm else test.q_value)
+        p_value += mark if test.significant else ""
+        shown_p = p_value if test.testable else "untestable"
+        return test.difference, _range(test.interval), shown_p
+
+    yield Heading(about.capitalize())
     name = f"{result.measure.name}-{result.scope}"
-    yield Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
-    against = {row.first: row for row in result.comparisons if row.second == CEILING}
-    level = f"{analysis.sampling.level:.0%}"
-    holm = analysis.sampling.correction == "holm"
-    adjusted = "p (Holm)" if holm else "q"
-    decided = _level_of_decisions(result, analysis)
-    header = ("model", result.measure.name, level, "ceiling", "to the ceiling", decided, adjusted)
-    rows = []
+    yield Picture(name, images[name], f"{result.measure.label}: {about}")
+    ceilings = {row.first: row for row in result.comparisons if row.second == CEILING}
+    rows: list[tuple[Value, ...]] = []
     for row in sorted(result.models, key=lambda row: -row.value):
-        to_ceiling = ("–", "–", "–")  # where the family has no such contrast
-        if test := against.get(row.model):
-            above = " (above)" if test.difference > 0 else "*"
-            mark = above if test.significant else ""
-            q_value = p_text(test.p_holm if holm else test.q_value) + mark
-            q_value = q_value if test.testable else "untestable"
-            to_ceiling = _number(test.difference), _range(test.interval), q_value
-        ceilings = f"{_number(row.lower)} – {_number(row.upper)}"
-        mean = (row.model, _number(row.value), _range(row.interval), ceilings)
-        rows.append((*mean, *to_ceiling, f"{row.n_trials:,}"))
-    yield Table((*header, "trials"), rows)
+        test, bounds = ceilings.get(row.model), f"{_number(row.lower)} – {_number(row.upper)}"
+        mark = " (above)" if test and test.difference > 0 else "*"
+        to_ceiling = tested(test, mark) if test else ("–", "–", "–")
+        cells = (row.model, row.value, _range(row.interval), bounds, *to_ceiling)
+        rows.append((*cells, f"{row.n_trials:,}"))
+    to_ceiling_header = ("to the ceiling", decided, adjusted)
+    header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
+    yield Table(header, rows)
     for test in result.comparisons[:1]:
-        about = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
-        if analysis.sampling.intervals == "corrected":
-            about += (
-                " Intervals of differences are at the level at which this family decides: a "
-                "difference is significant if and only if its interval leaves out 0."
-            )
-        else:
-            about += (
-                " Intervals are percentiles that belong to no test: a significant difference may "
-                "have one that contains 0."
-            )
-        yield Paragraph(about, note=True)
-    notes = dict.fromkeys(interval.note for interval in result.intervals if interval.note)
-    if notes:
+        family = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
+        yield Paragraph(family, note=True)
+    if notes := dict.fromkeys(interval.note for interval in result.intervals if interval.note):
         yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
-    yield Paragraph(_verdict(result, str(analysis.sampling.units)))
-    pairs = [test for test in result.comparisons if test.second != CEILING]
-    if pairs:
-        lines = [
-            (
-                test.first,
-                test.second,
-                _number(test.difference),
-                _range(test.interval),
-                p_text(test.p_holm if holm else test.q_value) if test.testable else "–",
-                test.verdict,
-            )
-            for test in pairs
-        ]
+    yield Paragraph(_verdict(result, str(sampling.units)))
+    if pairs := [test for test in result.comparisons if test.second != CEILING]:
+        lines = [(test.first, test.second, *tested(test), test.verdict) for test in pairs]
         columns = ("model", "less", "difference", decided, adjusted, "verdict")
-        about = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
-        yield Details(about, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
-
-
-def _level_of_decisions(result: Result, analysis: Analysis) -> str:
-    """The level of the intervals of differences, such as 99.4%."""
-    sampling = analysis.sampling
-    if sampling.intervals == "percentile" or not result.comparisons:
-        return f"{sampling.level:.0%}"
-    return f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
+        title = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
+        yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
 
 
 def _verdict(result: Result, units: str) -> str:
-    cannot = result.detectability.cannot(units)
     ordered = [row.model for row in sorted(result.models, key=lambda row: -row.value)]
-    margin = result.comparisons[0].smallest_effect if result.comparisons else 0.0
     alike = [
         f"{first} ≈ {second}"
-        for place, first in enumerate(ordered)
-        for second in ordered[place + 1 :]
+        for first, second in combinations(ordered, 2)
         if second in result.equivalent_to(first)
     ]
     alike += [f"{model} ≈ its ceiling" for model in ordered if model in result.at_ceiling()]
+    margin = result.comparisons[0].smallest_effect if result.comparisons else 0.0
     equivalent = f" Shown to differ by less than {margin:g}: {'; '.join(alike) or 'none'}."
-    if cannot:
+    if cannot := result.detectability.cannot(units):
         # With so few units "none" would read as if it had been looked for and not seen
-        shown_alike = equivalent if alike else ""
-        return (
-            f"Models below the noise ceiling and differences between models {cannot}.{shown_alike}"
-        )
+        differences = f"Models below the noise ceiling and differences between models {cannot}."
+        return differences + (equivalent if alike else "")
     below = [model for model in ordered if model in result.below_ceiling()]
     beats = [
         f"{model} > {', '.join(other for other in ordered if other in worse)}"
@@ -223,127 +195,95 @@ def _verdict(result: Result, units: str) -> str:
     return (
         f"Significantly below the noise ceiling: {', '.join(below) or none}. "
         f"Significant differences between models: {'; '.join(beats) or none}."
-        + (" All this holds for these very items." if units == "participants" else "")
-        + equivalent
+        f"{' All this holds for these very items.' if units == 'participants' else ''}{equivalent}"
     )
 
 
 def _choices(analysis: Analysis) -> Iterator[Part]:
     """Choices of people: together, and by each model's log-probability ratios."""
     yield Heading("Near-unanimity")
-    yield Table(
-        ("condition", f"trials on which {analysis.unanimous:.0%} agree", "trials", "share"),
-        [
-            (
-                str(row.condition),
-                f"{row.near_unanimous:,}",
-                f"{row.trials:,}",
-                f"{row.near_unanimous / row.trials:.1%}",
-            )
-            for row in analysis.unanimity
-        ],
-    )
+    unanimity = [
+        (row["condition"], f"{agreed:,}", f"{trials:,}", f"{agreed / trials:.1%}")
+        for row in analysis.unanimity
+        for agreed, trials in [(row["near_unanimous"], row["trials"])]
+    ]
+    agree = f"trials on which {analysis.unanimous:.0%} agree"
+    yield Table(("condition", agree, "trials", "share"), unanimity)
     yield Heading("Choices by log-probability ratio")
     yield Paragraph(
         "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
-        "log odds per nat, standard errors clustered by participants and by trials. Which sentence "
-        "of a trial comes first makes no difference. P-values are those of single tests, not "
-        "adjusted.",
+        "log odds per nat, standard errors clustered by participants and by trials. P-values are "
+        "those of single tests, not adjusted.",
         note=True,
     )
     level = f"{analysis.sampling.level:.0%}"
-    yield Table(
-        ("trials", "model", "log odds per nat", level, "p", "choices", "note"),
-        [
-            (
-                DESCRIPTIONS[row.scope],
-                row.model,
-                _number(row.estimate.value, 4),
-                f"{_number(row.estimate.low, 4)} … {_number(row.estimate.high, 4)}",
-                p_text(row.estimate.p_value),
-                f"{row.choices:,}",
-                row.note,
-            )
-            for row in analysis.regressions
-        ],
-        texts=2,
-        notes=1,
-    )
+    rows = [
+        (
+            *(DESCRIPTIONS[row["scope"]], row["model"], _number(slope.value, 4)),
+            f"{_number(slope.low, 4)} … {_number(slope.high, 4)}",
+            *(p_text(slope.p_value), f"{row['choices']:,}", row["note"]),
+        )
+        for row in analysis.regressions
+        for slope in [row["estimate"]]
+    ]
+    header = ("trials", "model", "log odds per nat", level, "p", "choices", "note")
+    yield Table(header, rows, texts=2, notes=1)
 
 
 def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
     """Sureness of people by condition, and the trials that they are least and most sure of."""
-    judged = judged_trials(analysis.ratings)
-    middle = analysis.ratings.scale.middle
+    judged, scale = judged_trials(analysis.ratings), analysis.ratings.scale
     yield Heading("How sure people are of each trial")
     yield Paragraph(
-        f"Answers are {analysis.ratings.scale.meaning}. The mean rating of a trial, drawn towards "
-        "the middle of the scale by as much as is chance (empirical Bayes, by condition). "
-        "Reliability: the share of the variance of mean ratings that is not chance. A trial that "
-        "nobody is sure of cannot tell models apart. All trials are in trials.csv.",
+        f"Answers are {scale.meaning}. The mean rating of a trial, drawn towards the middle of the "
+        "scale by as much as is chance (empirical Bayes, by condition). Reliability: the share of "
+        "the variance of mean ratings that is not chance. A trial that nobody is sure of cannot "
+        "tell models apart. All trials are in trials.csv.",
         note=True,
     )
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
+    conditions = [
+        (
+            *(condition, f"{len(trials):,}", f"{mean_reliability(trials):.2f}"),
+            f"{np.mean([r.sureness >= SURE for *_, r in trials]):.1%}",
+        )
+        for condition, trials in judged.items()
+    ]
     yield Table(
-        ("condition", "trials", "reliability", f"{SURE:.0%} sure of a preference"),
-        [
-            (
-                str(condition),
-                f"{len(trials):,}",
-                _number(mean_reliability(trials), 2),
-                f"{np.mean([r.sureness >= SURE for *_, r in trials]):.1%}",
-            )
-            for condition, trials in judged.items()
-        ],
+        ("condition", "trials", "reliability", f"{SURE:.0%} sure of a preference"), conditions
     )
     ordered = by_sureness(judged)
-    extremes = {
-        "Least sure": ordered[:_EXTREMES],
-        "Most sure": ordered[::-1][: max(0, min(_EXTREMES, len(ordered) - _EXTREMES))],
-    }
-    for heading, rows in extremes.items():
-        if not rows:
-            continue  # so few trials that all are among the least sure
-        yield Heading(heading, level=3)
-        yield Table(
-            ("trial", "sentence", "preferred by", "likely preferred", "rating", "shrunken"),
-            [
-                (
-                    trial.trial_id if place == 0 else "",
-                    (trial.sentence_1.text, trial.sentence_2.text)[place],
-                    f"{int(((rated > middle) == bool(place)).sum()):,} of {len(rated):,}",
-                    f"{(1 - reliability.sure_of_2, reliability.sure_of_2)[place]:.1%}",
-                    _number(float(rated.mean()), 2) if place == 0 else "",
-                    _number(reliability.shrunken_rating, 2) if place == 0 else "",
-                )
-                for trial, rated, reliability in rows
-                for place in (0, 1)
-            ],
-            texts=2,
-        )
+    surest = ordered[::-1][: max(0, min(_EXTREMES, len(ordered) - _EXTREMES))]
+    header = ("trial", "sentence", "preferred by", "likely preferred", "rating", "shrunken")
+    for heading, chosen in (("Least sure", ordered[:_EXTREMES]), ("Most sure", surest)):
+        rows: list[tuple[Value, ...]] = []
+        for trial, rated, known in chosen:
+            second, mean = int((rated > scale.middle).sum()), f"{rated.mean():.2f}"
+            people = [f"{n:,} of {len(rated):,}" for n in (len(rated) - second, second)]
+            likely = [f"{share:.1%}" for share in (1 - known.sure_of_2, known.sure_of_2)]
+            means = (mean, f"{known.shrunken_rating:.2f}")
+            rows.append((trial.trial_id, trial.sentence_1.text, people[0], likely[0], *means))
+            rows.append(("", trial.sentence_2.text, people[1], likely[1], "", ""))
+        if rows:  # else so few trials that all are among the least sure
+            yield Heading(heading, level=3)
+            yield Table(header, rows, texts=2)
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
     # A failure is two rows, one a sentence: names stand in the first, so that the second belongs to
     # it (see `Table`).
-    for scope, rows in groupby(analysis.failures, key=lambda failure: failure.scope):
+    header = ("model", "rival", "sentence", "log p, model", "log p, rival", "people")
+    for scope, failures in groupby(analysis.failures, key=itemgetter("scope")):
+        rows: list[tuple[Value, ...]] = []
+        for row in failures:
+            names = (row["model"], row["rival"])
+            for side in ("people_prefer", "model_prefers"):
+                log_probs = (row[f"log_prob_{side}_{judge}"] for judge in ("model", "rival"))
+                numbers = (_number(value, 2) for value in log_probs)
+                rows.append((*names, row[side], *numbers, f"{row[f'chose_{side}']:,}"))
+                names = ("", "")
         yield Heading(f"Where models fail: {DESCRIPTIONS[scope]}")
-        yield Table(
-            ("model", "rival", "sentence", "log p, model", "log p, rival", "people"),
-            [
-                (
-                    failure.model if place == 0 else "",
-                    failure.rival if place == 0 else "",
-                    (failure.people_prefer, failure.model_prefers)[place],
-                    _number(failure.log_probs[place], 2),
-                    _number(failure.log_probs[2 + place], 2),
-                    f"{failure.choices[place]:,}",
-                )
-                for failure in rows
-                for place in (0, 1)
-            ],
-            texts=3,
-        )
+        yield Table(header, rows, texts=3)
 
 
 def _number(value: float, digits: int = 3) -> str:
@@ -352,6 +292,64 @@ def _number(value: float, digits: int = 3) -> str:
 
 def _range(interval: Interval) -> str:
     return f"{_number(interval.low)} … {_number(interval.high)}"
+
+
+def methods_text(analysis: Analysis) -> tuple[str, ...]:
+    """Paragraphs for a methods section; the last lists the references.
+
+    What was measured, which tests of which family with which correction, and what intervals speak
+    of, for this analysis: its numbers of people, groups and contrasts, and what was asked for.
+
+    Args:
+        analysis: what `analyze` returned.
+    """
+    sampling, ratings = analysis.sampling, analysis.ratings
+    intervals = [interval for result in analysis.results for interval in result.intervals]
+    freedom = [x.degrees_of_freedom for x in intervals if math.isfinite(x.degrees_of_freedom)]
+    notes = Counter(interval.note for interval in intervals if interval.note)
+    told = passages(
+        *(__package__, "methods.md.jinja"),
+        sampling=sampling,
+        choices=ratings.scale is Scale.CHOICE,
+        people=counted(len(ratings.participants), "participant"),
+        groups=counted(len(ratings.groups), "group"),
+        families=_families(analysis),
+        holm=sampling.correction == "holm",
+        rate=f"{sampling.false_discovery_rate:g}",
+        smallest=f"{sampling.smallest_effect:g}",
+        corrected=sampling.intervals == "corrected",
+        level=f"{sampling.level:.0%}",
+        samples=f"{sampling.samples:,}",
+        freedom=f"{min(freedom):.1f} to {max(freedom):.1f}" if freedom else "",
+        notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
+        narrower=any(interval.population != BOTH for interval in intervals),
+    )
+    return (*told.values(), f"References: {' '.join(_cited(' '.join(told.values())))}")
+
+
+def _families(analysis: Analysis) -> str:
+    """Numbers of contrasts, such as 45 contrasts (36 pairs …) in each of 6 families."""
+    sizes = Counter(
+        (len(result.comparisons), sum(row.second != CEILING for row in result.comparisons))
+        for result in analysis.results
+    )
+    return "; ".join(
+        f"{counted(size, 'contrast')} ({counted(pairs, 'pair')} of models, "
+        f"{counted(size - pairs, 'model')} against the lower noise ceiling) in "
+        f"{'one family' if number == 1 else f'each of {number} families'}"
+        for (size, pairs), number in sizes.items()
+    )
+
+
+def _cited(text: str) -> list[str]:
+    """The works of the bibliography that a text names by their first author and year."""
+    works = (resources.files(__package__) / "references.txt").read_text(encoding="utf-8")
+    return [
+        work
+        for work in works.splitlines()
+        for author, year in re.findall(r"^([^,]+),.*?\((\d{4})\)", work)
+        if re.search(rf"{author}('s| and \w+| & \w+| et al\.)?,? \(?{year}", text)
+    ]
 
 
 def write_analysis(
@@ -387,20 +385,16 @@ def write_analysis(
     files: list[Path] = []
     results = result_tables(analysis) | {"training_texts": training_texts_table(seen)}
     for name, columns in results.items():
-        if columns and analysis.origin.simulated:
-            # Said in every row: rows are copied, sorted and joined, and a file's name is lost.
-            rows = len(next(iter(columns.values())))
-            columns |= {"simulated_participants": [analysis.origin.share] * rows}
         if columns:
             files.append(folder / "tables" / f"{name}.csv")
-            write_table(files[-1], columns)
-    images = {}  # PNG by name: the page holds the very images that are written
+            write_table(files[-1], with_origin(columns, analysis.origin))
+    images, warning = {}, analysis.origin.warning
     with styled():
         for name, figure in drawings(analysis, pair):
-            path, warning = folder / "figures" / name, analysis.origin.warning
-            images[name] = save(figure, path, warning=warning)
-            files += [path.with_name(f"{name}{ending}") for ending in (".pdf", ".png")]
-    told = ["# Statistics", analysis.origin.warning, *methods_text(analysis)]
+            # The page holds the very images that are written
+            images[name] = save(figure, folder / "figures" / name, warning=warning)
+            files += [folder / "figures" / f"{name}{ending}" for ending in (".pdf", ".png")]
+    told = ["# Statistics", warning, *methods_text(analysis)]
     files.append(folder / "methods.md")
     write_text(files[-1], "\n\n".join(filter(None, told)) + "\n")
     write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())

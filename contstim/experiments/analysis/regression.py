@@ -20,19 +20,17 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import SINGLE_TESTS
-from contstim.experiments.analysis.intervals import Estimate
-from contstim.experiments.analysis.ratings import subset
-from contstim.experiments.analysis.scopes import scope_mask, scopes_of
+from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
+from contstim.experiments.analysis.ratings import scope_mask, scopes_of, subset
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.analysis.scopes import Scope
-    from contstim.stimuli import Condition
+    from contstim.experiments.analysis.tables import Row
 
 _NARROW = 0.1  # of the ratios on all trials: where a coefficient per nat reaches beyond its data
 _EVENTS = 10  # choices of the rarer kind for a predictor (Peduzzi et al. 1996)
@@ -65,11 +63,7 @@ class ClusteredLogit:
 
 
 def regress_choices(
-    ratings: Ratings,
-    models: Sequence[str],
-    *,
-    conditions: Collection[Condition] | None = None,
-    level: float = 0.95,
+    ratings: Ratings, models: Sequence[str], *, level: float = 0.95
 ) -> ClusteredLogit:
     """Regress choices of sentence_2 on the log-probability ratios of one or several models.
 
@@ -79,11 +73,10 @@ def regress_choices(
     Args:
         ratings: who chose what, and the models' log-probabilities.
         models: the predictors.
-        conditions: which trials; all by default.
         level: of the intervals.
 
     Raises:
-        InputError: see `clustered_logit`; or there is no such model or no such trial.
+        InputError: see `clustered_logit`; or there is no such model.
     """
     unknown = [model for model in models if model not in ratings.models]
     if unknown or not models:
@@ -91,24 +84,16 @@ def regress_choices(
             f"There are no ratios of {', '.join(unknown) or 'no model'}; there are those of "
             f"{', '.join(ratings.models)}."
         )
-    rows = [ratings.models.index(model) for model in models]
-    choices, ratios, people, items = [], [], [], []
-    for group in ratings.groups:
-        columns = [
-            column
-            for column, trial in enumerate(group.trials)
-            if conditions is None or trial.condition in conditions
-        ]
-        names = [group.trials[column].trial_id for column in columns]
-        # One row a choice: all trials of the first participant, then those of the second, …
-        choices.append((group.preferences[:, columns] > 0).ravel())
-        ratios.append(np.tile(group.ratios[rows][:, columns], len(group.participants)))
-        people += [name for name in group.participants for _ in columns]
-        items += names * len(group.participants)
+    # One row a choice: all trials of the first participant, then those of the second, …
+    rows, groups = [ratings.models.index(model) for model in models], ratings.groups
+    chosen = np.concatenate([(group.preferences > 0).ravel() for group in groups])
+    ratios = [np.tile(group.ratios[rows], len(group.participants)) for group in groups]
     every = np.concatenate(ratios, axis=1)  # (n_models, n_choices)
+    people = [name for group in groups for name in group.participants for _ in group.trials]
+    items = [t.trial_id for group in groups for _ in group.participants for t in group.trials]
     finite = np.isfinite(every).all(axis=0)
     return clustered_logit(
-        np.concatenate(choices)[finite],
+        chosen[finite],
         dict(zip(models, every[:, finite], strict=True)),
         np.array(people)[finite],
         np.array(items)[finite],
@@ -143,9 +128,20 @@ def clustered_logit(
             choice, so that no finite estimate exists.
     """
     chosen = np.asarray(choices, np.float64)
-    clusters = np.stack([_codes(participants), _codes(items)], axis=1)  # (n, 2), numbered from 0
+    ways = [np.unique(np.asarray(way), return_inverse=True)[1] for way in (participants, items)]
+    clusters = np.stack(ways, axis=1).astype(np.int64)  # (n, 2), numbered from 0
     counts = clusters.max(axis=0, initial=-1) + 1
-    _check(differences, counts)
+    for name, count in zip(("participants", "items"), counts, strict=True):
+        if count < 2:
+            raise InputError(
+                f"Standard errors clustered by {name} need two of them at least; given: {count}."
+            )
+    for name, column in differences.items():
+        if not np.isfinite(column).all() or not np.any(column):
+            raise InputError(
+                f"The predictor {name!r} has values that are not finite, or is zero everywhere, so "
+                "that it predicts nothing."
+            )
     values = np.stack([np.asarray(column, np.float64) for column in differences.values()], axis=1)
     estimates, covariance = _fit(chosen, values, clusters)
     # Two-way clustered, V = V(participants) + V(items) - V(both): a difference, which may come out
@@ -162,23 +158,6 @@ def clustered_logit(
     }
     people, pairs = counts.tolist()
     return ClusteredLogit(coefficients, len(chosen), people, pairs, left_out, repaired)
-
-
-def _codes(names: ArrayLike) -> IntArray:
-    return np.unique(np.asarray(names), return_inverse=True)[1].astype(np.int64)
-
-
-def _check(differences: Mapping[str, FloatArray], counts: IntArray) -> None:
-    for what, count in zip(("participants", "items"), counts, strict=True):
-        if count < 2:
-            raise InputError(
-                f"Standard errors clustered by {what} need two of them at least; given: {count}."
-            )
-    for name, values in differences.items():
-        if not np.isfinite(values).all():
-            raise InputError(f"The predictor {name!r} has values that are not finite.")
-        if not np.any(values):
-            raise InputError(f"The predictor {name!r} is zero everywhere, so it predicts nothing.")
 
 
 def _fit(
@@ -219,55 +198,39 @@ def _fit(
     return fitted.params / scale, fitted.cov_params() / np.outer(scale, scale)
 
 
-@dataclass(frozen=True)
-class ChoiceRegression:
-    """A model's coefficient: log odds of choosing sentence_2 per nat of its log-probability ratio.
+def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
+    """A row for each scope and each model that it evaluates, on the model's own trials.
 
-    Attributes:
-        scope: which trials evaluate the model.
-        model: whose ratios.
-        estimate: with errors clustered by participants and by trials; nan where there is none.
-        choices: how many.
-        participants: clusters.
-        trials: clusters.
-        left_out: choices without a finite ratio.
-        typical_ratio: root mean square of the model's ratios on these trials, nats.
-        note: why there is no estimate, or why not to trust it.
-        family: of tests that p-values are adjusted for; there is none.
+    The estimate is the log odds of choosing sentence_2 per nat of the model's log-probability
+    ratio, with errors clustered by participants and by trials; nan where there is none. A note says
+    why there is none, or why not to trust it; `typical_ratio` is the root mean square of the
+    model's ratios on these trials, nats.
     """
-
-    scope: Scope
-    model: str
-    estimate: Estimate
-    choices: int
-    participants: int
-    trials: int
-    left_out: int
-    typical_ratio: float
-    note: str
-    family: str = SINGLE_TESTS
-
-
-def regressions(ratings: Ratings, level: float) -> Iterator[ChoiceRegression]:
-    """A regression for each scope and each model that it evaluates, on the model's own trials."""
     for scope in scopes_of(ratings):
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         for row, model in enumerate(ratings.models):
             if not any(mask[row].any() for mask in masks):
                 continue
-            targeted = subset(ratings, [mask[row] for mask in masks])
-            typical = _typical(targeted, row)
+            own = subset(ratings, [mask[row] for mask in masks])
+            typical, everywhere = _typical(own, row), _typical(ratings, row)
             try:
-                fit = regress_choices(targeted, [model], level=level)
+                fit = regress_choices(own, [model], level=level)
                 slope = fit[model]
                 counts = (fit.choices, fit.participants, fit.items, fit.left_out)
-                everywhere = _typical(ratings, row)
-                note = "; ".join(_cautions(targeted, row, fit.repaired, typical, everywhere))
+                note = "; ".join(_cautions(own, row, fit.repaired, typical, everywhere))
             except InputError as error:
                 # A model without an estimate has its row too: the note says why it has none.
-                slope, note = Estimate(*(np.nan,) * 7), str(error)
-                counts = (targeted.size, len(targeted.participants), targeted.n_trials, 0)
-            yield ChoiceRegression(scope, model, slope, *counts, typical, note)
+                slope, note = UNKNOWN, str(error)
+                counts = (own.size, len(own.participants), own.n_trials, 0)
+            yield {
+                "scope": scope,
+                "model": model,
+                "estimate": slope,
+                **dict(zip(("choices", "participants", "trials", "left_out"), counts, strict=True)),
+                "typical_ratio": typical,
+                "note": note,
+                "family": SINGLE_TESTS,
+            }
 
 
 def _cautions(

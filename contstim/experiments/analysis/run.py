@@ -9,20 +9,17 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import agreement as agreements
-from contstim.experiments.analysis.agreement import orientations, pair_results
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.effects import Sampling, compare, suited_units
-from contstim.experiments.analysis.evaluation import measures_of, require_measure
-from contstim.experiments.analysis.failures import SCOPES, failures
 from contstim.experiments.analysis.families import (
     CEILING,
     THESE_ITEMS,
     every_contrast,
     family_cautions,
 )
-from contstim.experiments.analysis.ratings import gather
+from contstim.experiments.analysis.measures import measures_of, require_measure
+from contstim.experiments.analysis.ratings import Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
-from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import ShownAsTable, frame_of
@@ -33,19 +30,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.analysis.agreement import (
-        Orientation,
-        PairResult,
-        RolePreference,
-        Unanimity,
-    )
     from contstim.experiments.analysis.effects import Result
-    from contstim.experiments.analysis.evaluation import Measure
-    from contstim.experiments.analysis.failures import Failure
     from contstim.experiments.analysis.families import ModelContrast
+    from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.analysis.regression import ChoiceRegression
-    from contstim.experiments.analysis.scopes import Scope
+    from contstim.experiments.analysis.tables import Row
     from contstim.experiments.responses.admission import Admission, CatchRule
     from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.scores import ScoreTable
@@ -55,6 +44,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Analysis(ShownAsTable):
     """Everything that an experiment says about its models; conditions it lacks are left out.
+
+    Rows are those of the tables of the same names.
 
     Attributes:
         admission: who takes part, who does not, and why.
@@ -68,7 +59,8 @@ class Analysis(ShownAsTable):
         roles: synthetic against natural sentences, by who accepts and who rejects.
         unanimity: on how many trials nearly everybody agrees.
         unanimous: the share of people on one side that this takes.
-        orientations: how many trials have models in roles that the scores contradict.
+        orientations: for each controversial condition, how many trials there are, and how many of
+            them have models in roles that the scores contradict.
         failures: where each model fails worst.
         regressions: how choices follow each model's log-probability ratios.
     """
@@ -78,15 +70,15 @@ class Analysis(ShownAsTable):
     scores: ScoreTable
     sampling: Sampling
     results: tuple[Result, ...]
-    pairs: tuple[PairResult, ...]
+    pairs: list[Row]
     agreement: dict[Condition, FloatArray]
     dominance: dict[Condition, FloatArray]
-    roles: tuple[RolePreference, ...]
-    unanimity: tuple[Unanimity, ...]
+    roles: list[Row]
+    unanimity: list[Row]
     unanimous: float
-    orientations: tuple[Orientation, ...]
-    failures: tuple[Failure, ...]
-    regressions: tuple[ChoiceRegression, ...]
+    orientations: dict[Condition, tuple[int, int]]
+    failures: list[Row]
+    regressions: list[Row]
 
     @property
     def origin(self) -> ResponseOrigin:
@@ -134,7 +126,7 @@ class Analysis(ShownAsTable):
             InputError: the design has no such trials, or its scale no such measure.
         """
         for result in self.results:
-            if result.scope is scope and result.measure is measure:
+            if (result.scope, result.measure) == (scope, measure):
                 return result
         require_measure(measure, self.ratings.scale)
         raise InputError(f"This design has no trials for {scope}.")
@@ -194,15 +186,20 @@ def analyze(
         scores,
         sampling,
         _results(ratings, contrasts, sampling, progress),
-        tuple(row for c in rival for m in measures for row in pair_results(ratings, c, m)),
+        [row for c in rival for m in measures for row in agreements.pair_results(ratings, c, m)],
         {c: agreements.model_agreement(ratings, c) for c in Condition if c in present},
         {c: agreements.dominance(ratings, c) for c in rival},
         agreements.role_preferences(ratings),
         agreements.near_unanimity(ratings, unanimous),
         unanimous,
-        orientations(ratings),
-        tuple(row for s in SCOPES for row in failures(ratings, s, worst=worst)),
-        tuple(regressions(ratings, sampling.level)),
+        agreements.orientations(ratings),
+        [
+            row
+            for scope in Scope
+            if scope is not Scope.OVERALL
+            for row in agreements.failures(ratings, scope, worst=worst)
+        ],
+        [*regressions(ratings, sampling.level)],
     )
 
 

@@ -1,8 +1,7 @@
 """Trials for every group of participants, and what they would show.
 
 sentence_needs   how many natural sentences a study needs
-building         from pairs and triplets to trials, after a review too; their certificate
-fillers          random pairs and catch trials
+building         from pairs and triplets to trials, after a review too; random pairs, catch trials
 assignment       exact assignment of trials to groups, so that no group meets a text twice
 verification     an independent check of the finished trials
 presentation     what each participant sees: order and sides

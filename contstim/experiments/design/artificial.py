@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
 from contstim.experiments.design.population import preferences_by_scope, votes_agreement
 from contstim.experiments.design.presentation import presentation
@@ -125,22 +125,13 @@ class ArtificialParticipants:
             seed: of order and sides; see `presentation`.
         """
         rated, took = self.ratings(number), self.times(number)
-        order = presentation(self.trials, group=group, participant=place, seed=seed)
-        return tuple(
-            Response(
-                name,
-                group,
-                t,
-                rated[t],
-                presented.left,
-                presented.position,
-                float(took[t]),
-                simulated=True,
-                scale=self.scale,
-            )
-            for presented in order
-            for t in [presented.trial.trial_id]
-        )
+        answers = []
+        for shown in presentation(self.trials, group=group, participant=place, seed=seed):
+            trial = shown.trial.trial_id
+            given = (rated[trial], shown.left, shown.position, float(took[trial]))
+            answer = Response(name, group, trial, *given, simulated=True, scale=self.scale)
+            answers.append(answer)
+        return tuple(answers)
 
 
 def artificial_participants(

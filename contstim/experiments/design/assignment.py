@@ -162,10 +162,10 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
         )
         rows, places = np.nonzero(~closed[:, slots])
         costs = rng.integers(0, 1000, len(rows))
-        plan = transportation(np.ones(len(share), dtype=np.int64), rows, places, costs)
-        if plan.shortfall.any():
+        chosen, shortfall = transportation(np.ones(len(share), np.int64), rows, places, costs)
+        if shortfall.any():
             return None
-        for i, group in zip(share, slots[places[plan.chosen]].tolist(), strict=True):
+        for i, group in zip(share, slots[places[chosen]].tolist(), strict=True):
             groups[i] = group
             for text in items[i].texts:
                 if group in met[text]:

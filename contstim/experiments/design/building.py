@@ -1,10 +1,11 @@
-"""From pairs and triplets to the trials of every group of participants."""
+"""From pairs and triplets to the trials of every group, with random pairs and catch trials."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -13,24 +14,25 @@ import numpy as np
 from contstim.documents import FORMAT
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.assignment import Item, assign_groups
-from contstim.experiments.design.fillers import filler_trials, standing_fillers
 from contstim.experiments.design.verification import verify_design
 from contstim.files import write_text
 from contstim.optimization.selection.reviewed import rejected_words
 from contstim.reviews import ItemKind
 from contstim.scale import Scale
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id, trial_columns
 from contstim.tables import ShownAsTable, frame_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pandas import DataFrame
 
     from contstim.reviews import Review, ReviewedItem
-    from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
+
+_SHUFFLES = 100
 
 
 @dataclass(frozen=True)
@@ -152,29 +154,16 @@ def build_design(
     items = [_item(trial) for trial in unplaced]
     found = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
     placed = [replace(t, group=g + 1) for t, g in zip(unplaced, found.groups.tolist(), strict=True)]
-    used = frozenset(text for trial in unplaced for text in shown_texts(trial))
-    wanted = {
-        (condition, group): number
-        for condition, number in (
-            (Condition.RANDOM_NATURAL, random_per_group),
-            (Condition.CATCH, catch_per_group),
-        )
-        for group in range(1, groups + 1)
-    }
-    standing = standing_fillers(stood.values(), natural, used, wanted)
-    of_pairs = [t for t in unplaced if t.condition is Condition.NATURAL_CONTROVERSIAL]
-    alike = all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
-    fillers = filler_trials(
-        natural,
-        used,
-        wanted,
-        # Pairs of one length say that longer sentences are not to lose for being long
-        same_length=bool(of_pairs) and alike,
-        rng=np.random.default_rng([seed, 1]),  # not the stream that the assignment draws from
-        standing=standing,
-        rejected=frozenset() if review is None else rejected_words(review),
+    fillers = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
+    wanted = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
+    standing = _standing(stood.values(), natural, placed, wanted)
+    rng = np.random.default_rng([seed, 1])  # not the stream that the assignment draws from
+    rejected = frozenset() if review is None else rejected_words(review)
+    drawn = _fillers(
+        natural, [*placed, *standing], wanted - Counter(map(_slot, standing)), rejected, rng
     )
-    trials = tuple(replace(t, scale=scale) for t in sorted([*placed, *fillers], key=_order))
+    made = sorted([*placed, *standing, *drawn], key=_order)
+    trials = tuple(replace(trial, scale=scale) for trial in made)
     verify_design(trials, pairs, triplets, natural, **numbers)
     certificate = DesignCertificate(
         status="verified",
@@ -277,18 +266,10 @@ def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
     }
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
-        return Trial(
-            content_id("trial", triplet.triplet_id, kind_1, kind_2),
-            0,
-            condition,
-            triplet.model_1,
-            triplet.model_2,
-            sentences[kind_1],
-            sentences[kind_2],
-            kind_1,
-            kind_2,
-            triplet.triplet_id,
-        )
+        trial_id = content_id("trial", triplet.triplet_id, kind_1, kind_2)
+        models, kinds = (triplet.model_1, triplet.model_2), (kind_1, kind_2)
+        shown = (sentences[kind_1], sentences[kind_2])
+        return Trial(trial_id, 0, condition, *models, *shown, *kinds, triplet.triplet_id)
 
     # Each of the three sentences stands in two trials, so that the trials need three groups.
     return (
@@ -314,18 +295,9 @@ def pair_trial(pair: Pair) -> Trial:
             f"{pair.trial_id} has no texts, so nobody can be shown it: select pairs from scores "
             "that have a column 'sentence'."
         )
-    return Trial(
-        pair.trial_id,
-        0,
-        Condition.NATURAL_CONTROVERSIAL,
-        pair.model_1,
-        pair.model_2,
-        pair.sentence_1,
-        pair.sentence_2,
-        Kind.NATURAL,
-        Kind.NATURAL,
-        pair.trial_id,
-    )
+    sentences = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL)
+    about = (pair.trial_id, 0, Condition.NATURAL_CONTROVERSIAL, pair.model_1, pair.model_2)
+    return Trial(*about, *sentences, pair.trial_id)
 
 
 def _item(trial: Trial) -> Item:
@@ -337,3 +309,162 @@ def _order(trial: Trial) -> tuple[object, ...]:
     conditions = list(Condition)
     place = conditions.index(trial.condition)
     return (trial.group, place, trial.model_1, trial.model_2, trial.kind_2, trial.trial_id)
+
+
+def _slot(trial: Trial) -> tuple[Condition, int]:
+    return trial.condition, trial.group
+
+
+def _standing(
+    reviewed: Iterable[ReviewedItem],
+    natural: Iterable[Sentence],
+    placed: Iterable[Trial],
+    wanted: Counter[tuple[Condition, int]],
+) -> list[Trial]:
+    """Random pairs and catch trials that stay as they were, so many as a group is to have.
+
+    A trial stays if its group is still there, its natural sentences are still among those to draw
+    from, and neither of its sentences now stands in another trial.
+
+    Args:
+        reviewed: trials of any condition that were not rejected.
+        natural: sentences to draw from.
+        placed: all trials of pairs and triplets.
+        wanted: trials of a condition that each group, from 1, is to have.
+    """
+    texts = {sentence.bare for sentence in natural}
+    used, vacant = {text for trial in placed for text in shown_texts(trial)}, Counter(wanted)
+    stay = []
+    for item in reviewed:
+        kind = Kind.SHUFFLED if item.condition == Condition.CATCH else Kind.NATURAL
+        first, second = item.sentences
+        trial = _filler(Condition(item.condition), first, second, kind, item.group)
+        shown = shown_texts(trial)
+        drawn = shown[:1] if kind is Kind.SHUFFLED else shown
+        if vacant[_slot(trial)] > 0 and texts.issuperset(drawn) and used.isdisjoint(shown):
+            vacant[_slot(trial)] -= 1
+            used |= {*shown}
+            stay.append(replace(trial, trial_id=item.item_id))
+    return stay
+
+
+def _fillers(
+    natural: Sequence[Sentence],
+    others: Sequence[Trial],
+    wanted: Mapping[tuple[Condition, int], int],
+    rejected: frozenset[tuple[str, ...]],
+    rng: np.random.Generator,
+) -> Iterator[Trial]:
+    """Random natural pairs and catch trials for every group, of sentences used nowhere else.
+
+    A catch trial sets a natural sentence against its own words in another order. Where the
+    sentences of every natural pair have equally many words, so have those of random pairs: then
+    longer sentences are not to lose for being long.
+
+    Args:
+        natural: where sentences are drawn from, and how words are written inside one is seen.
+        others: all other trials.
+        wanted: trials of a condition that each group, from 1, lacks.
+        rejected: the words of sentences that are not drawn.
+        rng: draws and shuffles.
+
+    Raises:
+        InfeasibleError: too few sentences are left, or one cannot be shuffled.
+    """
+    of_pairs = [t for t in others if t.condition is Condition.NATURAL_CONTROVERSIAL]
+    alike = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
+    used = {text for trial in others for text in shown_texts(trial)}
+    free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
+    # The group of each trial to be drawn: the first group's first
+    random_groups, catch_groups = (
+        [group for (condition, group), n in wanted.items() if condition is kind for _ in range(n)]
+        for kind in (Condition.RANDOM_NATURAL, Condition.CATCH)
+    )
+    # In random order the first sentences that can be shuffled at all become catch trials, and the
+    # rest, two by two, random pairs.
+    drawn = [list(free.values())[place] for place in rng.permutation(len(free))]
+    n_random, n_catch = len(random_groups), len(catch_groups)
+    catch = [s for s in drawn if len(set(_lower(s))) > 1][:n_catch]
+    rest = [sentence for sentence in drawn if sentence not in set(catch)]
+    couples = list(islice(_couples(rest, same_length=alike), n_random))
+    if len(catch) < n_catch or len(couples) < n_random:
+        length = " (both of a pair of equally many words, as in natural pairs)" * alike
+        raise InfeasibleError(
+            f"Groups need {2 * n_random:,} more sentences for random pairs{length} and {n_catch:,} "
+            f"of two or more different words for catch trials, {2 * n_random + n_catch:,} in all; "
+            f"only {len(free):,} are used nowhere else. Give more natural sentences: a longer "
+            "text, or looser rules for what is taken from it."
+        )
+    for (first, second), group in zip(couples, random_groups, strict=True):
+        yield _filler(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group)
+    # No shuffled sentence may be another sentence of the experiment, shuffled or not.
+    texts, inside = used | free.keys(), as_inside(natural)
+    for sentence, group in zip(catch, catch_groups, strict=True):
+        shuffled = _shuffle(sentence, texts, inside, rng)
+        texts.add(shuffled.bare)
+        yield _filler(Condition.CATCH, sentence, shuffled, Kind.SHUFFLED, group)
+
+
+def _couples(
+    sentences: Iterable[Sentence], *, same_length: bool
+) -> Iterator[tuple[Sentence, Sentence]]:
+    """Each sentence in turn with the next one, or the next of as many words."""
+    left = list(sentences)[::-1]
+    while left:
+        first = left.pop()
+        fits = (p for p in reversed(range(len(left))) if len(left[p]) == len(first))
+        place = next(fits, None) if same_length else len(left) - 1
+        if place is not None and place >= 0:
+            yield first, left.pop(place)
+
+
+def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
+    """Function that writes the first word of a sentence as it is written inside one.
+
+    In lower case, unless the sentences have it more often with its capital inside (`Paris`, `I`);
+    words that have another capital (`NATO`) or are a form of `I` keep it always.
+    """
+    seen = Counter(word for sentence in sentences for word in sentence.words[1:])
+
+    def inside(word: str) -> str:
+        lower = word[:1].lower() + word[1:]
+        named = word == "I" or word.startswith(("I'", "I’")) or lower != word.lower()
+        return word if named or seen[word] > seen[lower] else lower
+
+    return inside
+
+
+def _shuffle(
+    sentence: Sentence, taken: set[str], inside: Callable[[str], str], rng: np.random.Generator
+) -> Sentence:
+    """The sentence's words in another order that is not among the texts taken.
+
+    It begins with a capital as the sentence does, and the sentence's first word is written as
+    inside one (`as_inside`), so that capitals do not give it away.
+    """
+    first, *rest = sentence.words
+    capital = first[0].isupper()
+    words = [inside(first) if capital else first, *rest]
+    for _ in range(_SHUFFLES):
+        start, *others = (words[place] for place in rng.permutation(len(words)).tolist())
+        start = start[0].upper() + start[1:] if capital else start
+        other = Sentence((start, *others), sentence.end)
+        # In lower case: an order that only moves a capital is the same to a reader.
+        if _lower(other) != _lower(sentence) and other.bare not in taken:
+            return other
+    raise InfeasibleError(
+        f"{sentence.text!r} has no order of words that is not itself a sentence of the experiment: "
+        "leave it out of the natural sentences."
+    )
+
+
+def _lower(sentence: Sentence) -> tuple[str, ...]:
+    return tuple(map(str.lower, sentence.words))
+
+
+def _filler(
+    condition: Condition, natural: Sentence, other: Sentence, kind: Kind, group: int
+) -> Trial:
+    """A natural sentence against another of some kind; it names no models and has no source."""
+    trial_id = content_id("trial", condition, natural, other)
+    return Trial(trial_id, group, condition, "", "", natural, other, Kind.NATURAL, kind, "")

@@ -18,14 +18,14 @@ import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
-from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design.golan2023 import (
     PUBLISHED_FOLLOWING,
     PUBLISHED_KINDS,
@@ -269,7 +269,7 @@ def _planted(
 ) -> Iterator[tuple[Scope, _OfTrials]]:
     """People who follow one model."""
     model = study.every.models.index(name)
-    rejecting: _Fitted | None = None
+    rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
         trials, known = study.of_scope(scope), measured.kinds[scope]
         # Where no trial targets the model, it is calibrated on those that target others.
@@ -284,13 +284,13 @@ def _planted(
             measured.following,
         )
         fixed = rejecting if scope is Scope.ACCEPT else None
-        fitted = _fit(aim, None if fixed is None else fixed.weights)
-        item_sd = np.full(len(aim.signals), fitted.item_sd)
+        weights, spread, reached = _fit(aim, None if fixed is None else fixed[0])
+        item_sd = np.full(len(aim.signals), spread)
         if fixed is not None:
-            item_sd[~aim.own[:, 0]] = fixed.item_sd  # where it does not accept, it rejects
+            item_sd[~aim.own[:, 0]] = fixed[1]  # where it does not accept, it rejects
         if scope is Scope.REJECT:
-            rejecting = fitted
-        yield scope, (aim.signals @ fitted.weights, item_sd, fitted.reached)
+            rejecting = weights, spread
+        yield scope, (aim.signals @ weights, item_sd, reached)
 
 
 def _as_measured(
@@ -311,9 +311,8 @@ def _as_measured(
             known,
             measured.following,
         )
-        fitted = _fit(aim)
-        item_sd = np.full(len(aim.signals), fitted.item_sd)
-        yield scope, (aim.signals @ fitted.weights, item_sd, fitted.reached)
+        weights, spread, reached = _fit(aim)
+        yield scope, (aim.signals @ weights, np.full(len(aim.signals), spread), reached)
 
 
 def _among_rivals(
@@ -335,12 +334,8 @@ def _among_rivals(
     return _as_measured(study, replace(measured, kinds=aimed, best=name), kinds)
 
 
-class _Fitted(NamedTuple):
-    """The weight of each model, (n_models,), the standard deviation of items, and success."""
-
-    weights: FloatArray
-    item_sd: float
-    reached: bool
+_Fitted: TypeAlias = "tuple[FloatArray, float, bool]"
+"""The weight of each model, (n_models,), the standard deviation of items, and success."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,12 +406,12 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _Fitted:
         return float(np.sqrt(max(0.0, total**2 - told(weights) ** 2)))
 
     if weights is not None:
-        return _Fitted(weights, untold(weights), True)
+        return weights, untold(weights), True
     fitted = aim.solved(
         lambda w: [aim.misses(w, untold(w)), _RIDGE[0] * w, np.array([max(0.0, told(w) - total)])]
     )
     reached = np.abs(aim.misses(fitted, untold(fitted))).max() < _CLOSE
-    return _Fitted(fitted, untold(fitted), bool(reached))
+    return fitted, untold(fitted), bool(reached)
 
 
 def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _Fitted:
@@ -445,7 +440,7 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _Fitted:
         ridge = float(np.exp(brentq(lambda r: excess(0.0, np.exp(r)), *np.log(_RIDGE), xtol=0.01)))
     fitted = best_weights(item_sd, ridge)
     close = weights is not None or np.abs(aim.misses(fitted, item_sd)).max() < _CLOSE
-    return _Fitted(fitted, item_sd, bool(close and abs(excess(item_sd, ridge)) < _CLOSE))
+    return fitted, item_sd, bool(close and abs(excess(item_sd, ridge)) < _CLOSE)
 
 
 def _signals(trials: TrialPreferences) -> FloatArray:

@@ -19,8 +19,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
-from contstim.experiments.analysis.ratings import trial_log_probs
-from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.analysis.ratings import Scope, scope_mask, trial_log_probs
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.effects import Units
     from contstim.experiments.analysis.families import Detectability
-    from contstim.experiments.analysis.scopes import Scope
+    from contstim.experiments.analysis.ratings import Scope
     from contstim.experiments.design.calibration import CalibratedPeople
     from contstim.experiments.design.population import Population, TrialPreferences
     from contstim.experiments.design.simulated_tests import Precision
@@ -112,16 +112,13 @@ class Power:
     @property
     def mean_better(self) -> float:
         """Share of comparisons of the favourite with others that become significant for it."""
-        shares = np.array(
-            [population.better[population.favourite] for population in self.populations]
-        )
+        shares = np.array([people.better[people.favourite] for people in self.populations])
         return float(shares.sum() / len(shares)) / (len(self.models) - 1)
 
     @property
     def mean_first_by_trials(self) -> FloatArray:
         """(n_trials,) how often the favourite comes first, on average."""
-        curves = [population.first_by_trials for population in self.populations]
-        mean: FloatArray = np.mean(curves, axis=0)
+        mean: FloatArray = np.mean([people.first_by_trials for people in self.populations], axis=0)
         return mean
 
     @property
@@ -181,7 +178,7 @@ def simulate_power(
     counts = {"participants": participants, "simulations": simulations, "groups": groups}
     for name, number in counts.items():
         if number is not None and number < 1:
-            raise InputError(f"{name} must be 1 or more, not {number}.")
+            raise InputError(f"`{name}` must be 1 or more, not {number}.")
     places = trials.places(groups)
     if units is None:
         units = units_for([family_limits(trials, len(places), participants, alpha)])
@@ -260,13 +257,9 @@ class ScopePower:
     def single_test(self, size: Power, effect: float) -> tuple[float, ...]:
         """Standard error, detectable difference, effect, and how often it, or none, is shown."""
         precision, counts = self.precision, (size.groups, size.participants)
-        return (
-            precision.standard_error(*counts),
-            precision.detectable(*counts),
-            effect,
-            precision.power(effect, *counts),
-            precision.equivalence(effect, *counts),
-        )
+        least = precision.standard_error(*counts), precision.detectable(*counts)
+        found = precision.power(effect, *counts), precision.equivalence(effect, *counts)
+        return (*least, effect, *found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +352,7 @@ def design_power(
             f"{', '.join(table.models)}. Score the trials under all models to be compared."
         )
     if not 0 < smallest_effect < 1:
-        raise InputError(f"smallest_effect must be between 0 and 1, not {smallest_effect:g}.")
+        raise InputError(f"`smallest_effect` must be between 0 and 1, not {smallest_effect:g}.")
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
     calibration = calibrate(preferences, measured)
@@ -393,21 +386,18 @@ def design_power(
         sized = {"groups": size[0], "participants": size[1], "simulations": n}
         return simulate_power(kind, people, **sized, alpha=alpha, units=units[size], seed=seed)
 
-    scopes = {}
-    for scope, kind in kinds.items():
+    def of_scope(scope: Scope, kind: TrialPreferences) -> ScopePower:
         people, smaller = populations[scope], {}
-        planned, *others = (
-            simulated(kind, people, size, fewer if place else simulations)
-            for place, size in enumerate(sizes)
-        )
+        numbers = (simulations, *[fewer] * (len(sizes) - 1))
+        planned, *others = (simulated(kind, people, *x) for x in zip(sizes, numbers, strict=True))
         for per_group in _fewer_trials(kind):
             rows = kind.thinned(per_group, seed=seed)
             some = [each.of_trials(rows) for each in people]
-            thinner = simulated(kind.of_trials(rows), some, sizes[0], fewer)
-            smaller[per_group] = thinner.range_better
+            smaller[per_group] = simulated(kind.of_trials(rows), some, sizes[0], fewer).range_better
         precision = measure_precision(kind, people, participants=participants, seed=seed)
-        of_planned = limits[sizes[0]][scope]
-        scopes[scope] = ScopePower(planned, tuple(others), smaller, of_planned, precision)
+        return ScopePower(planned, tuple(others), smaller, limits[sizes[0]][scope], precision)
+
+    scopes = {scope: of_scope(scope, kind) for scope, kind in kinds.items()}
     of_design = (groups, participants, alpha, units[sizes[0]], smallest_effect, scopes)
     return DesignPower(table.models, measured, calibration, *of_design)
 

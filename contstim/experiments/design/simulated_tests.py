@@ -23,9 +23,13 @@ from contstim.experiments.analysis.crossed import (
     jackknife_of_means,
     variance_components,
 )
-from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.families import detectability, false_discovery
+from contstim.experiments.analysis.families import (
+    every_contrast,
+    false_discovery,
+    limits_over_groups,
+)
 from contstim.experiments.analysis.intervals import uncertainty_of
+from contstim.experiments.analysis.measures import ACCURACY, known_mean
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 
 if TYPE_CHECKING:
@@ -139,13 +143,11 @@ def family_limits(
         participants: in each group; those who are alone have no noise ceiling.
         alpha: false discovery rate.
     """
-    # has: (designed groups, n_models), whether any of a group's trials evaluates a model; a test of
-    # two models has the units that have trials of both.
-    has = np.zeros((trials.designed, len(trials.models)), dtype=np.int64)
-    np.maximum.at(has, trials.groups, trials.evaluates.astype(np.int64))
-    units = has[np.arange(groups) % trials.designed]
-    pairs = [units[:, i] @ units[:, j] for i, j in combinations(range(len(trials.models)), 2)]
-    return detectability([*pairs, *(units.sum(axis=0) if participants > 1 else [])], alpha)
+    has = np.zeros((trials.designed, len(trials.models)), dtype=np.bool_)
+    np.logical_or.at(has, trials.groups, trials.evaluates)
+    has, several = has[np.arange(groups) % trials.designed], np.full(groups, participants > 1)
+    contrasts = every_contrast(trials.models)
+    return limits_over_groups(has, several, trials.models, contrasts, alpha)
 
 
 def units_for(families: Iterable[Detectability]) -> Units:
@@ -231,7 +233,7 @@ class Precision:
         errors = self._usable(effect, groups, participants)
         with np.errstate(invalid="ignore", divide="ignore"):
             shift = effect / errors
-            return _mean((ndtr(shift - limits) + ndtr(-shift - limits)).mean(axis=1))
+            return known_mean((ndtr(shift - limits) + ndtr(-shift - limits)).mean(axis=1))
 
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
         """Power to show that two models that do not differ differ by less than a margin.
@@ -251,7 +253,7 @@ class Precision:
             self._usable(0.0, groups, participants),
         )
         with np.errstate(invalid="ignore", divide="ignore"):
-            return _mean(np.maximum(0.0, 2 * ndtr(margin / errors - limits) - 1).mean(axis=1))
+            return known_mean(np.maximum(0.0, 2 * ndtr(margin / errors - limits) - 1).mean(axis=1))
 
     def detectable(self, groups: int, participants: int, rate: float = 0.8) -> float:
         """The smallest difference of accuracies that a single test at .05 finds at a given rate.
@@ -289,11 +291,6 @@ class Precision:
         estimated = np.sqrt(chi2.ppf((np.arange(_NODES) + 0.5) / _NODES, freedom) / freedom)
         limits: FloatArray = student.isf(tail, freedom) * estimated
         return limits
-
-
-def _mean(rates: FloatArray) -> float:
-    rates = rates[np.isfinite(rates)]
-    return float(rates.mean()) if len(rates) else np.nan
 
 
 def measure_precision(

@@ -18,7 +18,7 @@ from contstim.experiments.analysis.families import (
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
 from contstim.reporting.canvas import new_figure
-from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
+from contstim.reporting.report import Heading, Paragraph, Report, Table, passages, strong
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
@@ -50,10 +50,9 @@ class DesignSummary:
         sources: kind of sentence, in which condition → distinct sentences.
         balance: condition → (3, 2): words, characters and mean word frequency (Zipf scale) of
             sentence_1 and sentence_2, averaged over its trials.
-        notes: sentences about how the design came about.
-        shared: a sentence about natural sentences that stand both in pairs and in triplets, if any.
-        counted_in: what word frequencies are counted in.
-        catch: sentences about whom the catch trials leave out.
+        told: sentences about the design, by what they are about: `shared`, of natural sentences
+            that stand both in pairs and in triplets, and `catch`, of whom the catch trials leave
+            out, may be empty.
         cautions: sentences about what tests of its groups cannot show.
     """
 
@@ -63,10 +62,7 @@ class DesignSummary:
     minutes: tuple[float, ...]
     sources: Mapping[tuple[Condition, Kind], int]
     balance: Mapping[Condition, FloatArray]
-    notes: tuple[str, ...]
-    shared: tuple[str, ...]
-    counted_in: str
-    catch: tuple[str, ...]
+    told: Mapping[str, str]
     cautions: tuple[str, ...]
 
 
@@ -82,13 +78,35 @@ def summarise(
         InputError: a trial takes no time, or less.
     """
     if not 0 < seconds_per_trial < np.inf:
-        raise InputError(f"A trial takes more than 0 seconds, not {seconds_per_trial}.")
+        raise InputError(f"`seconds_per_trial` must be more than 0, not {seconds_per_trial}.")
     trials, groups = design.trials, design.certificate.groups
-    present = [c for c in Condition if any(trial.condition == c for trial in trials)]
     by_group = Counter((trial.condition, trial.group) for trial in trials)
+    present = [c for c in Condition if any(condition is c for condition, _ in by_group)]
     counts = {c: tuple(by_group[c, g] for g in range(1, groups + 1)) for c in present}
     per_group = np.sum(list(counts.values()), axis=0)
-    certificate = design.certificate
+    # Pairs and triplets are chosen apart, of the same sentences
+    of_pairs, of_triplets = (
+        {
+            text
+            for t in trials
+            if t.condition is c
+            for kind, text in _shown(t)
+            if kind is Kind.NATURAL
+        }
+        for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
+    )
+    told = passages(
+        *(__package__, "summary.md.jinja"),
+        certificate=design.certificate,
+        seconds=seconds_per_trial,
+        shared=len(of_pairs & of_triplets),
+        natural=len(of_pairs | of_triplets),
+        catch=max(counts.get(Condition.CATCH, (0,))),
+        rule=DEFAULT_RULE,
+        lapses=LAPSES,
+        counted_in=frequencies.source,
+        counted=counted,
+    )
     return DesignSummary(
         groups=groups,
         counts=counts,
@@ -98,54 +116,14 @@ def summarise(
         balance={
             c: _balance([t for t in trials if t.condition == c], frequencies) for c in present
         },
-        notes=(
-            f"{certificate.trials:,} trials, {certificate.trials_per_group} for each participant; "
-            f"allocation {certificate.method}, seed {certificate.seed}.",
-            "Checked on the finished trials: every comparison is made once; no group sees a "
-            "sentence twice; every group has the same number of each condition, model pair and "
-            "role; sentences of random and catch trials are used nowhere else.",
-            f"Duration at {seconds_per_trial:g} s a trial, without instructions and pauses.",
-        ),
-        shared=tuple(_shared_notes(trials)),
-        counted_in=frequencies.source,
-        catch=tuple(_catch_notes(counts.get(Condition.CATCH, ()))),
+        told=told,
         cautions=tuple(_cautions(trials, groups)),
     )
 
 
-def _shared_notes(trials: Sequence[Trial]) -> Iterator[str]:
-    # Pairs and triplets are chosen apart, of the same sentences
-    of_pairs, of_triplets = (
-        {
-            sentence.bare
-            for trial in trials
-            if trial.condition is condition
-            for kind, sentence in (
-                (trial.kind_1, trial.sentence_1),
-                (trial.kind_2, trial.sentence_2),
-            )
-            if kind is Kind.NATURAL
-        }
-        for condition in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
-    )
-    if number := len(of_pairs & of_triplets):
-        yield (
-            f"{counted(number, 'natural sentence')} of {len(of_pairs | of_triplets):,} "
-            f"{'serves' if number == 1 else 'serve'} both in pairs and in triplets, which are "
-            "chosen apart; no group sees one twice."
-        )
-
-
-def _catch_notes(numbers: tuple[int, ...]) -> Iterator[str]:
-    # Groups have as many catch trials each, so that this is one sentence, or none.
-    for number in sorted(set(numbers) - {0}):
-        honest, guessing = (100 * DEFAULT_RULE.dropped(number, share) for share in (LAPSES, 1.0))
-        needed = DEFAULT_RULE.required(number)
-        yield (
-            f"Unless told otherwise, 'contstim analyze' leaves out participants with fewer than "
-            f"{needed} of {counted(number, 'catch trial')} right: {honest:.1f} of 100 people who "
-            f"lapse in {LAPSES:.0%} of trials, {guessing:.1f} of 100 who guess."
-        )
+def _shown(trial: Trial) -> tuple[tuple[Kind, str], ...]:
+    """Kinds of both sentences, and their texts as they are shown."""
+    return (trial.kind_1, trial.sentence_1.bare), (trial.kind_2, trial.sentence_2.bare)
 
 
 def _cautions(trials: Iterable[Trial], groups: int) -> Iterator[str]:
@@ -182,7 +160,7 @@ def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
     for trial in trials:
         for kind, shown in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)):
             sentences.setdefault((trial.condition, kind), set()).add(shown)
-    return {key: len(sentences[key]) for key in sorted(sentences)}
+    return {key: len(shown) for key, shown in sorted(sentences.items(), key=lambda each: each[0])}
 
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
@@ -223,7 +201,7 @@ def summary_report(summary: DesignSummary) -> Report:
         "Design of the experiment",
         (
             *(Paragraph((strong(caution),)) for caution in summary.cautions),
-            *map(Paragraph, (*summary.notes, *summary.shared, *summary.catch)),
+            *(Paragraph(text) for name, text in summary.told.items() if text and name != "balance"),
             Heading("Trials by group"),
             Table(("condition", *map(str, groups)), counts),
             Heading("What each group sees of a model pair"),
@@ -231,12 +209,7 @@ def summary_report(summary: DesignSummary) -> Report:
             Heading("Distinct sentences by source"),
             Table(("condition", "kind", "sentences"), sources, texts=2),
             Heading("Balance between the two sentences of a trial"),
-            Paragraph(
-                "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
-                "scale (log10 of the frequency in a thousand million words)"
-                + (f", counted in {summary.counted_in}" if summary.counted_in else "")
-                + ". Which sentence stands left is balanced for each participant."
-            ),
+            Paragraph(summary.told["balance"]),
             Table(balance_header, balance, texts=2),
         ),
     )

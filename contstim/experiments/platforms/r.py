@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
+from contstim.experiments.analysis.measures import ACCURACY, evaluate
 from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings, fit_mixed
-from contstim.experiments.analysis.ratings import gather
-from contstim.experiments.analysis.scopes import Scope, scope_mask, scopes_of
+from contstim.experiments.analysis.ratings import Scope, gather, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.platform import Exporter, Platform
 from contstim.experiments.platforms.psych_ds import cells, variable

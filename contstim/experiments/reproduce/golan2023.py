@@ -12,15 +12,16 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.measures import (
+    ACCURACY,
+    COSINE,
     rank_squares,
     signed_rank_cosine,
     signed_ranks,
 )
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import analyze
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import read_stimulus_scores
 from contstim.stimuli import Condition
@@ -176,12 +177,12 @@ def _overall(analysis: Analysis) -> Iterator[Claim]:
     for better, worse in pairwise(_ORDER[:4]):
         ours = "significantly" if worse in result.beaten_by(better) else "not significantly"
         yield f"all trials: {better} is better than {worse}", "significantly", ours
-    (cell,) = (r for r in analysis.roles if (r.accept, r.reject) == ("gpt2", "bigram"))
+    (cell,) = (r for r in analysis.roles if (r["accept"], r["reject"]) == ("gpt2", "bigram"))
     about = "gpt2 accepts, bigram rejects: people prefer the synthetic sentence"
-    yield about, "22 of 100", f"{cell.prefer_synthetic} of {cell.ratings}"
-    unanimous = {row.condition: row for row in analysis.unanimity}
+    yield about, "22 of 100", f"{cell['prefer_synthetic']} of {cell['ratings']}"
+    unanimous = {row["condition"]: row for row in analysis.unanimity}
     ours = ", ".join(
-        f"{unanimous[c].near_unanimous} of {unanimous[c].trials} {name}"
+        f"{unanimous[c]['near_unanimous']} of {unanimous[c]['trials']} {name}"
         for c, name in _CONDITIONS.items()
         if c is not Condition.CATCH
     )

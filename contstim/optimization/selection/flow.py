@@ -14,7 +14,6 @@ to 43 s and 129 s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import metadata
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -30,20 +29,6 @@ SOLVER = "OR-tools SimpleMinCostFlow"
 NEVER = 2**61  # the cost of what is not allowed; a price can be added without overflow
 
 
-@dataclass(frozen=True, eq=False)
-class Transport:
-    """An optimal transportation plan.
-
-    Attributes:
-        chosen: (n_chosen,) positions of the arcs in use, ascending.
-        shortfall: (n_sources,) units of demand that no plan can serve; all zero where one serves
-            everybody.
-    """
-
-    chosen: IntArray
-    shortfall: IntArray
-
-
 def solver_version() -> str:
     """The installed version of OR-tools, for certificates."""
     return metadata.version("ortools")
@@ -51,7 +36,7 @@ def solver_version() -> str:
 
 def transportation(
     demands: IntArray, sources: IntArray, sinks: IntArray, costs: IntArray
-) -> Transport:
+) -> tuple[IntArray, IntArray]:
     """Serve every source's demand from sinks that serve at most one unit, at the least cost.
 
     Demand that cannot be served is reported, not refused: it leaves over an overflow arc. Serving
@@ -64,51 +49,27 @@ def transportation(
         sinks: (n_arcs,) which sink it reaches: any non-negative number.
         costs: (n_arcs,) what it costs, not negative.
 
+    Returns:
+        (n_chosen,) positions of the arcs in use, ascending; (n_sources,) units of demand that no
+        plan can serve.
+
     Raises:
-        InputError: values that are no integers, negative, out of range or too large for the solver.
+        InputError: costs or demands are too large for the solver.
         VerificationError: the solver did not report an optimum.
     """
-    # OR-tools silently truncates floats, 0.9 to 0.
-    named = {"demands": demands, "sources": sources, "sinks": sinks, "costs": costs}
-    for name, values in named.items():
-        if values.dtype != np.int64 or values.ndim != 1:
-            raise InputError(
-                f"{name} must be int64 in one dimension, not {values.dtype} {values.shape}."
-            )
-        if len(values) and values.min() < 0:
-            raise InputError(f"{name} must not be negative; the smallest is {values.min()}.")
-    if not len(sources) == len(sinks) == len(costs):
-        raise InputError(
-            f"Arcs need one source, sink and cost each, not {len(sources)}, {len(sinks)} and "
-            f"{len(costs)}."
-        )
-    if len(sources) and sources.max() >= len(demands):
-        raise InputError(f"Arcs leave source {sources.max()}; there are {len(demands)} sources.")
-    # Sinks by places from 0. The overflow arc costs more than any rearrangement of all the others.
-    nodes, places = np.unique(sinks, return_inverse=True)
-    overflow = (len(demands) + 1) * int(costs.max(initial=0)) + 1
-    n_nodes = len(demands) + len(nodes) + 1
-    if overflow * (n_nodes + 1) >= 2**62 or sum(demands.tolist()) >= 2**62:
-        raise InputError(
-            f"Costs up to {overflow:,} over {n_nodes:,} nodes overflow the solver's 64 bits: "
-            "use smaller integers."
-        )
-    return _solve(demands, sources, places, len(nodes), costs, overflow)
-
-
-def _solve(
-    demands: IntArray,
-    sources: IntArray,
-    places: IntArray,
-    n_places: int,
-    costs: IntArray,
-    overflow: int,
-) -> Transport:
-    """Nodes: the sources, the sinks, and one drain that all demand reaches in the end."""
     from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
-    n_sources = len(demands)
+    # Nodes: the sources, the sinks by places from 0, and one drain that all demand reaches in the
+    # end. The overflow arc costs more than any rearrangement of all the others.
+    nodes, places = np.unique(sinks, return_inverse=True)
+    n_sources, n_places = len(demands), len(nodes)
     drain = n_sources + n_places
+    overflow = (n_sources + 1) * int(costs.max(initial=0)) + 1
+    if overflow * (drain + 2) >= 2**62 or sum(demands.tolist()) >= 2**62:
+        raise InputError(
+            f"Costs up to {overflow:,} over {drain + 1:,} nodes overflow the solver's 64 bits: "
+            "use smaller integers."
+        )
     flow = SimpleMinCostFlow()
     arcs = flow.add_arcs_with_capacity_and_unit_cost(
         sources, n_sources + places, np.ones_like(costs), costs
@@ -131,7 +92,7 @@ def _solve(
         raise VerificationError(
             f"{SOLVER} ended with status {status.name} on a problem that always has a solution."
         )
-    return Transport(np.flatnonzero(flow.flows(arcs)), np.asarray(flow.flows(spills)))
+    return np.flatnonzero(flow.flows(arcs)), np.asarray(flow.flows(spills))
 
 
 def dual_prices(costs: IntArray, served: IntArray, idle: IntArray) -> IntArray:

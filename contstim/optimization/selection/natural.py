@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from contstim.errors import InfeasibleError
-from contstim.optimization.selection.certificate import NaturalCertificate, NaturalSelection
 from contstim.optimization.selection.flow import (
     NEVER,
     SOLVER,
@@ -22,9 +21,13 @@ from contstim.optimization.selection.flow import (
     transportation,
 )
 from contstim.optimization.selection.programs import LinearRule, best_choice
-from contstim.optimization.selection.question import NaturalQuestion
+from contstim.optimization.selection.question import (
+    NaturalCertificate,
+    NaturalQuestion,
+    NaturalSelection,
+)
 from contstim.optimization.selection.reviewed import reviewed_pairs, unfree_words
-from contstim.optimization.selection.strata import rank_sum, strata
+from contstim.optimization.selection.strata import rank_sums, strata
 from contstim.optimization.selection.verification import verify_natural
 from contstim.wording import counted
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from contstim.arrays import BoolArray, IntArray
-    from contstim.optimization.selection.strata import Stratum
+    from contstim.optimization.selection.strata import Stratum, Totals
     from contstim.reviews import Review
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
@@ -171,14 +174,9 @@ class _Part:
         return [*self.standing, *new]
 
     @property
-    def objective(self) -> int:
-        """Doubled ranks of all pairs."""
-        return sum(map(self.stratum.cost, self.pairs))
-
-    @property
-    def bound(self) -> int:
-        """Doubled ranks that no other pairs fall below, as prices prove."""
-        return self.stratum.bound(self.prices, self.needs, self.free, self.standing)
+    def totals(self) -> Totals:
+        """See `Stratum.totals`."""
+        return self.stratum.totals(self.pairs, self.prices, self.needs, self.free, self.standing)
 
 
 def _best(stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ...]]) -> _Part:
@@ -195,22 +193,22 @@ def _best(stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ..
     needs = stratum.needs(standing)
     # One sentence more than the total demand: so each source's cheapest idle one is among them.
     arcs = _cheapest_arcs(stratum, free, int(needs.sum()) + 1)
-    plan = transportation(needs, *arcs)
+    used, shortfall = transportation(needs, *arcs)
     part = _Part(
         stratum,
         standing,
         free,
         needs,
         reachable=np.bincount(arcs.source, minlength=len(needs)),
-        shortfall=plan.shortfall,
-        lacked=plan.shortfall,
+        shortfall=shortfall,
+        lacked=shortfall,
         kept_bound=len(standing),
     )
-    if plan.shortfall.any():
+    if shortfall.any():
         return part
-    # Arcs are sorted by source, and `plan.chosen` ascends: the indices of each source, in turn.
-    chosen = np.split(arcs.sentence[plan.chosen], np.cumsum(needs)[:-1])
-    return replace(part, chosen=chosen, prices=_prices(stratum, arcs, plan.chosen, needs))
+    # Arcs are sorted by source, and `used` ascends: the indices of each source, in turn.
+    chosen = np.split(arcs.sentence[used], np.cumsum(needs)[:-1])
+    return replace(part, chosen=chosen, prices=_prices(stratum, arcs, used, needs))
 
 
 def _fewest_changes(
@@ -318,14 +316,13 @@ def _certify(
         # (n_models, n_sentences): ranks from the median on
         accepted = stratum.doubled >= len(stratum.rows)
         candidates += int((accepted.any(axis=0) & ~accepted.all(axis=0) & stratum.usable).sum())
-    totals = tuple(
-        (part.stratum.words, len(part.stratum.rows), part.objective, part.bound) for part in parts
-    )
+    totals = tuple(part.totals for part in parts)
+    objective, bound = rank_sums(totals)
     admissible = np.sum([part.stratum.admissible() for part in parts], axis=0).tolist()
     lacked = np.sum([part.lacked for part in parts], axis=0).tolist()
     return NaturalCertificate(
-        objective=rank_sum((n, objective) for _, n, objective, _ in totals),
-        bound=rank_sum((n, bound) for _, n, _, bound in totals),
+        objective=objective,
+        bound=bound,
         status="optimal",  # verified, like all the rest, before anybody sees it
         solver=SOLVER,
         version=solver_version(),
@@ -360,27 +357,21 @@ def _lacks(parts: Iterable[_Part]) -> bool:
 def _infeasible(
     question: NaturalQuestion, parts: Sequence[_Part], lacks: Callable[[NaturalQuestion], bool]
 ) -> InfeasibleError:
-    sources = list(permutations(parts[0].stratum.table.models, 2))
     # Too few admissible sentences explain a lack by themselves; else other sources need the same.
     reasons = []
     for part in parts:
         of_length = f" of {part.stratum.words} words" if part.stratum.words else ""
-        for (reject, accept), needs, has, short in zip(
-            sources, part.needs, part.reachable, part.shortfall, strict=True
-        ):
+        sources = permutations(part.stratum.table.models, 2)
+        numbers = zip(sources, part.needs, part.reachable, part.shortfall, strict=True)
+        for (reject, accept), needs, has, short in numbers:
+            below = "" if question.agreeing else f"below 0.5 under {reject} and "
+            needed = f"of {needs} sentences{of_length}"
             if has < needs:
-                below = "" if question.agreeing else f"below 0.5 under {reject} and "
-                reasons.append(
-                    f"{reject} against {accept} needs {needs} sentences{of_length}, only {has} "
-                    f"usable ones rank {below}at least 0.5 under {accept}"
-                )
+                why = f"only {has} usable ones rank {below}at least 0.5 under {accept}"
+                reasons.append(f"{reject} against {accept} lacks {needs - has} {needed}: {why}")
             elif short:
-                reasons.append(
-                    f"{reject} against {accept} lacks {short} of {needs} sentences{of_length}, "
-                    "because others need the same ones"
-                )
-    lacking = sum(int(part.shortfall.sum()) for part in parts)
-    needed = sum(int(part.needs.sum()) for part in parts)
+                why = "others need the same ones"
+                reasons.append(f"{reject} against {accept} lacks {short} {needed}: {why}")
     stay = sum(len(part.standing) for part in parts)
     beside = f" beside the {counted(stay, 'reviewed pair')} that stay" if stay else ""
     # The largest number that can be had: a bisection, since fewer pairs need fewer sentences
@@ -393,13 +384,10 @@ def _infeasible(
             none = half
         else:
             most = half
-    had = f"{counted(most, 'pair')} for every model pair can be had"
-    if not most:
-        had = "Not even one pair for every model pair can be had"
     agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
     return InfeasibleError(
-        f"There is no set of {question.per_pair} pairs for every model pair{beside}; the best one "
-        f"lacks {lacking} of {needed} sentences. {had}. By reject against accept model: "
+        f"There is no set of {question.per_pair} pairs for every model pair{beside}: "
+        f"{counted(most, 'pair')} for every model pair can be had. By reject against accept model: "
         f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
         f"out."
     )

@@ -1,17 +1,25 @@
-"""Questions that a selection answers: how many stimuli, of what worth, and under which rules."""
+"""Questions that a selection answers, and its answers: stimuli, and the proof of their worth."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
+from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import InputError
+from contstim.files import write_text
 from contstim.options import Help, check_ranges
+from contstim.stimuli import Pair, Triplet
+from contstim.tables import ShownAsTable, columns_of, frame_of
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
+
+    from pandas import DataFrame
 
 ModelPair = tuple[str, str]
 PairCounts = tuple[tuple[str, str, int], ...]
@@ -150,3 +158,170 @@ def demand(
             "No model pair needs any stimuli: per_pair or one count must be 1 or more."
         )
     return needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionCertificate:
+    """Statements common to all certificates, and how these are written and read.
+
+    Attributes:
+        objective: what the chosen set is worth.
+        bound: what no other set can exceed or fall below.
+        status: how far apart these are.
+        solver: the method that found the set.
+        version: of the solver.
+        tie_rule: what decides between sets that are worth the same.
+        candidates: how many stimuli there were to choose from.
+        seconds: from loaded input to the verified selection.
+        reviewed: how many stimuli of this kind stood before, all 0 where there was no review.
+        rejected: how many of these were rejected.
+        kept: how many of these stay; the objective is the best that is possible with so many.
+        kept_bound: more than so many cannot stay.
+        against: (rule, by how much) that the nearest set breaks in which all stay that may; none
+            where they do.
+        shared: whether new stimuli may show sentences of trials that stay, since there is no set
+            without any.
+        format: of the file.
+    """
+
+    objective: float
+    bound: float
+    status: str
+    solver: str
+    version: str
+    tie_rule: str
+    candidates: int
+    seconds: float = 0.0
+    reviewed: int = 0
+    rejected: int = 0
+    kept: int = 0
+    kept_bound: int = 0
+    against: tuple[tuple[str, int], ...] = ()
+    shared: bool = False
+    format: int = FORMAT
+
+    @property
+    def text(self) -> str:
+        """Objective and bound, in words."""
+        return f"{self.status}: objective {self.objective:g}, bound {self.bound:g}"
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        # Sets of words are the only values that JSON does not know
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False, default=sorted)
+        write_text(path, text + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read a certificate of this kind back.
+
+        Raises:
+            InputError: the file cannot be read or is not such a certificate.
+        """
+        from pydantic import TypeAdapter, ValidationError
+
+        try:
+            content = read_json_object(path)
+            refuse_other_format(path, content)
+            text = json.dumps(content)
+            return TypeAdapter(cls).validate_json(text, strict=True, extra="forbid")
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise InputError(f"{path} is not a {cls.__name__}: {where}: {first['msg']}.") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NaturalCertificate(SelectionCertificate):
+    """The answer to a question about natural pairs, and a bound that anybody can recompute.
+
+    `objective` is Eq. 5 of the 2023 study: the fractional ranks of all chosen sentences under the
+    models that reject them, summed. `bound` is what no selection can fall below. Ranks are among
+    the sentences of a stratum: of all, or where `question.same_length`, of those of one length.
+
+    Attributes:
+        status: `optimal`: objective and bound are the same integers.
+        candidates: usable sentences on which two models disagree: below the median rank of one, at
+            or above that of another.
+        models: of the scores.
+        n_sentences: of the scores.
+        excluded: how many distinct sentences were not to be chosen.
+        strata: (words, sentences, objective, bound) of each stratum; words are 0 where lengths do
+            not count, objective and bound are numerators over twice the number of sentences.
+        prices: (words, reject model, accept model, dual price), in doubled ranks, for every ordered
+            pair of each stratum.
+        admissible: (reject model, accept model, usable sentences that this pair may use).
+    """
+
+    question: NaturalQuestion
+    models: tuple[str, ...]
+    n_sentences: int
+    excluded: int
+    strata: tuple[tuple[int, int, int, int], ...]
+    prices: tuple[tuple[int, str, str, int], ...]
+    admissible: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class NaturalSelection(ShownAsTable):
+    """Controversial natural pairs, as many as asked for each model pair, and their certificate.
+
+    Model pairs stand in the order of the score table's columns, pairs within by `row_1`.
+    """
+
+    pairs: tuple[Pair, ...]
+    certificate: NaturalCertificate
+
+    def __repr__(self) -> str:
+        return f"<NaturalSelection: {len(self.pairs):,} pairs, {self.certificate.text}>"
+
+    def to_frame(self) -> DataFrame:
+        """The pairs as a table of pandas, in the columns of pairs.csv."""
+        return frame_of(columns_of(Pair, self.pairs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletCertificate(SelectionCertificate):
+    """The answer to a question about triplets, and a bound on every other answer.
+
+    Anybody can recompute `price_bound` from `prices`; where `bound` is tighter, branch and bound
+    was needed, and `bound` is its own account.
+
+    Attributes:
+        objective: summed Eq. 4 (nats) or summed ranks of the chosen triplets.
+        bound: what no set can exceed (controversiality) or fall below (worst-rank): the tighter of
+            `price_bound` and the solver's own account.
+        status: `optimal`: objective and bound differ by at most 2e-6 (nats or ranks); `gap`: the
+            time ended before.
+        price_bound: what `prices` prove (`contstim.optimization.selection.programs`).
+        prices: (rule, price), zeros left out.
+        kept_price_bound: what `kept_prices` prove of `kept`; `kept_bound` may be the solver's own.
+        kept_prices: (rule, price), zeros left out, of the search for as many kept as possible.
+        edges: (model_1, model_2, model, edges) of the quantile groups of p(n|model), nats.
+    """
+
+    question: TripletQuestion
+    price_bound: float
+    prices: tuple[tuple[str, float], ...]
+    kept_price_bound: int = 0
+    kept_prices: tuple[tuple[str, float], ...] = ()
+    edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class TripletSelection(ShownAsTable):
+    """The chosen triplets, in the order in which they were given, and their certificate."""
+
+    triplets: tuple[Triplet, ...]
+    certificate: TripletCertificate
+
+    def __repr__(self) -> str:
+        return f"<TripletSelection: {len(self.triplets):,} triplets, {self.certificate.text}>"
+
+    def to_frame(self) -> DataFrame:
+        """The triplets as a table of pandas, in the columns of triplets.csv."""
+        return frame_of(columns_of(Triplet, self.triplets))

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
 
+    Totals = tuple[int, int, int, int]
+
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
@@ -122,6 +124,18 @@ class Stratum:
         """
         earned = sentence_prices(self.doubled, prices, self.below)[free].sum()
         return sum(map(self.cost, standing)) + int(needs @ prices) - int(earned)
+
+    def totals(
+        self,
+        pairs: Iterable[Pair],
+        prices: IntArray,
+        needs: IntArray,
+        free: BoolArray,
+        standing: Iterable[Pair],
+    ) -> Totals:
+        """Words, sentences, cost of pairs, and what no others cost less than; see `bound`."""
+        bound = self.bound(prices, needs, free, standing)
+        return self.words, len(self.rows), sum(map(self.cost, pairs)), bound
 
     def standing(
         self, reviewed: Mapping[str, ReviewedItem], rejected: Collection[str]
@@ -225,10 +239,11 @@ def _usable_rows(
     return usable
 
 
-def rank_sum(numerators: Iterable[tuple[int, int]]) -> float:
-    """Doubled ranks as fractional ones, summed without rounding.
+def rank_sums(totals: Iterable[Totals]) -> tuple[float, float]:
+    """Objective and bound as fractional ranks, summed without rounding.
 
     Args:
-        numerators: sentences and doubled ranks of each stratum, which has a scale of its own.
+        totals: of each stratum, which has a scale of its own.
     """
-    return float(sum(Fraction(numerator, 2 * n) for n, numerator in numerators))
+    parts = [(Fraction(cost, 2 * n), Fraction(bound, 2 * n)) for _, n, cost, bound in totals]
+    return float(sum(cost for cost, _ in parts)), float(sum(bound for _, bound in parts))

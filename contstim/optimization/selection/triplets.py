@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InfeasibleError
-from contstim.optimization.selection.certificate import TripletCertificate, TripletSelection
 from contstim.optimization.selection.programs import (
     best_choice,
     highs_version,
     priced_bound,
     violations,
 )
-from contstim.optimization.selection.question import TripletQuestion, demand
+from contstim.optimization.selection.question import (
+    TripletCertificate,
+    TripletQuestion,
+    TripletSelection,
+    demand,
+)
 from contstim.optimization.selection.reviewed import ReviewedTriplets
 from contstim.optimization.selection.triplet_rules import (
     EXACT,
@@ -172,12 +176,11 @@ def _infeasible(
 ) -> InfeasibleError:
     broken = violations(rules, len(triplets), seconds=_EXPLAIN)
     worst_first = sorted(broken.items(), key=lambda named: -named[1])
-    named = [f"{name} ({by})" for name, by in worst_first]
-    more = f" and {len(named) - 10} more" if len(named) > 10 else ""
+    named = "; ".join(f"{name} ({by})" for name, by in worst_first[:10])
     message = (
-        "No set of triplets keeps all rules. The nearest one found breaks, each by the number in "
-        f"brackets: {'; '.join(named[:10])}{more}. Give more triplets, ask for fewer, or relax a "
-        "rule."
+        f"No set of triplets keeps all rules. The nearest one found breaks {len(broken):,} of "
+        f"them, each by the number in brackets, such as {named}. Give more triplets, ask for "
+        "fewer, or relax a rule."
     )
     if after is None:
         return InfeasibleError(message)

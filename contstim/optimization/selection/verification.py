@@ -19,7 +19,7 @@ from contstim.optimization.selection.reviewed import (
     reviewed_pairs,
     unfree_words,
 )
-from contstim.optimization.selection.strata import rank_sum, strata
+from contstim.optimization.selection.strata import rank_sums, strata
 from contstim.optimization.selection.triplet_rules import (
     EXACT,
     as_bound,
@@ -33,7 +33,7 @@ from contstim.optimization.selection.triplet_rules import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from contstim.optimization.selection.certificate import NaturalSelection, TripletSelection
+    from contstim.optimization.selection.question import NaturalSelection, TripletSelection
     from contstim.reviews import Review
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
@@ -96,15 +96,13 @@ def verify_natural(
         wanted = Counter({models: count for models, count in stratum.counts.items() if count})
         _require(counts == wanted, f"it has {dict(counts)} pairs, not {dict(wanted)}")
         free = stratum.without(taken)
-        bound = stratum.bound(of_sources, stratum.needs(stay), free, stay)
-        totals.append((stratum.words, len(stratum.rows), sum(map(stratum.cost, own)), bound))
+        totals.append(stratum.totals(own, of_sources, stratum.needs(stay), free, stay))
     _require(not left, f"rows are not usable, or of two lengths: {left[:1]}")
     rows = Counter(row for pair in pairs for row in (pair.row_1, pair.row_2))
     _require(not any(n > 1 for n in rows.values()), "a sentence is used more than once")
+    claimed = (certificate.objective, certificate.bound)
     _require(
-        certificate.strata == tuple(totals)
-        and certificate.objective == rank_sum((n, objective) for _, n, objective, _ in totals)
-        and certificate.bound == rank_sum((n, bound) for _, n, _, bound in totals),
+        certificate.strata == tuple(totals) and claimed == rank_sums(totals),
         f"its strata are {certificate.strata}, counted {totals}",
     )
     optimal = all(objective == bound for _, _, objective, bound in totals)

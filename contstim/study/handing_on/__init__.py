@@ -7,11 +7,9 @@
                                                             psych-ds/, README.md
     contstim run, where study.zip was unpacked --> results/ --> compared with archived-results/
 
-archive          writes the whole
+archive          writes the whole, with the system, hardware and versions to install
 inputs           the user's files that a study reads, and where they stand in an archive
 manifest         archive.json: name, size and checksum of every file; what the receiver must supply
-environment      system, hardware, and the versions to install
 facts            what the study's records, certificates and tables say
 texts            datasheet, methods, preregistration and README: templates that facts fill in
-references       the works that these texts cite
 """

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import platform
+import re
 import shutil
 import zipfile
 from contextlib import chdir
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.files import checksum, path_inside, writing
-from contstim.records import now, recorded_as
+from contstim.records import now, provenance, recorded_as, total_memory
 from contstim.reporter import SILENT
-from contstim.study.handing_on.environment import constraints_text, environment_text
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import hub_models, left_out_names, study_inputs
 from contstim.study.handing_on.manifest import (
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.study.study import Study
 
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MEGABYTE = 1_000_000
 _STORES = "stores"  # in the folder of results: memories for later runs, as the store
 LARGEST = 500
@@ -278,3 +282,53 @@ def _copy(content: bytes | Path, target: IO[bytes]) -> None:
         return
     with content.open("rb") as source:
         shutil.copyfileobj(source, target)
+
+
+def environment_text() -> str:
+    """The content of `environment.json`: date, versions, system and hardware."""
+    facts: dict[str, Any] = provenance()
+    facts["environment"] |= {
+        "release": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "memory": total_memory(),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+    }
+    return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+
+
+def constraints_text() -> str:
+    """The content of `constraints.txt`: contstim's dependencies in their installed versions."""
+    lines = [
+        f"# contstim {__version__} on Python {platform.python_version()}, {platform.system()} "
+        f"{platform.machine()}: what was installed.",
+        "# pip install -c constraints.txt contstim",
+    ]
+    for name, version in sorted(installed_requirements().items()):
+        # A build such as 2.13.0+cpu is of an index of its own; its version is what counts
+        public, _, build = version.partition("+")
+        lines.append(f"{name}=={public}" + (f"  # {version}" if build else ""))
+    return "\n".join(lines) + "\n"
+
+
+def installed_requirements(package: str = "contstim") -> dict[str, str]:
+    """The installed version of everything that a package needs, and that this needs in turn."""
+    versions: dict[str, str] = {}
+    waiting = [package]
+    while waiting:
+        try:
+            needs = metadata.requires(waiting.pop()) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for need in needs:
+            name = re.match(_NAME, need)
+            # What only an extra needs may be installed for other reasons
+            if name is None or re.search(r"\bextra\s*==", need):
+                continue
+            plain = re.sub(r"[-_.]+", "-", name[0]).lower()
+            if plain not in versions and plain != package:
+                try:
+                    versions[plain] = metadata.version(plain)
+                except metadata.PackageNotFoundError:
+                    continue  # not needed on this system
+                waiting.append(plain)
+    return versions

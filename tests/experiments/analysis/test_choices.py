@@ -9,15 +9,14 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import effects, tables
+from contstim.experiments.analysis.agreement import failures
 from contstim.experiments.analysis.controls import feature_shares
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, evaluate
-from contstim.experiments.analysis.failures import failures
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.figures import drawings
-from contstim.experiments.analysis.methods import methods_text
-from contstim.experiments.analysis.page import report
+from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
+from contstim.experiments.analysis.page import methods_text, report
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.experiments.analysis.scopes import Scope
 from contstim.scale import Scale
 from tests.experiments.analysis.simulation import simulate
 
@@ -41,8 +40,12 @@ def test_accuracies_ceilings_and_all_else_of_sides_are_those_of_ratings(
     """Witness: the same people's ratings, whose sides alone these results are made of."""
     assert {result.measure for result in chosen.results} == {ACCURACY}
     of_sides = [result for result in rated.results if result.measure is ACCURACY]
-    for kind in (tables.models_table, tables.comparisons_table):
-        np.testing.assert_equal(kind(chosen.results), kind(of_sides))
+    tables_of = [
+        tables.result_tables(replace(each, results=tuple(results)))
+        for each, results in ((chosen, chosen.results), (rated, of_sides))
+    ]
+    for kind in ("models", "comparisons"):
+        np.testing.assert_equal(tables_of[0][kind], tables_of[1][kind])
     assert max(row.value for row in chosen.result(Scope.RANDOM, ACCURACY).models) > 0.6
     for name in ("roles", "unanimity", "regressions", "orientations"):
         np.testing.assert_equal(getattr(chosen, name), getattr(rated, name))
@@ -87,14 +90,18 @@ def test_the_page_and_the_methods_speak_of_choices(chosen: Analysis) -> None:
 def test_failures_take_from_the_accuracy(chosen: Analysis) -> None:
     """Witness: all that trials take from a model's accuracy is what it lacks."""
     every = failures(chosen.ratings, Scope.RANDOM, worst=10_000)
-    model = every[0].model
+    model = every[0]["model"]
     row = chosen.ratings.models.index(model)
     for group in chosen.ratings.groups:
         columns = [t.condition == "random-natural" for t in group.trials]
         wrong = (group.ratios[row, columns] > 0) != (group.ratings[:, columns] == 2)
         against = wrong.mean(axis=0)
         expected = sorted((against[against > 0.5] / sum(columns)).tolist(), reverse=True)
-        errors = [f.error for f in every if (f.model, f.group) == (model, group.number)]
+        errors = [f["error"] for f in every if (f["model"], f["group"]) == (model, group.number)]
         assert errors == pytest.approx(expected)
-    ordered = [(-f.error, f.log_probs[0] - f.log_probs[1]) for f in every if f.model == model]
+    ordered = [
+        (-f["error"], f["log_prob_people_prefer_model"] - f["log_prob_model_prefers_model"])
+        for f in every
+        if f["model"] == model
+    ]
     assert ordered == sorted(ordered)

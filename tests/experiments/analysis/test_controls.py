@@ -151,11 +151,11 @@ def test_shares_of_participants_and_models() -> None:
     people = [[6] * 5 + [1] * 15, [6] * 20]
     ratings = make_ratings(trials, people, {"gpt2": [True] * 10 + [False] * 10, "rnn": [True] * N})
     features = {"length": values(trials, [1.0] * N, [2.0] * 18 + [1.0] * 2)}
-    shares = {(row.judge, row.is_model): row for row in feature_shares(ratings, features)}
-    assert shares["p0", False].share == 5 / 18
-    assert shares["p1", False].share == 1
-    assert shares["gpt2", True].share == 10 / 18
-    assert {row.trials for row in shares.values()} == {18}
+    shares = {(row["judge"], row["is_model"]): row for row in feature_shares(ratings, features)}
+    assert shares["p0", False]["share"] == 5 / 18
+    assert shares["p1", False]["share"] == 1
+    assert shares["gpt2", True]["share"] == 10 / 18
+    assert {row["trials"] for row in shares.values()} == {18}
 
 
 def test_catch_trials_do_not_count_in_shares() -> None:
@@ -166,16 +166,16 @@ def test_catch_trials_do_not_count_in_shares() -> None:
     ]
     ratings = make_ratings(trials, [[6] * N], {"gpt2": [True] * N, "rnn": [True] * N})
     features = {"length": values(trials, [1.0] * N, [2.0] * N)}
-    assert {row.trials for row in feature_shares(ratings, features)} == {5}
+    assert {row["trials"] for row in feature_shares(ratings, features)} == {5}
     everything = feature_shares(ratings, features, tuple(Condition))
-    assert {row.trials for row in everything} == {N}
+    assert {row["trials"] for row in everything} == {N}
 
 
 def test_sentences_and_models_without_values_are_named() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
     some = dict(list(values(trials, [1.0] * N, [2.0] * N).items())[2:])
-    with pytest.raises(InputError, match="2 sentences of the trials have no value of length"):
+    with pytest.raises(InputError, match="2 sentences of the trials without a value of length"):
         feature_preferences(ratings, {"length": some})
     with pytest.raises(InputError, match="no log-probabilities of 'bert', only of gpt2, rnn"):
         token_count_control(ratings, {"bert": some})

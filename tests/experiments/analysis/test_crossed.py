@@ -19,10 +19,9 @@ from contstim.experiments.analysis.crossed import (
     jackknife_of_means,
     variance_components,
 )
-from contstim.experiments.analysis.evaluation import MEASURES, Measure
 from contstim.experiments.analysis.intervals import bootstrap, uncertainty_of
-from contstim.experiments.analysis.ratings import Ratings, gather, subset
-from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.analysis.measures import MEASURES, Measure
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask, subset
 from tests.experiments.analysis.simulation import simulate
 
 

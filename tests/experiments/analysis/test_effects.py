@@ -15,7 +15,6 @@ from statsmodels.stats.proportion import proportion_confint
 from contstim.errors import InputError
 from contstim.experiments.analysis.crossed import BOTH, VarianceComponents
 from contstim.experiments.analysis.effects import Sampling, Units, compare, suited_units
-from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, MEASURES, evaluate
 from contstim.experiments.analysis.families import (
     CEILING,
     Correction,
@@ -23,8 +22,8 @@ from contstim.experiments.analysis.families import (
     every_contrast,
 )
 from contstim.experiments.analysis.intervals import Uncertainty, bootstrap
-from contstim.experiments.analysis.ratings import Ratings, gather, subset
-from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.analysis.measures import ACCURACY, COSINE, MEASURES, evaluate
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask, subset
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition

@@ -92,6 +92,6 @@ def test_roles_that_the_scores_contradict_are_counted_by_condition(made: Experim
         elif trial.condition in TARGETED:
             wrong[trial.condition] += first <= 0 or second >= 0
     found = orientations(gather(made.trials, made.responses, made.scores))
-    assert {one.condition: one.contradicted for one in found} == wrong
-    assert [one.trials for one in found] == [6, 12, 6]
+    assert {condition: wrongly for condition, (_, wrongly) in found.items()} == wrong
+    assert [trials for trials, _ in found.values()] == [6, 12, 6]
     assert 0 < wrong[Condition.NATURAL_SYNTHETIC] < 12

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.experiments.design.building import Design, build_design, triplet_trials
-from contstim.experiments.design.fillers import as_inside
+from contstim.experiments.design.building import Design, as_inside, build_design, triplet_trials
 from contstim.experiments.design.verification import verify_design
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Trial

@@ -11,10 +11,9 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.measures import accuracy_lower, signed_ranks
+from contstim.experiments.analysis.measures import ACCURACY, accuracy_lower, signed_ranks
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate, read_measured
 from contstim.experiments.design.golan2023 import PUBLISHED_KINDS

@@ -13,11 +13,9 @@ import pytest
 from contstim import plot
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, compare
-from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.families import every_contrast, false_discovery
-from contstim.experiments.analysis.measures import accuracy, accuracy_lower
-from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-from contstim.experiments.analysis.scopes import Scope, evaluates
+from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_lower
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.population import (
@@ -405,11 +403,11 @@ def test_unusable_questions_are_refused() -> None:
         design_power(DESIGN.trials, ScoreTable(table.sentences, MODELS[:1], table.log_probs[:, :1]))
     with pytest.raises(InputError, match="nothing to simulate"):
         preferences_by_scope([t for t in DESIGN.trials if t.condition == Condition.CATCH], table)
-    with pytest.raises(InputError, match="groups must be 1 or more"):
+    with pytest.raises(InputError, match="`groups` must be 1 or more"):
         simulate_power(random_comparisons(8), planted(random_comparisons(8)), groups=0)
-    with pytest.raises(InputError, match="smallest_effect must be"):
+    with pytest.raises(InputError, match="`smallest_effect` must be"):
         design_power(DESIGN.trials, table, smallest_effect=0.0)
-    with pytest.raises(InputError, match="groups must be 1 or more, not 0"):
+    with pytest.raises(InputError, match="`groups` must be 1 or more, not 0"):
         design_power(DESIGN.trials, table, groups=0)
     with pytest.raises(InputError, match="per_group must be 1 to 2, not 3"):
         random_comparisons(8).thinned(3)

@@ -38,7 +38,7 @@ def test_counts_durations_and_sources() -> None:
 
 
 def test_sentences_that_serve_in_pairs_and_in_triplets_are_counted() -> None:
-    assert summarise(DESIGN, FREQUENCIES).shared == ()
+    assert summarise(DESIGN, FREQUENCIES).told["shared"] == ""
     pairs, triplets = some_pairs(3), some_triplets(3)
     for place in (0, 5):
         shown = pairs[place].sentence_2
@@ -48,8 +48,8 @@ def test_sentences_that_serve_in_pairs_and_in_triplets_are_counted() -> None:
     sizes: dict[str, Any] = {"groups": 3, "random_per_group": 0, "catch_per_group": 0}
     summary = summarise(build_design(pairs, triplets, **sizes), FREQUENCIES)
     text = "2 natural sentences of 52 serve both in pairs and in triplets"
-    assert [note.startswith(text) for note in summary.shared] == [True]
-    assert summary.shared[0] in summary_report(summary).markdown()
+    assert summary.told["shared"].startswith(text)
+    assert summary.told["shared"] in summary_report(summary).markdown()
 
 
 def test_balance_is_the_mean_over_trials() -> None:
@@ -81,13 +81,13 @@ def test_figures_draw_on_no_global_state(tmp_path: Path) -> None:
 
 
 def test_trials_that_take_no_time_are_refused() -> None:
-    with pytest.raises(InputError, match="more than 0 seconds"):
+    with pytest.raises(InputError, match="must be more than 0"):
         summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)
 
 
 def test_the_page_says_whom_catch_trials_leave_out() -> None:
     """By hand: of four trials three must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
-    (note,) = summarise(DESIGN, FREQUENCIES).catch
+    note = summarise(DESIGN, FREQUENCIES).told["catch"]
     assert "fewer than 3 of 4 catch trials" in note
     assert "0.1 of 100 people who lapse in 2% of trials, 68.8 of 100 who guess" in note
     assert note in summary_report(summarise(DESIGN, FREQUENCIES)).markdown()

@@ -16,8 +16,8 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis import run
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.analysis.measures import ACCURACY
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.platforms.r import PLATFORM, RSettings, export_r
 from contstim.experiments.responses.table import write_responses
 from contstim.scale import Scale

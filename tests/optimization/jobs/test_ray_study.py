@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contstim.jobs import LocalExecutor, RayExecutor
-from contstim.jobs.pool import Event, Ready
+from contstim.jobs.pool import Event
 from tests.jobs.contract import process_of
 from tests.optimization.jobs.studies import Study
 
@@ -25,7 +25,7 @@ class Watched(RayExecutor):
 
     def wait(self, timeout: float) -> Event | None:
         event = super().wait(timeout)
-        if event is not None and isinstance(event[1], Ready):
+        if event is not None and isinstance(event[1], str):
             self.processes[event[0]] = process_of(event[1])
         return event
 

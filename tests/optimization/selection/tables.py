@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from contstim.optimization.selection.certificate import NaturalSelection
 from contstim.optimization.selection.natural import select_natural
-from contstim.optimization.selection.question import NaturalQuestion
+from contstim.optimization.selection.question import NaturalQuestion, NaturalSelection
 from contstim.reviews import Review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence

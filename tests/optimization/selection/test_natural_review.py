@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, ScoreError, VerificationError
-from contstim.optimization.selection.certificate import NaturalCertificate, NaturalSelection
+from contstim.optimization.selection.question import NaturalCertificate, NaturalSelection
 from contstim.optimization.selection.strata import length_shares
 from contstim.optimization.selection.verification import verify_natural
 from contstim.reviews import Decision, Review, undecided

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.optimization.selection.certificate import TripletSelection
-from contstim.optimization.selection.question import TripletQuestion, demand
+from contstim.optimization.selection.question import TripletQuestion, TripletSelection, demand
 from contstim.optimization.selection.triplet_rules import by_model_pair, worst_ranks
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.optimization.selection.verification import verify_triplets

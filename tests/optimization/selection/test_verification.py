@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from contstim.errors import VerificationError
-from contstim.optimization.selection.certificate import NaturalSelection, TripletSelection
+from contstim.optimization.selection.question import NaturalSelection, TripletSelection
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
 from contstim.reviews import Decision, Review, Stimulus, undecided
 from contstim.sentence import Sentence

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.families import with_family
+from contstim.experiments.analysis.families import false_discovery, with_family
 from contstim.experiments.analysis.intervals import Estimate
-from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings, fit_mixed, fit_name
+from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings, fit_mixed
 from contstim.experiments.analysis.tables import rows_table
 from contstim.tables import frame_of
 from contstim.wording import counted
@@ -33,37 +33,8 @@ if TYPE_CHECKING:
 
     from contstim.experiments.analysis.mixed.models import MixedCoefficient, MixedFit
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.analysis.tables import Row
     from contstim.stimuli import Condition
-
-
-@dataclass(frozen=True)
-class FitSummary:
-    """A fit in one row.
-
-    Attributes:
-        models: joined by ` + `.
-        log_likelihood: by the Laplace approximation, nats.
-        parameters: how many were estimated.
-        aic: Akaike's information criterion.
-        gain: the log-likelihood less that of the fit without models.
-        trials_explained: by how much the variance of trials falls from the fit without models, as a
-            share; nan where trials have no effect.
-        ratings: how many.
-        sided: for how many of them it was recorded on which side the sentences were shown.
-        participants: how many.
-        trials: how many.
-    """
-
-    models: str
-    log_likelihood: float
-    parameters: int
-    aic: float
-    gain: float
-    trials_explained: float
-    ratings: int
-    sided: int
-    participants: int
-    trials: int
 
 
 @dataclass(frozen=True)
@@ -87,31 +58,6 @@ class FitComparison:
     family: str = ""
 
 
-@dataclass(frozen=True)
-class FitAddition:
-    """Contribution of a model beyond others.
-
-    Attributes:
-        model: the one that is added.
-        beyond: those that are there already.
-        estimate: its coefficient, per nat (or unit of ranks), beside the others.
-        typical_effect: of a ratio of typical size.
-        gain: by how much the log-likelihood rises.
-        aic_gain: by how much AIC falls; below zero the model adds less than it costs.
-        adjusted: the p-value by Benjamini and Hochberg, over the family.
-        family: what that is.
-    """
-
-    model: str
-    beyond: str
-    estimate: Estimate
-    typical_effect: float
-    gain: float
-    aic_gain: float
-    adjusted: float = np.nan
-    family: str = ""
-
-
 @dataclass(frozen=True, eq=False)
 class MixedAnalysis:
     """Mixed models of the same ratings.
@@ -131,28 +77,40 @@ class MixedAnalysis:
     fits: tuple[MixedFit, ...]
     joint: tuple[MixedFit, ...]
     comparisons: tuple[FitComparison, ...]
-    additions: tuple[FitAddition, ...]
+    additions: list[Row]
     left_out: Mapping[str, str]
 
     @property
-    def summaries(self) -> tuple[FitSummary, ...]:
-        """A row a fit: that without models, each model, several models."""
-        every = self.empty.estimates.parameters.trials**2
-        return tuple(
-            FitSummary(
-                fit_name(fit.models),
-                fit.log_likelihood,
-                fit.estimates.n_parameters,
-                fit.aic,
-                fit.log_likelihood - self.empty.log_likelihood,
-                1 - fit.estimates.parameters.trials**2 / every if every > 0 else np.nan,
-                fit.rated.size,
-                fit.rated.sided,
-                len(fit.rated.participants),
-                fit.rated.n_trials,
-            )
-            for fit in (self.empty, *self.fits, *self.joint)
-        )
+    def every(self) -> tuple[MixedFit, ...]:
+        """Fits without models, of each model, and of several."""
+        return (self.empty, *self.fits, *self.joint)
+
+    @property
+    def summaries(self) -> list[Row]:
+        """A row a fit.
+
+        `gain` is the log-likelihood less that of the fit without models, `trials_explained` by how
+        much the variance of trials falls from there, as a share; nan where trials have no effect.
+        `sided` counts the ratings of which it was recorded on which side sentences were shown.
+        """
+        variance = self.empty.estimates.parameters.trials**2
+        return [
+            {
+                "models": fit.name,
+                "log_likelihood": fit.log_likelihood,
+                "parameters": fit.estimates.n_parameters,
+                "aic": fit.aic,
+                "gain": fit.log_likelihood - self.empty.log_likelihood,
+                "trials_explained": (
+                    1 - fit.estimates.parameters.trials**2 / variance if variance > 0 else np.nan
+                ),
+                "ratings": fit.rated.size,
+                "sided": fit.rated.sided,
+                "participants": len(fit.rated.participants),
+                "trials": fit.rated.n_trials,
+            }
+            for fit in self.every
+        ]
 
     @property
     def coefficients_capped(self) -> tuple[MixedCoefficient, ...]:
@@ -161,12 +119,11 @@ class MixedAnalysis:
 
     def tables(self) -> dict[str, dict[str, list[Any]]]:
         """Columns of every table, by its name; one without rows has none."""
-        every = (self.empty, *self.fits, *self.joint)
         rows: dict[str, Sequence[object]] = {
             "fits": self.summaries,
-            "coefficients": [row for fit in every for row in fit.coefficients],
-            "variances": [row for fit in every for row in fit.variances],
-            "thresholds": [row for fit in every for row in fit.thresholds],
+            "coefficients": [row for fit in self.every for row in fit.coefficients],
+            "variances": [row for fit in self.every for row in fit.variances],
+            "thresholds": [row for fit in self.every for row in fit.thresholds],
             "comparisons": self.comparisons,
             "additions": self.additions,
         }
@@ -227,30 +184,19 @@ def compare_mixed(
             if not fits and model == models[-1]:
                 raise
             left_out[model] = str(error)
-    joint: list[MixedFit] = []
-    additions: tuple[FitAddition, ...] = ()
-    if together and len(fits) > 1:
-        alone = {each.models[0]: each for each in fits}
-        pairs = list(combinations(alone, 2))
-        total += len(pairs) + (len(alone) > 2)
-        joint = [fit(pair) for pair in pairs]
-        by_pair = {frozenset(each.models): each for each in joint}
-        rows = [
-            _addition(pair[0], alone[pair[1]], by_pair[frozenset(pair)])
-            for pair in permutations(alone, 2)
-        ]
-        family = counted(len(rows), "ordered pair of models", "ordered pairs of models")
-        additions = with_family(rows, [row.estimate.p_value for row in rows], family)
-        if len(alone) > 2:
-            joint.append(fit(list(alone)))
+    alone = {each.models[0]: each for each in fits} if together and len(fits) > 1 else {}
+    pairs = list(combinations(alone, 2))
+    total += len(pairs) + (len(alone) > 2)
+    by_pair = {frozenset(pair): fit(pair) for pair in pairs}
+    everyone = [fit(list(alone))] if len(alone) > 2 else []
     progress(total, total)
     return MixedAnalysis(
         settings,
         empty,
         tuple(fits),
-        tuple(joint),
+        (*by_pair.values(), *everyone),
         compare_fits(fits, settings.level),
-        additions,
+        _additions(alone, by_pair),
         left_out,
     )
 
@@ -300,7 +246,29 @@ def _sum_variance(contributions: ArrayLike) -> float:
     return float(len(values) * values.var(ddof=1))
 
 
-def _addition(model: str, before: MixedFit, after: MixedFit) -> FitAddition:
-    row, gain = after[model], after.log_likelihood - before.log_likelihood
-    effect, aic_gain = row.typical_effect, before.aic - after.aic
-    return FitAddition(model, before.name, row.estimate, effect, gain, aic_gain)
+def _additions(
+    alone: Mapping[str, MixedFit], by_pair: Mapping[frozenset[str], MixedFit]
+) -> list[Row]:
+    """What each model adds to each other one: its coefficient beside it, and by how much fits gain.
+
+    Where AIC gains less than zero, the model adds less than it costs.
+    """
+    rows: list[Row] = []
+    for model, beyond in permutations(alone, 2):
+        before, after = alone[beyond], by_pair[frozenset((model, beyond))]
+        rows.append(
+            {
+                "model": model,
+                "beyond": beyond,
+                "estimate": after[model].estimate,
+                "typical_effect": after[model].typical_effect,
+                "gain": after.log_likelihood - before.log_likelihood,
+                "aic_gain": before.aic - after.aic,
+            }
+        )
+    q_values = false_discovery(np.array([row["estimate"].p_value for row in rows])).tolist()
+    family = counted(len(rows), "ordered pair of models", "ordered pairs of models")
+    return [
+        {**row, "adjusted": q_value, "family": family}
+        for row, q_value in zip(rows, q_values, strict=True)
+    ]

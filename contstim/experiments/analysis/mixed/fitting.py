@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.experiments.analysis.mixed.links import Link
+    from contstim.experiments.analysis.mixed.laplace import Link
     from contstim.scale import Scale
 
 _TOO_FAR = 30.0  # standard deviations of the noise, beyond which an estimate is on its way to ∞

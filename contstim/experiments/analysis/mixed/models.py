@@ -17,8 +17,7 @@ from contstim.experiments.analysis.mixed.fitting import (
     fit_blocks,
     threshold_scheme,
 )
-from contstim.experiments.analysis.mixed.laplace import RatedBlock
-from contstim.experiments.analysis.mixed.links import Link
+from contstim.experiments.analysis.mixed.laplace import Link, RatedBlock
 from contstim.experiments.analysis.ratings import Ratings, subset
 from contstim.stimuli import Condition
 from contstim.wording import counted
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.mixed.fitting import MixedEstimates, ThresholdScheme
+    from contstim.experiments.analysis.tables import Row
 
 TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
 """The conditions that say something of models: catch trials only ask whether people attend."""
@@ -65,16 +65,11 @@ class MixedSettings:
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        for name, allowed in (
-            ("link", get_args(Link)),
-            ("thresholds", get_args(ThresholdKind)),
-            ("people", get_args(PeopleEffects)),
-            ("ratios", get_args(RatioScale)),
-        ):
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"{name} is {getattr(self, name)!r}; there are {', '.join(allowed)}."
-                )
+        kinds = {"link": Link, "thresholds": ThresholdKind, "people": PeopleEffects}
+        for name, kind in (kinds | {"ratios": RatioScale}).items():
+            if getattr(self, name) not in get_args(kind):
+                allowed = ", ".join(get_args(kind))
+                raise InputError(f"`{name}` is {getattr(self, name)!r}; there are {allowed}.")
 
 
 @dataclass(frozen=True)
@@ -107,61 +102,6 @@ class MixedCoefficient:
     family: str = SINGLE_TESTS
 
 
-@dataclass(frozen=True)
-class MixedVariance:
-    """Variance of participants or trials.
-
-    Attributes:
-        models: of the fit, joined by ` + `.
-        factor: participants or trials.
-        effect: the intercept (of participants: their leaning towards a side), or the model whose
-            slope it is.
-        levels: how many participants or trials.
-        standard_deviation: in the unit of the hidden value; of a slope, of a ratio of typical size.
-        variance: its square.
-    """
-
-    models: str
-    factor: str
-    effect: str
-    levels: int
-    standard_deviation: float
-    variance: float
-
-
-@dataclass(frozen=True)
-class MixedThreshold:
-    """A threshold between two ratings; those between the mirrored ratings have the other sign.
-
-    Attributes:
-        models: of the fit, joined by ` + `.
-        threshold: the ratings, such as 4|5.
-        estimate: in the unit of the hidden value.
-        standard_error: from the second derivatives of the log-likelihood.
-    """
-
-    models: str
-    threshold: str
-    estimate: float
-    standard_error: float
-
-
-@dataclass(frozen=True)
-class TrialEffect:
-    """Intercept of a trial, as estimated: what people think of it beyond a model's ratio.
-
-    Attributes:
-        trial_id: the trial's.
-        estimate: the likeliest value, drawn towards zero the more, the fewer people rated the
-            trial; above zero towards sentence_2.
-        standard_error: the standard deviation of what is left uncertain.
-    """
-
-    trial_id: str
-    estimate: float
-    standard_error: float
-
-
 @dataclass(frozen=True, eq=False)
 class MixedFit:
     """An ordinal mixed model of ratings.
@@ -170,7 +110,8 @@ class MixedFit:
         models: whose ratios it holds; none for the model without ratios.
         settings: how it was fitted.
         rated: the ratings.
-        predictors: the models' ratios, of unit size.
+        sizes: for each model, the typical size of its ratios, by which they are divided, how many
+            were infinite, and what these became.
         scheme: of the thresholds.
         estimates: for predictors of unit size.
     """
@@ -178,7 +119,7 @@ class MixedFit:
     models: tuple[str, ...]
     settings: MixedSettings
     rated: Ratings
-    predictors: tuple[Predictor, ...]
+    sizes: tuple[tuple[float, int, float], ...]
     scheme: ThresholdScheme
     estimates: MixedEstimates
 
@@ -206,54 +147,60 @@ class MixedFit:
         freedom, level = min(units, default=self.rated.size) - 1, self.settings.level
         slopes = self.estimates.parameters.slopes.tolist()
         errors = self.estimates.errors[len(self.scheme.names) :]
-        return tuple(
-            MixedCoefficient(
-                self.name,
-                predictor.model,
-                Estimate.by_t(slope / predictor.typical, error / predictor.typical, freedom, level),
-                predictor.typical,
-                slope,
-                predictor.capped,
-                predictor.cap,
-            )
-            for predictor, slope, error in zip(self.predictors, slopes, errors, strict=True)
-        )
+        rows = []
+        for model, sizes, slope, error in zip(self.models, self.sizes, slopes, errors, strict=True):
+            typical, capped, cap = sizes
+            estimate = Estimate.by_t(slope / typical, error / typical, freedom, level)
+            rows.append(MixedCoefficient(self.name, model, estimate, typical, slope, capped, cap))
+        return tuple(rows)
 
     @property
-    def thresholds(self) -> tuple[MixedThreshold, ...]:
-        """A row a threshold that is estimated."""
+    def thresholds(self) -> list[Row]:
+        """Thresholds that are estimated, such as 4|5, with their standard errors.
+
+        Between mirrored ratings thresholds have the other sign.
+        """
+        names = ("models", "threshold", "estimate", "standard_error")
         estimated, errors = self.estimates.estimated.tolist(), self.estimates.errors
         rows = zip(self.scheme.names, estimated, errors, strict=False)  # slopes come after them
-        return tuple(MixedThreshold(self.name, *row) for row in rows)
+        return [dict(zip(names, (self.name, *row), strict=True)) for row in rows]
 
     @property
-    def variances(self) -> tuple[MixedVariance, ...]:
-        """A row a random effect."""
+    def variances(self) -> list[Row]:
+        """Standard deviations and variances of trials, and of participants: of how many (`levels`).
+
+        An effect is an intercept (of participants: their leaning towards a side), or the model
+        whose slope it is; a slope's are of a ratio of typical size.
+        """
         parameters, people = self.estimates.parameters, len(self.rated.participants)
-        rows = [("trials", "intercept", self.rated.n_trials, parameters.trials)]
-        of_people = zip(
-            (*["intercept"] * (self.rated.sided > 0), *self.models),
-            parameters.participants.tolist(),
-            strict=False,
-        )
-        rows = rows * self.settings.items + [("participants", x, people, sd) for x, sd in of_people]
-        return tuple(MixedVariance(self.name, *row, row[-1] ** 2) for row in rows)
+        effects = [("trials", "intercept", self.rated.n_trials, parameters.trials)]
+        effects *= self.settings.items
+        names = ["intercept"] * (self.rated.sided > 0) + [*self.models]
+        for effect, deviation in zip(names, parameters.participants.tolist(), strict=False):
+            effects.append(("participants", effect, people, deviation))
+        columns = ("factor", "effect", "levels", "standard_deviation")
+        rows: list[Row] = [dict(zip(columns, row, strict=True)) for row in effects]
+        return [
+            {"models": self.name, **row, "variance": row["standard_deviation"] ** 2} for row in rows
+        ]
 
     @cached_property
-    def trial_effects(self) -> tuple[TrialEffect, ...]:
-        """Every trial's intercept, empty where trials have none."""
+    def trial_effects(self) -> dict[str, tuple[float, float]]:
+        """Intercept of each trial and its standard error, empty where trials have none.
+
+        It is what people think of a trial beyond a model's ratio: the likeliest value, drawn
+        towards zero the more, the fewer people rated the trial; above zero towards sentence_2.
+        """
         scale = self.estimates.parameters.trials
-        return tuple(
-            TrialEffect(trial.trial_id, float(scale * mode), float(scale * np.sqrt(variance)))
-            for group, block in zip(self.rated.groups, self.estimates.blocks, strict=True)
-            for trial, mode, variance in zip(
-                group.trials, block.modes.trials, block.trial_variances, strict=True
-            )
-            if self.settings.items
-        )
+        effects: dict[str, tuple[float, float]] = {}
+        for group, block in zip(self.rated.groups, self.estimates.blocks, strict=True):
+            errors = scale * np.sqrt(block.trial_variances)
+            rows = zip((scale * block.modes[1]).tolist(), errors.tolist(), strict=True)
+            effects |= dict(zip((trial.trial_id for trial in group.trials), rows, strict=True))
+        return effects if self.settings.items else {}
 
     def __getitem__(self, model: str) -> MixedCoefficient:
-        return next(row for row in self.coefficients if row.model == model)
+        return self.coefficients[self.models.index(model)]
 
 
 def fit_name(models: Sequence[str]) -> str:
@@ -302,28 +249,30 @@ def fit_mixed(
     every = np.concatenate([group.ratings.ravel() for group in rated.groups])
     scheme = threshold_scheme(settings.thresholds, every.astype(np.int64), rated.scale)
     _require_variation(rated, settings)
-    predictors = tuple(_predictor(rated, model, settings) for model in models)
-    blocks = _blocks(rated, predictors, scheme, settings)
+    predictors = [_predictor(rated, model, settings) for model in models]
+    values = np.zeros((rated.n_trials, len(models)))  # of unit size, group after group
+    for column, (predictor, *_) in enumerate(predictors):
+        values[:, column] = predictor
+    blocks = _blocks(rated, models, values, scheme, settings)
     estimates = fit_blocks(settings.link, scheme, blocks, trials_vary=settings.items)
-    return MixedFit(tuple(models), settings, rated, predictors, scheme, estimates)
+    sizes = tuple((typical, capped, cap) for _, typical, capped, cap in predictors)
+    return MixedFit(tuple(models), settings, rated, sizes, scheme, estimates)
 
 
 def _blocks(
     rated: Ratings,
-    predictors: Sequence[Predictor],
+    models: Sequence[str],
+    values: FloatArray,
     scheme: ThresholdScheme,
     settings: MixedSettings,
 ) -> list[RatedBlock]:
     """The ratings of each group as levels, and what is multiplied with slopes and effects."""
-    values = np.zeros((rated.n_trials, len(predictors)))
-    for column, predictor in enumerate(predictors):
-        values[:, column] = predictor.values
     # With flexible thresholds a ratio that is the same everywhere is an intercept, which they hold
     ones = np.ones((len(values), int(settings.thresholds == "flexible")))
     columns = np.hstack([ones, values])
     if np.linalg.matrix_rank(columns) < columns.shape[1]:
         raise InputError(
-            f"The ratios of {fit_name([p.model for p in predictors])} follow from one another (or "
+            f"The ratios of {fit_name(models)} follow from one another (or "
             "are the same on every trial), so that no coefficient can be told from the rest. Leave "
             "models out."
         )
@@ -336,35 +285,19 @@ def _blocks(
         # Positive towards the side on the left, where sentence_2 (1) or sentence_1 (-1) stood; 0
         # where this is not known. Exchanging the sentences of a trial turns all that stands here.
         sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]
-        slopes = np.broadcast_to(values[rows], (*levels.shape, len(predictors)))
+        slopes = np.broadcast_to(values[rows], (*levels.shape, len(models)))
         leanings = sides[..., : settings.people != "none" and rated.sided > 0]
-        followings = slopes[..., : len(predictors) * (settings.people == "slopes")]
+        followings = slopes[..., : len(models) * (settings.people == "slopes")]
         effects = np.concatenate([leanings, followings], axis=-1)
         blocks.append(RatedBlock(levels, values[rows], effects))
         start = rows.stop
     return blocks
 
 
-@dataclass(frozen=True, eq=False)
-class Predictor:
-    """A model's ratios on all trials, divided by their typical size.
-
-    Attributes:
-        model: whose.
-        values: (n_trials,) of unit size, group after group.
-        typical: what they were divided by.
-        capped: how many were infinite.
-        cap: what these became.
-    """
-
-    model: str
-    values: FloatArray
-    typical: float
-    capped: int
-    cap: float
-
-
-def _predictor(rated: Ratings, model: str, settings: MixedSettings) -> Predictor:
+def _predictor(
+    rated: Ratings, model: str, settings: MixedSettings
+) -> tuple[FloatArray, float, int, float]:
+    """A model's ratios on all trials, divided by their typical size; see `MixedFit.sizes`."""
     row = rated.models.index(model)
     ratios = np.concatenate([group.ratios[row] for group in rated.groups])
     if not np.any(ratios):
@@ -384,7 +317,7 @@ def _predictor(rated: Ratings, model: str, settings: MixedSettings) -> Predictor
         )
     ratios = np.clip(ratios, -cap, cap)
     typical = float(np.sqrt((ratios**2).mean()))
-    return Predictor(model, ratios / typical, typical, int((~finite).sum()), cap)
+    return ratios / typical, typical, int((~finite).sum()), cap
 
 
 def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
@@ -394,36 +327,23 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
         InputError: they have not.
     """
     people, trials = len(rated.participants), rated.n_trials
-    of_people, of_items = settings.people != "none", settings.items
-    for lacks, why, without in (
-        (
-            of_people and people < 2,
-            f"How participants vary cannot be told from {counted(people, 'participant')}: it takes "
-            "two at least",
-            "participants, for this participant alone",
+    lacking = {
+        f"How participants vary cannot be told from {counted(people, 'participant')}": people < 2,
+        "Everybody rated one trial, so that people cannot be told from trials": all(
+            len(group.trials) < 2 for group in rated.groups
         ),
-        (
-            of_people and all(len(group.trials) < 2 for group in rated.groups),
-            "Everybody rated one trial, so that people cannot be told from trials",
-            "participants",
-        ),
-        (
-            of_items and trials < 2,
-            f"How trials vary cannot be told from {counted(trials, 'trial')}: it takes two at "
-            "least",
-            "items, for this trial alone",
-        ),
-        (
-            of_items and all(len(group.participants) < 2 for group in rated.groups),
-            "No trial was rated by two people, so that what a trial adds cannot be told from "
-            "chance",
-            "items",
-        ),
-        (
-            of_items and all((g.ratings == g.ratings[0]).all() for g in rated.groups),
-            "Everybody rated every trial alike, so that no finite variance of trials fits best",
-            "items, or add people who differ",
-        ),
-    ):
-        if lacks:
-            raise InputError(f"{why}. Fit without effects of {without}.")
+    }
+    if settings.people == "none":
+        lacking = {}
+    if settings.items:
+        lacking |= {
+            f"How trials vary cannot be told from {counted(trials, 'trial')}": trials < 2,
+            "No trial was rated by two people, so that what a trial adds is not told from chance": (
+                all(len(group.participants) < 2 for group in rated.groups)
+            ),
+            "Everybody rated every trial alike, so that no finite variance of trials fits best": (
+                all((group.ratings == group.ratings[0]).all() for group in rated.groups)
+            ),
+        }
+    for why in (why for why, is_so in lacking.items() if is_so):
+        raise InputError(f"{why}. Fit without effects of people or items, or add some.")

@@ -58,7 +58,7 @@ def test_without_random_effects_it_is_that_of_statsmodels(
     assert [row.estimate.standard_error for row in fit.coefficients] == pytest.approx(
         expected.bse, rel=1e-5
     )
-    assert fit.thresholds == ()
+    assert fit.thresholds == []
 
 
 def test_flexible_thresholds_are_an_intercept() -> None:
@@ -70,8 +70,8 @@ def test_flexible_thresholds_are_an_intercept() -> None:
     values = np.stack([np.ones(len(ratios)), ratios], axis=1)
     expected = Probit(chosen.astype(float), values).fit(disp=False)
     (threshold,) = fit.thresholds
-    assert threshold.threshold == "1|2"
-    assert threshold.estimate == pytest.approx(-expected.params[0], rel=1e-5)
+    assert threshold["threshold"] == "1|2"
+    assert threshold["estimate"] == pytest.approx(-expected.params[0], rel=1e-5)
     assert fit.log_likelihood == pytest.approx(expected.llf, abs=1e-8)
 
 
@@ -125,8 +125,10 @@ def test_with_random_effects_r_fits_the_same(
     assert [20 * row.estimate.value, 20 * row.estimate.standard_error] == pytest.approx(
         expected[1:], rel=3e-3
     )
-    scales = [20 / row.typical_ratio if v.effect == "a" else 1.0 for v in fit.variances]
-    sizes = [v.standard_deviation * scale for v, scale in zip(fit.variances, scales, strict=True)]
+    scales = [20 / row.typical_ratio if v["effect"] == "a" else 1.0 for v in fit.variances]
+    sizes = [
+        v["standard_deviation"] * scale for v, scale in zip(fit.variances, scales, strict=True)
+    ]
     assert sorted(sizes) == pytest.approx(deviations, rel=3e-3)
 
 

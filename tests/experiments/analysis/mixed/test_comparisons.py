@@ -27,12 +27,12 @@ def test_the_model_that_people_follow_fits_better_and_adds_to_the_other() -> Non
     assert rows["a", "b"].difference.low > 0
     assert rows["a", "b"].adjusted < 0.01
     assert rows["b", "c"].difference.low < 0 < rows["b", "c"].difference.high
-    added = {(row.model, row.beyond): row for row in analysis.additions}
+    added = {(row["model"], row["beyond"]): row for row in analysis.additions}
     assert len(added) == 6
-    assert added["a", "b"].estimate.p_value < 1e-4
-    assert added["a", "b"].aic_gain > 10 > added["b", "a"].aic_gain
+    assert added["a", "b"]["estimate"].p_value < 1e-4
+    assert added["a", "b"]["aic_gain"] > 10 > added["b", "a"]["aic_gain"]
     assert [fit.name for fit in analysis.joint] == ["a + b", "a + c", "b + c", "a + b + c"]
-    gains = {row.models: row.gain for row in analysis.summaries}
+    gains = {row["models"]: row["gain"] for row in analysis.summaries}
     assert gains["(no model)"] == 0
     # A larger model fits no worse
     assert -1e-6 < gains["a"] - gains["b"] < gains["a + b"] + 1e-6

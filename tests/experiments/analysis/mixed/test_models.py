@@ -27,12 +27,14 @@ def test_planted_effects_are_recovered() -> None:
     assert abs(fit["a"].estimate.value - 0.04) < 3 * fit["a"].estimate.standard_error
     assert abs(fit["b"].estimate.value) < 3 * fit["b"].estimate.standard_error
     assert fit["a"].estimate.p_value < 1e-6
-    deviations = {(row.factor, row.effect): row.standard_deviation for row in fit.variances}
+    deviations = {
+        (row["factor"], row["effect"]): row["standard_deviation"] for row in fit.variances
+    }
     assert deviations["trials", "intercept"] == pytest.approx(0.8, rel=0.2)
     assert deviations["participants", "intercept"] == pytest.approx(0.3, rel=0.4)
     assert deviations["participants", "a"] / 20 == pytest.approx(0.3 * 0.04, rel=0.5)
     assert deviations["participants", "b"] < 0.1
-    assert [row.estimate for row in fit.thresholds] == pytest.approx([0.6, 1.4], rel=0.15)
+    assert [row["estimate"] for row in fit.thresholds] == pytest.approx([0.6, 1.4], rel=0.15)
     assert fit.aic == pytest.approx(2 * 8 - 2 * fit.log_likelihood)
     assert (fit.rated.size, len(fit.rated.participants), fit.rated.n_trials) == (2_880, 72, 240)
 
@@ -93,7 +95,9 @@ def test_leanings_are_towards_a_side_and_told_where_sides_are_recorded() -> None
     ratings = draw(11, groups=3, people=10, trials=30, leaning=0.6)
     for share, sided in ((0.0, 900), (0.5, 450), (2.0, 0)):
         fit = fit_mixed(changed(ratings, unsided(share)), ["a"])
-        deviations = {(row.factor, row.effect): row.standard_deviation for row in fit.variances}
+        deviations = {
+            (row["factor"], row["effect"]): row["standard_deviation"] for row in fit.variances
+        }
         assert fit.rated.sided == sided
         assert (("participants", "intercept") in deviations) == (sided > 0)
         if sided:
@@ -119,7 +123,9 @@ def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> N
     assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
     assert 1000 * after["a"].estimate.value == pytest.approx(before["a"].estimate.value, rel=1e-5)
     assert after["a"].typical_effect == pytest.approx(before["a"].typical_effect, rel=1e-5)
-    effects = [{row.trial_id: row.estimate for row in fit.trial_effects} for fit in (before, after)]
+    effects = [
+        {name: effect for name, (effect, _) in fit.trial_effects.items()} for fit in (before, after)
+    ]
     assert effects[1] == pytest.approx(effects[0], abs=1e-5)
 
 
@@ -129,10 +135,10 @@ def test_trials_are_drawn_towards_zero_by_as_much_as_is_uncertain() -> None:
     few = without_people(3)(many)
     settings = MixedSettings(people="none")
     sure, unsure = (fit_mixed(each, [], settings).trial_effects for each in (many, few))
-    assert all(a.standard_error < b.standard_error for a, b in zip(sure, unsure, strict=True))
+    assert all(error < unsure[name][1] for name, (_, error) in sure.items())
     mean = many.groups[0].ratings.mean(axis=0)
-    assert np.corrcoef([row.estimate for row in sure], mean)[0, 1] > 0.95
-    assert fit_mixed(many, ["a"], MixedSettings(items=False)).trial_effects == ()
+    assert np.corrcoef([effect for effect, _ in sure.values()], mean)[0, 1] > 0.95
+    assert fit_mixed(many, ["a"], MixedSettings(items=False)).trial_effects == {}
 
 
 def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> None:
@@ -170,9 +176,9 @@ def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> No
 def test_ratings_that_nobody_gave_are_left_out() -> None:
     ratings = changed(draw(9), lambda g: replace(g, ratings=np.where(g.ratings == 5, 6, g.ratings)))
     flexible = fit_mixed(ratings, ["a"], MixedSettings(thresholds="flexible"))
-    assert [row.threshold for row in flexible.thresholds] == ["1|2", "2|3", "3|4", "4|6"]
+    assert [row["threshold"] for row in flexible.thresholds] == ["1|2", "2|3", "3|4", "4|6"]
     extremes = changed(ratings, lambda g: replace(g, ratings=np.where(g.ratings > 3.5, 6, 1)))
-    assert fit_mixed(extremes, ["a"]).thresholds == ()
+    assert fit_mixed(extremes, ["a"]).thresholds == []
 
 
 def without_people(keep: int) -> Callable[[Ratings], Ratings]:
@@ -275,7 +281,7 @@ def test_models_that_cannot_be_told_apart_and_unknown_ones_are_named() -> None:
         fit_mixed(ratings, ["c"])
     with pytest.raises(InputError, match="named once"):
         fit_mixed(ratings, ["a", "a"])
-    with pytest.raises(InputError, match="link is 'cauchit'; there are probit, logit"):
+    with pytest.raises(InputError, match="`link` is 'cauchit'; there are probit, logit"):
         MixedSettings(link="cauchit")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no trials of these conditions"):
         fit_mixed(ratings, ["a"], conditions=[Condition.CATCH])

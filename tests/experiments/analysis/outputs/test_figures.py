@@ -8,11 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from contstim.experiments.analysis.effects import Result, Sampling, compare
-from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.figures import consistency_figure, scatter_figure
-from contstim.experiments.analysis.ratings import Ratings, gather
-from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.analysis.measures import ACCURACY
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate

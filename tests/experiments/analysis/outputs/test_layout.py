@@ -32,7 +32,10 @@ from tests.experiments import stimuli
 from tests.experiments.analysis.outputs.paper import faults
 from tests.experiments.analysis.simulation import simulate
 
-SIZES = ((2, False), (2, True), (4, True), (9, False), (20, True))
+SIZES = (
+    *((2, False), (2, True), (20, True)),
+    *(pytest.param(*size, marks=pytest.mark.slow) for size in ((4, True), (9, False))),
+)
 """Numbers of models, and whether their names are long."""
 
 PHENOMENA = (

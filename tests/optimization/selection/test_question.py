@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.optimization.selection.certificate import (
+from contstim.optimization.selection.question import (
     NaturalCertificate,
     NaturalSelection,
     SelectionCertificate,
