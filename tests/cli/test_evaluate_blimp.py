@@ -106,7 +106,7 @@ def test_a_model_that_does_not_read_on_is_told_of(
     model = f"hf:{tiny_checkpoint('bert')}@pll-whole-word"
     done = evaluate("--model", model, "--data", data, "--out", tmp_path / "out", "--quiet")
     assert done.exit_code == 0, done.output
-    assert f"one-prefix: {model} with rule pll-whole-word does not say" in done.stderr
+    assert f"one-prefix: {model} with rule pll-whole-word scores whole sentences" in done.stderr
     refused = _rows(tmp_path / "out" / "refusals.csv")
     assert [row["method"] for row in refused] == ["one-prefix", "two-prefix"]
 
