@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from best_sentence import BestSentence
 
-from contstim.demo.run import train
+from contstim.demo import train
 from contstim.english import generate
 from contstim.optimization.search.recipes import DEFAULT, RECIPES
 from contstim.optimization.search.restarts import SINGLE, SearchBudget

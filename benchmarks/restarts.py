@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.corpus import read_sentences
-from contstim.demo.run import train
+from contstim.demo import train
 from contstim.english import generate
 from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.catalog import load_model

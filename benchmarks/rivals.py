@@ -34,7 +34,7 @@ import numpy as np
 import torch
 from rival_searches import RIVALS, Contest, Spent
 
-from contstim.demo.run import train
+from contstim.demo import train
 from contstim.english import generate
 from contstim.optimization.search.constraints import Candidates, NoRepeats
 from contstim.sentence import Sentence, repeats

@@ -1,314 +1,176 @@
 """Make language models disagree, and let people decide which one is right.
 
 The public face, read as a table of contents. Everything is loaded when first used, so that
-`import contstim` costs next to nothing.
+`import contstim` costs next to nothing: type checkers read the imports below, and the program
+looks up in them where a name is at home.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
-from contstim.version import __version__
+from contstim.version import __version__ as __version__
 
 TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
-    from contstim import plot
-    from contstim.cli.output import ProgressBars
-    from contstim.corpus import read_sentences
-    from contstim.english import generate
-    from contstim.english.minimal_pairs import generate_pairs
+    from contstim import plot as plot
+    from contstim.cli.output import ProgressBars as ProgressBars
+    from contstim.corpus import read_sentences as read_sentences
+    from contstim.english import generate as generate
+    from contstim.english.minimal_pairs import generate_pairs as generate_pairs
     from contstim.errors import (
-        ContstimError,
-        CorpusError,
-        InfeasibleError,
-        InputError,
-        ModelError,
-        ScoreError,
-        SentenceError,
-        StoreError,
-        VerificationError,
-        VocabularyError,
-        WorkerError,
+        ContstimError as ContstimError,
+        CorpusError as CorpusError,
+        InfeasibleError as InfeasibleError,
+        InputError as InputError,
+        ModelError as ModelError,
+        ScoreError as ScoreError,
+        SentenceError as SentenceError,
+        StoreError as StoreError,
+        VerificationError as VerificationError,
+        VocabularyError as VocabularyError,
+        WorkerError as WorkerError,
     )
-    from contstim.evaluation.accuracies import evaluate_minimal_pairs
-    from contstim.evaluation.criteria import evaluate_acceptability
-    from contstim.evaluation.desiderata import evaluate_desiderata
-    from contstim.experiments.analysis.mixed.comparisons import compare_mixed
-    from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
-    from contstim.experiments.analysis.page import write_analysis
-    from contstim.experiments.analysis.run import Analysis, analyze
-    from contstim.experiments.design.artificial import artificial_participants, simulate_responses
-    from contstim.experiments.design.building import build_design
-    from contstim.experiments.design.power import design_power
-    from contstim.experiments.design.presentation import presentation
-    from contstim.experiments.design.verification import verify_design
-    from contstim.experiments.platforms.jspsych import export_jspsych
-    from contstim.experiments.reproduce.published import fetch_published
-    from contstim.experiments.responses.table import Response, read_responses
-    from contstim.filters import filter_sentences
-    from contstim.models.base import Convention, LanguageModel, Replacements, Scorer
-    from contstim.models.catalog import load_model, load_models, load_scorer, load_scorers
-    from contstim.models.ngram.training import train_ngram
-    from contstim.models.scoring import score_sentences
-    from contstim.models.training.acceptability import train_acceptability
-    from contstim.models.training.recurrent import train_recurrent
+    from contstim.evaluation.accuracies import evaluate_minimal_pairs as evaluate_minimal_pairs
+    from contstim.evaluation.criteria import evaluate_acceptability as evaluate_acceptability
+    from contstim.evaluation.desiderata import evaluate_desiderata as evaluate_desiderata
+    from contstim.experiments.analysis.mixed.comparisons import compare_mixed as compare_mixed
+    from contstim.experiments.analysis.mixed.models import (
+        MixedSettings as MixedSettings,
+        fit_mixed as fit_mixed,
+    )
+    from contstim.experiments.analysis.page import write_analysis as write_analysis
+    from contstim.experiments.analysis.run import (
+        Analysis as Analysis,
+        analyze as analyze,
+    )
+    from contstim.experiments.design.artificial import (
+        artificial_participants as artificial_participants,
+        simulate_responses as simulate_responses,
+    )
+    from contstim.experiments.design.building import build_design as build_design
+    from contstim.experiments.design.power import design_power as design_power
+    from contstim.experiments.design.presentation import presentation as presentation
+    from contstim.experiments.design.verification import verify_design as verify_design
+    from contstim.experiments.platforms.jspsych import export_jspsych as export_jspsych
+    from contstim.experiments.reproduce.published import fetch_published as fetch_published
+    from contstim.experiments.responses.table import (
+        Response as Response,
+        read_responses as read_responses,
+    )
+    from contstim.filters import filter_sentences as filter_sentences
+    from contstim.models.base import (
+        Convention as Convention,
+        LanguageModel as LanguageModel,
+        Replacements as Replacements,
+        Scorer as Scorer,
+    )
+    from contstim.models.catalog import (
+        load_model as load_model,
+        load_models as load_models,
+        load_scorer as load_scorer,
+        load_scorers as load_scorers,
+    )
+    from contstim.models.ngram.training import train_ngram as train_ngram
+    from contstim.models.scoring import score_sentences as score_sentences
+    from contstim.models.training.acceptability import train_acceptability as train_acceptability
+    from contstim.models.training.recurrent import train_recurrent as train_recurrent
     from contstim.models.training.settings import (
-        RecurrentSettings,
-        TrainingSettings,
-        TransformerSettings,
+        RecurrentSettings as RecurrentSettings,
+        TrainingSettings as TrainingSettings,
+        TransformerSettings as TransformerSettings,
     )
-    from contstim.models.training.transformers import train_transformer
-    from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-    from contstim.optimization.search.recipes import RECIPES
-    from contstim.optimization.search.symmetric import synthesize_pair
-    from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
-    from contstim.optimization.selection.natural import select_natural
-    from contstim.optimization.selection.question import NaturalQuestion, TripletQuestion
-    from contstim.optimization.selection.triplets import select_triplets
-    from contstim.optimization.selection.verification import verify_natural, verify_triplets
-    from contstim.reporting.review import review_page
-    from contstim.reviews import read_reviews
-    from contstim.scale import Scale
-    from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
-    from contstim.steps.analysis import AnalyzeResponses
-    from contstim.steps.design import MakeDesign
-    from contstim.steps.platforms import export_step, import_step
-    from contstim.steps.review import WriteReviewPage
-    from contstim.steps.scoring import ScoreSentences
-    from contstim.steps.selection import SelectPairs, SelectTriplets
-    from contstim.steps.sentences import FindSentences
-    from contstim.steps.simulation import SimulatePower, SimulateResponses
-    from contstim.steps.training import TRAININGS, TrainNgram
-    from contstim.steps.triplets import SearchTriplets
-    from contstim.steps.vocabulary import MakeVocabulary
-    from contstim.stimuli import Pair, Trial, Triplet, read_trials
-    from contstim.store import Store
-    from contstim.study.handing_on.archive import archive_study
-    from contstim.study.planning import plan_study
-    from contstim.study.running import run_study
-    from contstim.study.study import Study
-    from contstim.study.study_file import read_study
-    from contstim.study.verification import verify_folder
-    from contstim.vocabulary import Vocabulary
+    from contstim.models.training.transformers import train_transformer as train_transformer
+    from contstim.models.vocabularies import (
+        default_vocabulary as default_vocabulary,
+        shared_vocabulary as shared_vocabulary,
+    )
+    from contstim.optimization.search.recipes import RECIPES as RECIPES
+    from contstim.optimization.search.symmetric import synthesize_pair as synthesize_pair
+    from contstim.optimization.search.synthesize import (
+        synthesize as synthesize,
+        synthesize_triplet as synthesize_triplet,
+    )
+    from contstim.optimization.selection.natural import select_natural as select_natural
+    from contstim.optimization.selection.question import (
+        NaturalQuestion as NaturalQuestion,
+        TripletQuestion as TripletQuestion,
+    )
+    from contstim.optimization.selection.triplets import select_triplets as select_triplets
+    from contstim.optimization.selection.verification import (
+        verify_natural as verify_natural,
+        verify_triplets as verify_triplets,
+    )
+    from contstim.reporting.review import review_page as review_page
+    from contstim.reviews import read_reviews as read_reviews
+    from contstim.scale import Scale as Scale
+    from contstim.scores import ScoreTable as ScoreTable
+    from contstim.sentence import Sentence as Sentence
+    from contstim.steps.analysis import AnalyzeResponses as AnalyzeResponses
+    from contstim.steps.design import MakeDesign as MakeDesign
+    from contstim.steps.platforms import (
+        export_step as export_step,
+        import_step as import_step,
+    )
+    from contstim.steps.review import WriteReviewPage as WriteReviewPage
+    from contstim.steps.scoring import ScoreSentences as ScoreSentences
+    from contstim.steps.selection import (
+        SelectPairs as SelectPairs,
+        SelectTriplets as SelectTriplets,
+    )
+    from contstim.steps.sentences import FindSentences as FindSentences
+    from contstim.steps.simulation import (
+        SimulatePower as SimulatePower,
+        SimulateResponses as SimulateResponses,
+    )
+    from contstim.steps.training import (
+        TRAININGS as TRAININGS,
+        TrainNgram as TrainNgram,
+    )
+    from contstim.steps.triplets import SearchTriplets as SearchTriplets
+    from contstim.steps.vocabulary import MakeVocabulary as MakeVocabulary
+    from contstim.stimuli import (
+        Pair as Pair,
+        Trial as Trial,
+        Triplet as Triplet,
+        read_trials as read_trials,
+    )
+    from contstim.store import Store as Store
+    from contstim.study.handing_on.archive import archive_study as archive_study
+    from contstim.study.planning import plan_study as plan_study
+    from contstim.study.running import run_study as run_study
+    from contstim.study.study import Study as Study
+    from contstim.study.study_file import read_study as read_study
+    from contstim.study.verification import verify_folder as verify_folder
+    from contstim.vocabulary import Vocabulary as Vocabulary
 
-_HOMES = {
-    # words and texts
-    "Sentence": "contstim.sentence",
-    "Vocabulary": "contstim.vocabulary",
-    "read_sentences": "contstim.corpus",
-    "filter_sentences": "contstim.filters",
-    "generate": "contstim.english",
-    "generate_pairs": "contstim.english.minimal_pairs",
-    # models and scores
-    "Scorer": "contstim.models.base",
-    "LanguageModel": "contstim.models.base",
-    "Replacements": "contstim.models.base",
-    "Convention": "contstim.models.base",
-    "load_model": "contstim.models.catalog",
-    "load_models": "contstim.models.catalog",
-    "load_scorer": "contstim.models.catalog",
-    "load_scorers": "contstim.models.catalog",
-    "default_vocabulary": "contstim.models.vocabularies",
-    "shared_vocabulary": "contstim.models.vocabularies",
-    "train_ngram": "contstim.models.ngram.training",
-    "train_recurrent": "contstim.models.training.recurrent",
-    "train_transformer": "contstim.models.training.transformers",
-    "train_acceptability": "contstim.models.training.acceptability",
-    "RecurrentSettings": "contstim.models.training.settings",
-    "TransformerSettings": "contstim.models.training.settings",
-    "TrainingSettings": "contstim.models.training.settings",
-    "score_sentences": "contstim.models.scoring",
-    "ScoreTable": "contstim.scores",
-    "Store": "contstim.store",
-    # controversial stimuli
-    "synthesize": "contstim.optimization.search.synthesize",
-    "synthesize_triplet": "contstim.optimization.search.synthesize",
-    "synthesize_pair": "contstim.optimization.search.symmetric",
-    "RECIPES": "contstim.optimization.search.recipes",
-    "select_natural": "contstim.optimization.selection.natural",
-    "verify_natural": "contstim.optimization.selection.verification",
-    "select_triplets": "contstim.optimization.selection.triplets",
-    "NaturalQuestion": "contstim.optimization.selection.question",
-    "TripletQuestion": "contstim.optimization.selection.question",
-    "verify_triplets": "contstim.optimization.selection.verification",
-    "fetch_published": "contstim.experiments.reproduce.published",
-    "Pair": "contstim.stimuli",
-    "Triplet": "contstim.stimuli",
-    # what reviewers say of them
-    "review_page": "contstim.reporting.review",
-    "read_reviews": "contstim.reviews",
-    # from stimuli to people
-    "Trial": "contstim.stimuli",
-    "Scale": "contstim.scale",
-    "read_trials": "contstim.stimuli",
-    "build_design": "contstim.experiments.design.building",
-    "verify_design": "contstim.experiments.design.verification",
-    "presentation": "contstim.experiments.design.presentation",
-    "design_power": "contstim.experiments.design.power",
-    "export_jspsych": "contstim.experiments.platforms.jspsych",
-    "artificial_participants": "contstim.experiments.design.artificial",
-    "simulate_responses": "contstim.experiments.design.artificial",
-    # what people said
-    "Response": "contstim.experiments.responses.table",
-    "read_responses": "contstim.experiments.responses.table",
-    "Analysis": "contstim.experiments.analysis.run",
-    "analyze": "contstim.experiments.analysis.run",
-    "MixedSettings": "contstim.experiments.analysis.mixed.models",
-    "fit_mixed": "contstim.experiments.analysis.mixed.models",
-    "compare_mixed": "contstim.experiments.analysis.mixed.comparisons",
-    "write_analysis": "contstim.experiments.analysis.page",
-    # models on benchmarks
-    "evaluate_minimal_pairs": "contstim.evaluation.accuracies",
-    "evaluate_acceptability": "contstim.evaluation.criteria",
-    "evaluate_desiderata": "contstim.evaluation.desiderata",
-    # a study in one file
-    "Study": "contstim.study.study",
-    "read_study": "contstim.study.study_file",
-    "plan_study": "contstim.study.planning",
-    "run_study": "contstim.study.running",
-    "archive_study": "contstim.study.handing_on.archive",
-    "verify_folder": "contstim.study.verification",
-    # its steps, from files to files
-    "MakeVocabulary": "contstim.steps.vocabulary",
-    "FindSentences": "contstim.steps.sentences",
-    "TrainNgram": "contstim.steps.training",
-    "TRAININGS": "contstim.steps.training",
-    "ScoreSentences": "contstim.steps.scoring",
-    "SelectPairs": "contstim.steps.selection",
-    "SearchTriplets": "contstim.steps.triplets",
-    "SelectTriplets": "contstim.steps.selection",
-    "WriteReviewPage": "contstim.steps.review",
-    "MakeDesign": "contstim.steps.design",
-    "SimulatePower": "contstim.steps.simulation",
-    "export_step": "contstim.steps.platforms",
-    "import_step": "contstim.steps.platforms",
-    "SimulateResponses": "contstim.steps.simulation",
-    "AnalyzeResponses": "contstim.steps.analysis",
-    "ProgressBars": "contstim.cli.output",
-    # figures
-    "plot": "contstim.plot",
-    # what goes wrong
-    "ContstimError": "contstim.errors",
-    "InputError": "contstim.errors",
-    "SentenceError": "contstim.errors",
-    "VocabularyError": "contstim.errors",
-    "CorpusError": "contstim.errors",
-    "ScoreError": "contstim.errors",
-    "ModelError": "contstim.errors",
-    "InfeasibleError": "contstim.errors",
-    "StoreError": "contstim.errors",
-    "WorkerError": "contstim.errors",
-    "VerificationError": "contstim.errors",
-}
+    __all__: list[str]
 
-__all__ = [
-    "RECIPES",
-    "TRAININGS",
-    "Analysis",
-    "AnalyzeResponses",
-    "ContstimError",
-    "Convention",
-    "CorpusError",
-    "FindSentences",
-    "InfeasibleError",
-    "InputError",
-    "LanguageModel",
-    "MakeDesign",
-    "MakeVocabulary",
-    "MixedSettings",
-    "ModelError",
-    "NaturalQuestion",
-    "Pair",
-    "ProgressBars",
-    "RecurrentSettings",
-    "Replacements",
-    "Response",
-    "Scale",
-    "ScoreError",
-    "ScoreSentences",
-    "ScoreTable",
-    "Scorer",
-    "SearchTriplets",
-    "SelectPairs",
-    "SelectTriplets",
-    "Sentence",
-    "SentenceError",
-    "SimulatePower",
-    "SimulateResponses",
-    "Store",
-    "StoreError",
-    "Study",
-    "TrainNgram",
-    "TrainingSettings",
-    "TransformerSettings",
-    "Trial",
-    "Triplet",
-    "TripletQuestion",
-    "VerificationError",
-    "Vocabulary",
-    "VocabularyError",
-    "WorkerError",
-    "WriteReviewPage",
-    "__version__",
-    "analyze",
-    "archive_study",
-    "artificial_participants",
-    "build_design",
-    "compare_mixed",
-    "default_vocabulary",
-    "design_power",
-    "evaluate_acceptability",
-    "evaluate_desiderata",
-    "evaluate_minimal_pairs",
-    "export_jspsych",
-    "export_step",
-    "fetch_published",
-    "filter_sentences",
-    "fit_mixed",
-    "generate",
-    "generate_pairs",
-    "import_step",
-    "load_model",
-    "load_models",
-    "load_scorer",
-    "load_scorers",
-    "plan_study",
-    "plot",
-    "presentation",
-    "read_responses",
-    "read_reviews",
-    "read_sentences",
-    "read_study",
-    "read_trials",
-    "review_page",
-    "run_study",
-    "score_sentences",
-    "select_natural",
-    "select_triplets",
-    "shared_vocabulary",
-    "simulate_responses",
-    "synthesize",
-    "synthesize_pair",
-    "synthesize_triplet",
-    "train_acceptability",
-    "train_ngram",
-    "train_recurrent",
-    "train_transformer",
-    "verify_design",
-    "verify_folder",
-    "verify_natural",
-    "verify_triplets",
-    "write_analysis",
-]
+
+@cache
+def _homes() -> dict[str, str]:
+    """The module in which each public name is at home, as the imports above say."""
+    import ast
+    from pkgutil import get_data
+
+    homes: dict[str, str] = {}
+    for node in ast.walk(ast.parse(get_data(__name__, "__init__.py") or b"")):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            homes |= {alias.name: node.module for alias in node.names if alias.asname}
+    return homes
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name == "__all__":
+        return sorted(_homes())
+    if name not in _homes():
         raise AttributeError(f"module 'contstim' has no attribute {name!r}")
-    home = import_module(_HOMES[name])
-    return home if home.__name__ == f"contstim.{name}" else getattr(home, name)
+    home = _homes()[name]
+    return (
+        import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
+    )
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted(_homes())

@@ -12,10 +12,8 @@ import math
 import tomllib
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.files import refuse_device
@@ -23,9 +21,8 @@ from contstim.files import refuse_device
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from _typeshed import DataclassInstance
-
-_Kind = TypeVar("_Kind", bound="DataclassInstance")
+FORMAT = 1
+"""Number of the format of all records, and of the tables and certificates that they are of."""
 
 DEEPEST = 64
 """How deep lists and objects may be nested."""
@@ -148,60 +145,17 @@ def read_text(path: Path | str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def dataclass_of(kind: type[_Kind], values: Mapping[str, Any], source: object) -> _Kind:
-    """A dataclass with an object's values as fields; lists become tuples where fields are such.
-
-    Fields are numbers, texts, None, tuples of these, or one of several of these. A whole number
-    does for a float; true and false are not numbers. Fields that have a default may be absent, so
-    that files written before there was such a field stay readable.
+def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
+    """Refuse a file that another version of contstim wrote in another format.
 
     Raises:
-        InputError: the object lacks a field, has a further one, or a value is of another type.
+        InputError: what the file, or its record, holds names another format.
     """
-    hints = get_type_hints(kind)
-    named = {field.name for field in fields(kind) if field.init}
-    needed = {field.name for field in fields(kind) if field.init and field.default is MISSING}
-    differing = sorted((needed - values.keys()) | (values.keys() - named))
-    if differing:
-        word = "lacks" if differing[0] in named else "should not have"
-        raise InputError(f"{source} {word} {shortened(differing[0])}.")
-    typed = {name: _as_tuples(value, hints[name]) for name, value in values.items()}
-    for name, value in typed.items():
-        if not _fits(value, hints[name]):
-            raise InputError(f"{source}: {shortened(values[name])} cannot be {name!r}.")
-    return kind(**typed)
-
-
-def _as_tuples(value: Any, hint: Any) -> Any:
-    tuples = [h for h in (hint, *get_args(hint)) if get_origin(h) is tuple]
-    if not isinstance(value, list) or not tuples:
-        return value
-    # A list of another length than the tuple stays a list, which the check of types then names
-    inner = _each(tuples[0], len(value))
-    if len(inner) != len(value):
-        return value
-    return tuple(map(_as_tuples, value, inner))
-
-
-def _each(hint: Any, n: int) -> tuple[Any, ...]:
-    """The types of a tuple's values, n of them where any number will do."""
-    inner = get_args(hint)
-    return inner[:1] * n if inner[-1] is Ellipsis else inner
-
-
-def _fits(value: object, hint: Any) -> bool:
-    if isinstance(hint, UnionType):
-        return any(_fits(value, kind) for kind in get_args(hint))
-    if get_origin(hint) is tuple:
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(_each(hint, len(value)))
-            and all(map(_fits, value, _each(hint, len(value))))
+    if content.get("format", FORMAT) != FORMAT:
+        raise InputError(
+            f"{path} has the format {shortened(content['format'])}, and this version of contstim "
+            f"reads {FORMAT}: make the file again, or use the version that wrote it."
         )
-    # To Python true is a 1; in a file it is not
-    if isinstance(value, bool):
-        return hint is bool
-    return isinstance(value, int | float if hint is float else hint)
 
 
 def shortened(value: object) -> str:

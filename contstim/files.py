@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Files: written whole or not at all, told apart by checksums, locked between processes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import hashlib
 import os
 import shutil
 import stat
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from contstim.errors import InputError
+from contstim.errors import InputError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 _DEVICES = Path("/dev")
 _STREAMS = (Path("/dev/fd"), Path("/proc/self/fd"))
 _LONGEST_NAME = 200  # bytes, which leave room in 255 for what a partial file's name adds
 _OWNER_ONLY = 0o600
+_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one far from the text, which others read
 
 
 @contextmanager
@@ -165,3 +167,123 @@ def _copied_into(device: Path) -> Iterator[Path]:
         yield whole
         with whole.open("rb") as source, device.open("wb") as target:
             shutil.copyfileobj(source, target)
+
+
+def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
+    """`sha256:` and the digest of a file, or of a folder: its files' names and contents.
+
+    Of a folder, hidden files do not count, which are partial or private, nor do records, which
+    hold dates.
+
+    Args:
+        path: of the file or folder.
+        leave_out: files of the folder that do not count, either, such as texts to be edited.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            names = (name for name in files_of(path) if name not in leave_out)
+            lines = (f"{name} {checksum(path / name)}\n" for name in names)
+            return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+        refuse_device(path)
+        with path.open("rb") as file:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def files_of(folder: Path | str) -> list[str]:
+    """The files of a folder and its subfolders that count, by their paths in it, in order."""
+    folder = Path(folder)
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        name.as_posix()
+        for name in names
+        if not is_record(name) and not any(part.startswith(".") for part in name.parts)
+    )
+
+
+def is_record(path: Path | str) -> bool:
+    """True if a file is, by its name, a record of how another came about."""
+    name = Path(path).name
+    return name.endswith(".meta.json") or name == "training.json"
+
+
+@contextmanager
+def file_lock(path: Path, holder: str) -> Iterator[str | None]:
+    """Try to hold a lock that is the operating system's: it ends with the process, however it ends.
+
+    Args:
+        path: the file of the lock, which says who holds it.
+        holder: who this process is, for whoever is refused.
+
+    Yields:
+        None where this process has the lock now; else who holds it, empty if that is not known.
+
+    Raises:
+        StoreError: the file cannot be used.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file, acquired = _open_and_lock(path)
+        if acquired:
+            file.truncate(0)
+            file.write(holder)
+            file.flush()
+    except OSError as error:
+        raise StoreError(
+            f"Cannot use the lock {path}: {error.strerror or error}. Its folder must be one that "
+            "you may write: copy what is in it to another."
+        ) from error
+    with file:
+        if not acquired:
+            file.seek(0)
+            yield file.read().strip()
+            return
+        try:
+            yield None
+        finally:
+            with suppress(OSError):  # Windows does not remove an open file
+                path.unlink()
+
+
+def lock_holder(path: Path) -> str | None:
+    """Who holds a lock now, empty if that is not known; None where nobody does. Writes nothing."""
+    try:
+        with path.open("r+", encoding="utf-8") as file:  # network file systems lock no other
+            # Of a process that was killed the file stays, and the lock does not
+            return None if _acquire(file) else file.read().strip()
+    except OSError:  # there is none
+        return None
+
+
+def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
+    """A file, and whether this process has its lock now."""
+    while True:
+        file = path.open("a+", encoding="utf-8")
+        if not _acquire(file):
+            return file, False
+        # Whoever had the lock before may have removed the file between our opening and locking it
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file, True
+        file.close()
+
+
+def _acquire(file: IO[str]) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(_LOCKED_BYTE)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # the one of POSIX, the other of Windows
+        return False
+    return True

@@ -1,8 +1,11 @@
-"""Rules for sentences of a corpus that may serve as natural sentences, combined freely."""
+"""Rules for sentences of a corpus that may serve as natural sentences, combined freely.
+
+A text from books or the web has lines that are not sentences: titles, references, parts of lists,
+what stands beside a picture. `whole_sentence_rules` see the signs of that, one each.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
@@ -12,104 +15,240 @@ from contstim.errors import InputError
 from contstim.sentence import repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
+    from contstim.word_rules import WordRules
+
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
+_FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
+"""Tags of the Penn Treebank: past tense, present tense, modal verb."""
 
 
-class SentenceRule(ABC):
-    """A rule that leaves sentences out; `reason` completes "left out because …"."""
+@dataclass(frozen=True, eq=False)
+class SentenceRule:
+    """A rule that leaves sentences out.
+
+    Attributes:
+        reason: completes "left out because …".
+        rejects: true for a sentence that is to be left out.
+        loosened_by: the setting without which there is no such rule.
+        looser: rules that might stand in its place, by the setting; none: it can only be left out.
+        fresh: makes a rule that remembers what it was asked as it was before; None: it does not.
+    """
 
     reason: str
-
-    @abstractmethod
-    def rejects(self, sentence: Sentence) -> bool:
-        """True if the sentence is to be left out."""
-
-    def fresh(self) -> SentenceRule:
-        """The rule as it was before it was asked; others than itself where it remembers."""
-        return self
+    rejects: Callable[[Sentence], bool]
+    loosened_by: str = "`every_line`, with the other rules of this kind"
+    looser: tuple[tuple[str, SentenceRule], ...] = ()
+    fresh: Callable[[], SentenceRule] | None = None
 
 
-@dataclass(frozen=True)
-class WordCount(SentenceRule):
+def word_count(words: int, most: int | None = None) -> SentenceRule:
     """This many words, or from this many to `most`.
 
     Raises:
         InputError: fewer than one word is asked for, or the most are fewer than the fewest.
     """
-
-    words: int
-    most: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.words < 1:
-            raise InputError(f"Sentences have 1 word or more, not {self.words}.")
-        if self.most is not None and self.most < self.words:
-            raise InputError(f"No sentence has {self.words} words or more and at most {self.most}.")
-
-    @property
-    def reason(self) -> str:  # type: ignore[override]
-        """In words."""
-        if self.most in (None, self.words):
-            return f"it does not have exactly {self.words} words"
-        return f"it does not have {self.words} to {self.most} words"
-
-    def rejects(self, sentence: Sentence) -> bool:
-        """See `SentenceRule.rejects`."""
-        return not self.words <= len(sentence) <= (self.most or self.words)
+    most = words if most is None else most
+    if not 1 <= words <= most:
+        raise InputError(f"`words` must go from 1 or more upwards, not from {words} to {most}.")
+    wider = [(words - 1, most)] * (words > 1) + [(words, most + 1)]
+    looser = ((f"`words` {low}-{high}", _of_length(low, high)) for low, high in wider)
+    return _of_length(words, most, tuple(looser))
 
 
-@dataclass(frozen=True)
-class DistinctWords(SentenceRule):
+def _of_length(
+    low: int, high: int, looser: tuple[tuple[str, SentenceRule], ...] = ()
+) -> SentenceRule:
+    number = f"exactly {low}" if low == high else f"{low} to {high}"
+    return SentenceRule(
+        f"it does not have {number} words",
+        lambda sentence: not low <= len(sentence) <= high,
+        looser=looser,
+    )
+
+
+def distinct_words(repeatable: frozenset[str] = frozenset()) -> SentenceRule:
     """No word twice, compared in lower case, other than those that may repeat."""
-
-    repeatable: frozenset[str] = frozenset()
-    reason = "a word occurs twice"
-
-    def rejects(self, sentence: Sentence) -> bool:
-        """See `SentenceRule.rejects`."""
-        return repeats(sentence.words, self.repeatable)
+    return SentenceRule(
+        "a word occurs twice", lambda sentence: repeats(sentence.words, repeatable), "`repeats`"
+    )
 
 
-@dataclass(frozen=True)
-class InVocabulary(SentenceRule):
+def in_vocabulary(vocabulary: Vocabulary) -> SentenceRule:
     """Every word stands where the vocabulary lets it stand."""
-
-    vocabulary: Vocabulary
-    reason = "a word is not in the vocabulary"
-
-    def rejects(self, sentence: Sentence) -> bool:
-        """See `SentenceRule.rejects`."""
-        return bool(self.vocabulary.missing(sentence))
+    return SentenceRule(
+        "a word is not in the vocabulary",
+        lambda sentence: bool(vocabulary.missing(sentence)),
+        "a larger `vocabulary`",
+    )
 
 
-@dataclass(frozen=True)
-class Without(SentenceRule):
+def without(phrases: Iterable[str]) -> SentenceRule:
     """None of these words or phrases, compared in lower case and as whole words."""
+    # Spaces on both sides, so that "art" is not found in "start" or "artist"
+    spaced = [f" {' '.join(phrase.lower().split())} " for phrase in phrases]
 
-    phrases: tuple[str, ...]
-    reason = "it holds an excluded word or phrase"
-
-    def rejects(self, sentence: Sentence) -> bool:
-        """See `SentenceRule.rejects`."""
-        # Spaces on both sides, so that "art" is not found in "start" or "artist"
+    def rejects(sentence: Sentence) -> bool:
         text = f" {sentence.bare.lower()} "
-        return any(f" {' '.join(phrase.lower().split())} " in text for phrase in self.phrases)
+        return any(phrase in text for phrase in spaced)
+
+    return SentenceRule("it holds an excluded word or phrase", rejects, "a shorter `without`")
 
 
-class NotIn(SentenceRule):
+def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
     """Not a sentence of another text, such as a model's training text; end marks do not count."""
+    seen = {sentence.words for sentence in sentences}
+    return SentenceRule(
+        "it stands in the excluded text",
+        lambda sentence: sentence.words in seen,
+        "another `exclude`",
+    )
 
-    reason = "it stands in the excluded text"
 
-    def __init__(self, sentences: Iterable[Sentence]) -> None:
-        self._seen = {sentence.words for sentence in sentences}
+def finite_verb(tag: Callable[[Sequence[str]], Sequence[str]]) -> SentenceRule:
+    """A word is a verb in the present or past tense, or a modal verb (English).
 
-    def rejects(self, sentence: Sentence) -> bool:
-        """See `SentenceRule.rejects`."""
-        return sentence.words in self._seen
+    Args:
+        tag: gives each of some words its tag of the Penn Treebank; see `nltk_tagger`.
+    """
+    return SentenceRule(
+        "it has no finite verb",
+        lambda sentence: _FINITE.isdisjoint(tag(sentence.words)),
+        "leave out `finite_verb`",
+    )
+
+
+def nltk_tagger() -> Callable[[Sequence[str]], Sequence[str]]:
+    """NLTK's perceptron tagger of English.
+
+    Raises:
+        InputError: its data are not on this machine; says how to get them.
+    """
+    from nltk.tag import pos_tag
+
+    try:
+        # NLTK looks for its data when it tags, not when it is imported
+        pos_tag(["A"])
+    except LookupError as error:
+        raise InputError(
+            "Finite verbs are found by NLTK's tagger, whose data are not on this machine. Get them "
+            "by 'python -m nltk.downloader averaged_perceptron_tagger_eng'."
+        ) from error
+    return lambda words: [tag for _, tag in pos_tag(list(words))]
+
+
+def _starts_small(sentence: Sentence) -> bool:
+    # The first letter, behind quotation marks; a letter without case is not small
+    return next(filter(str.isalpha, sentence.words[0]), "").islower()
+
+
+def _lacks_partner(sentence: Sentence) -> bool:
+    signs = Counter(sentence.bare)
+    if signs["„"]:  # closed by the sign that opens in English
+        return signs["„"] != signs["“"] + signs["”"]
+    # Straight quotation marks open and close alike: there must be an even number
+    return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _BRACKETS)
+
+
+STARTS_LIKE_A_SENTENCE = SentenceRule("it does not start with a capital letter", _starts_small)
+"""The first letter is a capital, in scripts that have such."""
+BALANCED = SentenceRule("a quotation mark or bracket has no partner", _lacks_partner)
+"""Quotation marks and brackets come in pairs."""
+
+
+def ends_like_a_sentence(rules: WordRules) -> SentenceRule:
+    """The last word does not ask for another, as `the` or `of` does (`WordRules.unfinished`)."""
+    return SentenceRule(
+        "its last word asks for another one",
+        lambda sentence: sentence.words[-1].lower() in rules.unfinished,
+    )
+
+
+def clean_words(rules: WordRules) -> SentenceRule:
+    """Every word is one by its spelling, and none is blocked or excluded."""
+    return SentenceRule(
+        "it holds something that is not a word, or a word to leave out",
+        lambda sentence: any(rules.misspelled(w) or rules.unwanted(w) for w in sentence.words),
+        "a shorter list `blocked`, as far as that goes",
+    )
+
+
+def capitals_of_names(rules: WordRules, names: frozenset[str]) -> SentenceRule:
+    """Inside the sentence only names are capitalised: headings have more."""
+    return SentenceRule(
+        "a word that is not a name is capitalised inside it",
+        lambda sentence: any(
+            rules.is_capitalised(word) and word not in names for word in sentence.words[1:]
+        ),
+    )
+
+
+def few_names(names: frozenset[str], most: int) -> SentenceRule:
+    """At most so many names.
+
+    Raises:
+        InputError: fewer than no names are asked for.
+    """
+    if most < 0:
+        raise InputError(f"`names` must be 0 or more, not {most}.")
+    return _of_names(names, most, ((f"`names` {most + 1}", _of_names(names, most + 1)),))
+
+
+def _of_names(
+    names: frozenset[str], most: int, looser: tuple[tuple[str, SentenceRule], ...] = ()
+) -> SentenceRule:
+    return SentenceRule(
+        f"it holds more than {most} names" if most else "it holds a name",
+        lambda sentence: sum(word in names for word in sentence.words) > most,
+        looser=looser,
+    )
+
+
+def unlike_earlier() -> SentenceRule:
+    """Different from every earlier sentence of its length by two words or more.
+
+    To be asked last: a sentence that it lets pass counts as an earlier one.
+    """
+    # A sentence with each of its words left out in turn: two sentences of one length that differ by
+    # one word share the entry of that word's place.
+    seen: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
+
+    def rejects(sentence: Sentence) -> bool:
+        words = tuple(map(str.lower, sentence.words))
+        entries = {(i, words[:i], words[i + 1 :]) for i in range(len(words))}
+        if not entries.isdisjoint(seen):
+            return True
+        seen.update(entries)
+        return False
+
+    reason = "it differs from an earlier sentence by one word"
+    return SentenceRule(reason, rejects, fresh=unlike_earlier)
+
+
+def whole_sentence_rules(
+    rules: WordRules, names: Iterable[str], *, most_names: int = 1
+) -> list[SentenceRule]:
+    """Rules that leave whole sentences of a text, in the order in which to ask them.
+
+    Args:
+        rules: what counts as a word.
+        names: the names of the text, as `sort_words` finds them.
+        most_names: how many of them a sentence may hold.
+    """
+    names = frozenset(names)
+    # Cheap rules first; the last one remembers whatever reaches it
+    return [
+        STARTS_LIKE_A_SENTENCE,
+        ends_like_a_sentence(rules),
+        BALANCED,
+        clean_words(rules),
+        capitals_of_names(rules, names),
+        few_names(names, most_names),
+        unlike_earlier(),
+    ]
 
 
 def filter_sentences(
@@ -138,46 +277,42 @@ def filter_sentences(
             counts[reason] += 1
 
 
-def gains_of_loosening(
-    sentences: Iterable[Sentence],
-    rules: Sequence[SentenceRule],
-    loosenings: Sequence[tuple[int, SentenceRule | None]],
-) -> list[int]:
-    """Numbers of distinct sentences gained by loosening a single rule, the others as they are.
+def costs_of_rules(
+    sentences: Iterable[Sentence], rules: Sequence[SentenceRule]
+) -> list[tuple[int, str, str]]:
+    """Number of distinct sentences gained by loosening each single rule, most first.
+
+    Each with the reason for which they are left out, and the setting that loosens the rule.
 
     Args:
         sentences: the same as were filtered.
         rules: that they were filtered by.
-        loosenings: which rule, and what would be asked in its place; None: nothing.
     """
-    # Rules that remember what they were asked, such as near-duplicates, are asked again for every
-    # loosening; for the others it suffices to know which single one rejects a sentence.
-    remember = [place for place, rule in enumerate(rules) if rule.fresh() is not rule]
-    instead: dict[int, list[SentenceRule | None]] = {}
-    for place, rule in loosenings:
-        instead.setdefault(place, []).append(rule)
-    candidates: list[tuple[Sentence, int | None]] = []
+    loosenings: dict[SentenceRule, Sequence[tuple[str, SentenceRule | None]]] = {
+        rule: rule.looser or [(rule.loosened_by, None)] for rule in rules
+    }
+    # Rules that remember are asked again for every loosening; for the others it suffices to know
+    # which single one rejects a sentence: the second tells that loosening one does not help.
+    lasting = [rule for rule in rules if rule.fresh is None]
+    candidates: list[tuple[Sentence, SentenceRule | None]] = []
     for sentence in sentences:
-        asked = (i for i, r in enumerate(rules) if i not in remember and r.rejects(sentence))
-        broken = list(islice(asked, 2))  # the second tells that loosening one does not help
+        broken = list(islice((rule for rule in lasting if rule.rejects(sentence)), 2))
         if not broken:
             candidates.append((sentence, None))
         elif len(broken) == 1 and any(
-            rule is None or not rule.rejects(sentence) for rule in instead.get(broken[0], ())
+            rule is None or not rule.rejects(sentence) for _, rule in loosenings[broken[0]]
         ):
             candidates.append((sentence, broken[0]))
 
-    def stay(place: int | None, instead_of: SentenceRule | None) -> int:
-        asked = [rules[i].fresh() for i in remember if i != place]
-        if place in remember and instead_of is not None:
-            asked.append(instead_of.fresh())
-        passing = (
-            sentence
-            for sentence, broken in candidates
-            if broken is None
-            or (broken == place and (instead_of is None or not instead_of.rejects(sentence)))
-        )
-        return sum(1 for _ in filter_sentences(passing, asked))
+    def stay(loosened: SentenceRule | None = None, instead: SentenceRule | None = None) -> int:
+        asked = [r.fresh() for r in rules if r.fresh is not None and r is not loosened]
+        passing = (sentence for sentence, broken in candidates if broken in (None, loosened))
+        return sum(1 for _ in filter_sentences(passing, [*([instead] if instead else []), *asked]))
 
-    before = stay(None, None)
-    return [stay(place, rule) - before for place, rule in loosenings]
+    before = stay()
+    costs = [
+        (stay(rule, instead) - before, rule.reason, name)
+        for rule, ways in loosenings.items()
+        for name, instead in ways
+    ]
+    return sorted(costs, key=lambda cost: -cost[0])

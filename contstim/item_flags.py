@@ -13,9 +13,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from contstim.changed_words import changed_words
 from contstim.frequencies import WordFrequencies
-from contstim.reviews import undecided
+from contstim.reviews import changed_words, undecided
 from contstim.stimuli import Condition, Trial
 from contstim.word_rules import WordRules
 from contstim.wording import counted

@@ -15,10 +15,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.checksums import checksum, files_of
-from contstim.documents import read_json_object
+from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import ContstimError
-from contstim.files import is_device, write_text
+from contstim.files import checksum, files_of, is_device, write_text
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ class Record:
 
     Attributes:
         path: of the record; paths in it are relative to its folder, so that it can be handed on.
+        format: of the record and of what it is of.
         step: name of the step that wrote the output; empty for none.
         step_version: of the step, raised when it computes other results of the same files.
         options: choices that are not defaults and that results depend on.
@@ -75,6 +75,7 @@ class Record:
     """
 
     path: Path
+    format: int = FORMAT
     step: str = ""
     step_version: int = 1
     options: dict[str, Any] = field(default_factory=dict)
@@ -153,15 +154,23 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
-        """The record at a path; None where there is none, or it is damaged."""
+        """The record at a path; None where there is none, or it is damaged.
+
+        Raises:
+            InputError: it has another format.
+        """
         if not path.is_file():
             return None
         try:
             content = read_json_object(path)
+        except ContstimError:
+            return None
+        refuse_other_format(path, content)
+        try:
             names = {each.name for each in fields(cls)} - {"path", "facts"}
             own = {name: content.pop(name) for name in names if name in content}
             record: Record = _validator().validate_python({"path": path, "facts": content, **own})
-        except (ContstimError, ValueError):  # pydantic's errors are ValueErrors
+        except ValueError:  # pydantic's errors are such
             return None
         return record
 
@@ -231,7 +240,7 @@ def recorded_as(command: Sequence[str]) -> Iterator[None]:
 
 
 def provenance() -> dict[str, Any]:
-    """The command, its program without a folder, date, environment and versions.
+    """The format, the command, its program without a folder, date, environment and versions.
 
     Where the environment variable SOURCE_DATE_EPOCH is set, it is the date, in seconds since 1970,
     as builds that are to be the same twice have it (reproducible-builds.org).
@@ -240,6 +249,7 @@ def provenance() -> dict[str, Any]:
     # `python -m contstim` runs .../contstim/__main__.py: the folder names the program
     name = program.parent.name if program.name == "__main__.py" else program.name
     return {
+        "format": FORMAT,
         "command": list(_command.get() or (name, *sys.argv[1:])),
         "date": now(),
         "environment": environment(),
@@ -286,3 +296,28 @@ def _installed(library: str) -> str | None:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
         return None  # of an extra, such as kenlm
+
+
+def total_memory() -> int | None:
+    """Bytes of memory of this machine; None where the system does not tell."""
+    if sys.platform == "win32":
+        import ctypes
+
+        class MemoryStatus(ctypes.Structure):
+            """`MEMORYSTATUSEX` of Windows; its length is to be stated in the structure itself."""
+
+            _fields_ = [
+                ("length", ctypes.c_uint32),
+                ("load", ctypes.c_uint32),
+                ("total", ctypes.c_uint64),
+                ("others", ctypes.c_uint64 * 6),
+            ]
+
+        status = MemoryStatus(length=ctypes.sizeof(MemoryStatus))
+        if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+            return None
+        return int(status.total)
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return None

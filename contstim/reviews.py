@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.stimuli import CELL_READERS, Pair, Trial, Triplet, optional_text
+from contstim.stimuli import CELL_READERS, Condition, Kind, Pair, Trial, Triplet, optional_text
 from contstim.tables import columns_of, listed, read_rows, write_table
 
 if TYPE_CHECKING:
@@ -146,12 +146,11 @@ class Review:
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
         """Decisions about the items that a reviewer keeps and another rejects."""
-        disagreements = {}
-        for item_id, decisions in self.by_item.items():
-            keep_or_reject = [item for item in decisions if item.decision]
-            if len({item.decision for item in keep_or_reject}) > 1:
-                disagreements[item_id] = keep_or_reject
-        return disagreements
+        decided = {
+            item_id: [item for item in decisions if item.decision]
+            for item_id, decisions in self.by_item.items()
+        }
+        return {i: items for i, items in decided.items() if len({d.decision for d in items}) > 1}
 
     def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
         """The items of a kind, each once, with the first decision about it, by identifier."""
@@ -174,7 +173,7 @@ class Review:
             table: what messages call them.
 
         Raises:
-            InputError: items are not among them, or have changed; says how many and which is first.
+            InputError: items are not among them, or have changed; names the first.
         """
         now = undecided(stimuli)
         if not now:
@@ -187,19 +186,13 @@ class Review:
                 f"The review is of another set: {len(absent):,} of {len(reviewed):,} reviewed "
                 f"{now[0].kind}s are not in {table}, such as {shortened(absent[0])}."
             )
-        changed = [i for i, item in reviewed.items() if item.sentences != by_id[i].sentences]
-        if changed:
-            before, after = reviewed[changed[0]], by_id[changed[0]]
-            old, new = next(
-                (old, new)
-                for old, new in zip(before.sentences, after.sentences, strict=True)
-                if old != new
-            )
-            raise InputError(
-                f"{len(changed):,} of {len(reviewed):,} reviewed {now[0].kind}s have changed since "
-                f"the review: {changed[0]} had {old.text!r}, and {table} has {new.text!r}. Review "
-                f"them again."
-            )
+        for item_id, item in reviewed.items():
+            for old, new in zip(item.sentences, by_id[item_id].sentences, strict=True):
+                if old != new:
+                    raise InputError(
+                        f"{item_id} has changed since the review: it had {old.text!r}, and {table} "
+                        f"has {new.text!r}. Review it again."
+                    )
 
 
 def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[ReviewedItem, ...]:
@@ -208,46 +201,30 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
     Raises:
         InputError: a pair has no texts.
     """
-    items = []
-    for stimulus in stimuli:
-        third, source_id, condition, group = None, "", "", 0
-        if isinstance(stimulus, Triplet):
-            item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
-            first, second, third = stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2
-        elif isinstance(stimulus, Trial):
-            item_id, kind = stimulus.trial_id, ItemKind.TRIAL
-            first, second = stimulus.sentence_1, stimulus.sentence_2
-            source_id, condition, group = (
-                stimulus.source_id,
-                str(stimulus.condition),
-                stimulus.group,
-            )
-        elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
-            raise InputError(
-                f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs "
-                f"from scores that have a column 'sentence'."
-            )
-        else:
-            item_id, kind = stimulus.trial_id, ItemKind.PAIR
-            first, second = stimulus.sentence_1, stimulus.sentence_2
-        items.append(
-            ReviewedItem(
-                reviewer,
-                item_id,
-                kind,
-                source_id,
-                condition,
-                group,
-                stimulus.model_1,
-                stimulus.model_2,
-                first,
-                second,
-                third,
-                Decision.NONE,
-                "",
-            )
+    return tuple(_undecided(stimulus, reviewer) for stimulus in stimuli)
+
+
+def _undecided(stimulus: Stimulus, reviewer: str) -> ReviewedItem:
+    third: Sentence | None = None
+    source: tuple[str, str, int] = ("", "", 0)
+    if isinstance(stimulus, Triplet):
+        item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
+        first, second, third = stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2
+    elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
+        raise InputError(
+            f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs from "
+            f"scores that have a column 'sentence'."
         )
-    return tuple(items)
+    else:
+        item_id, kind = stimulus.trial_id, ItemKind.PAIR
+        first, second = stimulus.sentence_1, stimulus.sentence_2
+        if isinstance(stimulus, Trial):
+            kind = ItemKind.TRIAL
+            source = (stimulus.source_id, str(stimulus.condition), stimulus.group)
+    models, sentences = (stimulus.model_1, stimulus.model_2), (first, second)
+    return ReviewedItem(
+        reviewer, item_id, kind, *source, *models, *sentences, third, Decision.NONE, ""
+    )
 
 
 def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
@@ -292,3 +269,51 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
     if not may_be_undecided and not any(item.decision for item in decisions):
         raise InputError(f"{listed(paths)} holds no decision: nothing was kept or rejected.")
     return Review(tuple(decisions))
+
+
+_NOTHING: frozenset[int] = frozenset()
+
+
+def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:
+    """Places, from 0, of the words that differ; none where the sentences differ in length."""
+    if len(sentence) != len(other):
+        return _NOTHING
+    pairs = enumerate(zip(sentence.words, other.words, strict=True))
+    return frozenset(place for place, (word, before) in pairs if word != before)
+
+
+def changed_words(stimuli: Iterable[Stimulus]) -> dict[str, tuple[frozenset[int], ...]]:
+    """Places of the words that a search changed, for each sentence of each stimulus.
+
+    Two synthetic sentences of a trial are compared with their natural sentence, if another trial of
+    the same triplet has it, and else with each other. Sentences that nobody changed, and shuffled
+    ones, have no places.
+
+    Returns:
+        By `trial_id` or `triplet_id`, as many sets of places, from 0, as the stimulus has
+        sentences.
+    """
+    every = list(stimuli)
+    natural = {
+        trial.source_id: trial.sentence_1
+        for trial in every
+        if isinstance(trial, Trial) and trial.condition is Condition.NATURAL_SYNTHETIC
+    }
+    places: dict[str, tuple[frozenset[int], ...]] = {}
+    for stimulus in every:
+        if isinstance(stimulus, Triplet):
+            synthetic = (stimulus.synthetic_1, stimulus.synthetic_2)
+            changes = (differing(sentence, stimulus.natural) for sentence in synthetic)
+            places[stimulus.triplet_id] = (_NOTHING, *changes)
+            continue
+        places[stimulus.trial_id] = (_NOTHING, _NOTHING)
+        if isinstance(stimulus, Trial):
+            first, second = stimulus.sentence_1, stimulus.sentence_2
+            if stimulus.condition is Condition.NATURAL_SYNTHETIC:
+                places[stimulus.trial_id] = (_NOTHING, differing(second, first))
+            elif stimulus.kind_1 is Kind.SYNTHETIC_1 and stimulus.kind_2 is Kind.SYNTHETIC_2:
+                places[stimulus.trial_id] = (
+                    differing(first, natural.get(stimulus.source_id, second)),
+                    differing(second, natural.get(stimulus.source_id, first)),
+                )
+    return places

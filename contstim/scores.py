@@ -13,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
-from contstim.array_files import read_npz
+from contstim.arrays import read_npz
 from contstim.documents import shortened
 from contstim.errors import InputError, ScoreError, SentenceError
 from contstim.files import writing

@@ -117,21 +117,17 @@ class Pair:
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: two rows with their ranks."""
-        rows = (
-            (self.model_1, self.sentence_1, self.rank_1_model_1, self.rank_1_model_2),
-            (self.model_2, self.sentence_2, self.rank_2_model_1, self.rank_2_model_2),
-        )
         return _table(
             ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
-            [
+            (
                 (
-                    f"{model} rejects" if self.controversial else "",
-                    escape(str(sentence or "")),
-                    first,
-                    second,
+                    f"{getattr(self, f'model_{number}')} rejects" if self.controversial else "",
+                    escape(str(getattr(self, f"sentence_{number}") or "")),
+                    getattr(self, f"rank_{number}_model_1"),
+                    getattr(self, f"rank_{number}_model_2"),
                 )
-                for model, sentence, first, second in rows
-            ],
+                for number in (1, 2)
+            ),
         )
 
     @property
@@ -191,27 +187,19 @@ class Triplet:
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: three rows, log-probabilities, changed words marked."""
-        rows = (
-            ("natural", self.natural, self.log_prob_natural_model_1, self.log_prob_natural_model_2),
-            (
-                f"{self.model_1} rejects",
-                self.synthetic_1,
-                self.log_prob_synthetic_1_model_1,
-                self.log_prob_synthetic_1_model_2,
-            ),
-            (
-                f"{self.model_2} rejects",
-                self.synthetic_2,
-                self.log_prob_synthetic_2_model_1,
-                self.log_prob_synthetic_2_model_2,
-            ),
-        )
+        labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
+        names = ("natural", "synthetic_1", "synthetic_2")
         return _table(
             ("", "sentence", self.model_1, self.model_2),
-            [
-                (label, _marked(sentence, self.natural), first, second)
-                for label, sentence, first, second in rows
-            ],
+            (
+                (
+                    label,
+                    _marked(getattr(self, name), self.natural),
+                    getattr(self, f"log_prob_{name}_model_1"),
+                    getattr(self, f"log_prob_{name}_model_2"),
+                )
+                for label, name in zip(labels, names, strict=True)
+            ),
         )
 
     @property
@@ -276,30 +264,19 @@ def check_trials(trials: Iterable[Trial]) -> None:
             the kinds of sentences are not those of the condition, in their order.
     """
     for trial in trials:
-        models = (trial.model_1, trial.model_2)
-        stated = f"The trial {trial.trial_id!r} is {trial.condition}, so it"
-        if trial.condition not in CONTROVERSIAL:
-            if any(models):
-                raise InputError(
-                    f"{stated} sets no models against each other, but model_1 and model_2 are "
-                    f"{models[0]!r} and {models[1]!r}; leave them empty, or correct the condition."
-                )
-        elif not all(models) or models[0] == models[1]:
-            raise InputError(
-                f"{stated} sets two models against each other, but model_1 and model_2 are "
-                f"{models[0]!r} and {models[1]!r}; name both, or correct the condition."
-            )
-        allowed = _KINDS[trial.condition]
-        if (trial.kind_1, trial.kind_2) not in allowed:
+        where = f"The trial {trial.trial_id!r} is {trial.condition}"
+        _check_models(where, trial, trial.condition)
+        allowed, kinds = _KINDS[trial.condition], (trial.kind_1, trial.kind_2)
+        if kinds not in allowed:
             remedy = "correct them, or the condition."
-            if (trial.kind_2, trial.kind_1) in allowed:
+            if kinds[::-1] in allowed:
                 remedy = (
                     "exchange the sentences and their kinds, and in the responses turn its ratings "
                     f"({2 * trial.scale.middle:g} - rating) and left (1 and 2)."
                 )
             raise InputError(
-                f"{stated} compares {' or '.join(' with '.join(kinds) for kinds in allowed)}, in "
-                f"this order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}; {remedy}"
+                f"{where}, so it compares {' or '.join(map(' with '.join, allowed))}, in this "
+                f"order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}; {remedy}"
             )
 
 
@@ -363,7 +340,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
     pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
     _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
     for row, pair in enumerate(pairs):
-        _check_models(path, row, pair.model_1, pair.model_2)
+        _check_models(f"{path}, row {row}", pair)
         _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
         if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
@@ -394,7 +371,7 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
     triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
     _check_ids(path, "triplet_id", [triplet.triplet_id for triplet in triplets])
     for row, triplet in enumerate(triplets):
-        _check_models(path, row, triplet.model_1, triplet.model_2)
+        _check_models(f"{path}, row {row}", triplet)
     return triplets
 
 
@@ -436,13 +413,7 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     for row, trial in enumerate(trials):
         if trial.group < 1:
             raise InputError(f"{path}, row {row}: the group {trial.group} is below 1.")
-        if trial.condition in CONTROVERSIAL:
-            _check_models(path, row, trial.model_1, trial.model_2)
-        elif trial.model_1 or trial.model_2:
-            raise InputError(
-                f"{path}, row {row}: a trial of the condition {trial.condition} compares no "
-                f"models; leave model_1 and model_2 empty."
-            )
+        _check_models(f"{path}, row {row} is {trial.condition}", trial, trial.condition)
         _check_sentences(path, row, trial)
     return trials
 
@@ -497,11 +468,19 @@ def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
         )
 
 
-def _check_models(path: Path | str, row: int, first: str, second: str) -> None:
-    if not first or not second or first == second:
+def _check_models(
+    where: str,
+    stimulus: Pair | Triplet | Trial,
+    condition: Condition = Condition.NATURAL_CONTROVERSIAL,
+) -> None:
+    """Refuse one model, or models where the condition compares none."""
+    first, second = stimulus.model_1, stimulus.model_2
+    if condition not in CONTROVERSIAL:
+        if first or second:
+            raise InputError(f"{where}: leave model_1 and model_2 empty.")
+    elif not first or not second or first == second:
         raise InputError(
-            f"{path}, row {row}: model_1 and model_2 must name two models, not {first!r} and "
-            f"{second!r}."
+            f"{where}: model_1 and model_2 must name two models, not {first!r} and {second!r}."
         )
 
 

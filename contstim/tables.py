@@ -13,9 +13,14 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar
 
-from contstim.documents import parse_json_lines, shortened
+from contstim.documents import (
+    parse_json_lines,
+    read_json_object,
+    refuse_other_format,
+    shortened,
+)
 from contstim.errors import InputError
-from contstim.files import writing
+from contstim.files import is_file, writing
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -230,6 +235,7 @@ def _check_rows(path: Path | str, columns: Mapping[str, list[Any]], may_be_empty
 def _read(
     path: Path, kind: str, delimiters: str = ",", footer: str | None = None
 ) -> dict[str, list[Any]]:
+    _check_format(path)
     try:
         if kind == ".parquet":
             return _read_parquet(path)
@@ -242,6 +248,17 @@ def _read(
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
+
+
+def _check_format(path: Path) -> None:
+    """Refuse a table whose record names another format; a damaged record is no hindrance."""
+    record = Path(f"{path}.meta.json")
+    if is_file(record):
+        try:
+            content = read_json_object(record, constants=True)
+        except InputError:
+            return
+        refuse_other_format(path, content)
 
 
 def _read_parquet(path: Path) -> dict[str, list[Any]]:

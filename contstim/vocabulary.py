@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from contstim.corpus import read_lines
 from contstim.errors import VocabularyError
 from contstim.files import write_text
-from contstim.sentence import WORDS_ARE, is_word
-from contstim.special_words import special_sign
+from contstim.sentence import WORDS_ARE, is_word, special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

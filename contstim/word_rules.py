@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING
 from contstim.corpus import read_lines
 from contstim.errors import VocabularyError
 from contstim.frequencies import WordFrequencies
-from contstim.sentence import is_word
-from contstim.special_words import special_sign
+from contstim.sentence import is_word, special_sign
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -23,7 +23,9 @@ from contstim.sentence import Sentence
 # So that records of two runs are the same; a test of dates sets its own
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 pytest.register_assert_rewrite("contstim.testing.contract")
-settings.register_profile("untimed", deadline=None)  # a slow machine is no defect
+# A slow machine is no defect; `--hypothesis-profile thorough` looks further
+settings.register_profile("untimed", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile("untimed")
 
 

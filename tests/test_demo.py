@@ -6,7 +6,8 @@ from warnings import catch_warnings, simplefilter
 
 import pytest
 
-from contstim.demo.run import NAMES, Demo, Scale, run_demo
+from contstim import demo
+from contstim.demo import NAMES, Demo, Scale, run_demo
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import DiscountWarning
@@ -25,8 +26,10 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(out: Path) -> Demo:
-    with catch_warnings():
+    """Of short sentences: the passes of BERT double with every word."""
+    with catch_warnings(), pytest.MonkeyPatch.context() as patch:
         simplefilter("ignore", DiscountWarning)
+        patch.setattr(demo, "_WORDS", 5)
         return run_demo(out, scale=SCALE)
 
 
@@ -67,7 +70,7 @@ def test_called_again_it_trains_and_scores_nothing(
     found: Demo, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("generate", "synthesize_triplet"):
-        monkeypatch.setattr(f"contstim.demo.run.{name}", None)
+        monkeypatch.setattr(f"contstim.demo.{name}", None)
     monkeypatch.setattr("contstim.models.training.run.Trainer", None)
     for model in ("causal.adapter:CausalModel", "masked.adapter:MaskedModel"):
         monkeypatch.setattr(f"contstim.models.{model.replace(':', '.')}.log_probs", None)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from contstim.english import generate
+from tests.cli.running import run as run_here
 from tests.cli.running import succeed
 from tests.pages.blocks import read_blocks
 
@@ -75,9 +76,9 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert n_rows(results / "trials.csv") == 10 + 3 * 10 + 10 * (2 + 1)
     assert (results / "export" / "jspsych" / "index.html").is_file()
     (folder / "study.toml").write_text(first + more, encoding="utf-8")
-    done = run_in_shell(run, folder)
-    assert done.returncode == 0, done.stderr
-    assert "3 stages done" in done.stderr  # scores of the trials, responses, analysis
+    again = run_here(folder, *shlex.split(run, comments=True)[1:])
+    assert again.returncode == 0, again.stderr
+    assert "3 stages done" in again.stderr  # scores of the trials, responses, analysis
     assert (results / "analysis" / "report.html").is_file()
     done = run_in_shell(evaluate, folder)
     assert done.returncode == 0, done.stderr
@@ -145,9 +146,12 @@ def test_the_folders_of_the_map_are_there() -> None:
     assert all((README.parent / folder).is_dir() for folder in folders)
 
 
-@pytest.mark.parametrize(
-    "page", [README, README.parent / "CONTRIBUTING.md", *DOCS.rglob("*.md")], ids=str
-)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [README, README.parent / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
+    links = [
+        (page, target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    ]
+    assert len(links) > 100
+    assert [link for link in links if not (link[0].parent / link[1]).exists()] == []

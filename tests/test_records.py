@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contstim import records
-from contstim.checksums import checksum, files_of
+from contstim.documents import FORMAT
 from contstim.errors import InputError
-from contstim.records import now, path_from, recorded_as, write_record
+from contstim.files import checksum, files_of
+from contstim.optimization.selection.question import NaturalCertificate
+from contstim.records import Record, now, path_from, recorded_as, write_record
+from contstim.stimuli import read_pairs, write_pairs
+from tests.optimization.selection.tables import choose, random_table
 
 
 def _sha(content: bytes) -> str:
@@ -97,3 +104,27 @@ def test_an_input_on_another_drive_is_named_by_its_whole_path(
 
     monkeypatch.setattr("os.path.relpath", as_on_windows)
     assert path_from(tmp_path, tmp_path / "more.txt") == (tmp_path / "more.txt").as_posix()
+
+
+def test_another_format_is_refused_by_name_wherever_it_stands(tmp_path: Path) -> None:
+    """Of a record, of the table that it is of, and of a certificate."""
+    table, certificate = tmp_path / "pairs.csv", tmp_path / "pairs.csv.certificate.json"
+    selection = choose(random_table(), per_pair=1)
+    write_pairs(table, selection.pairs)
+    selection.certificate.save(certificate)
+    record = write_record(table)
+    for path in (record, certificate):
+        content = json.loads(path.read_text())
+        assert content["format"] == FORMAT
+        path.write_text(json.dumps(content | {"format": FORMAT + 1}))
+    told = f"has the format {FORMAT + 1}, and this version of contstim reads {FORMAT}"
+    readers: list[tuple[Path, Callable[[Path], Any]]] = [
+        (record, Record.read),
+        (table, read_pairs),
+        (certificate, NaturalCertificate.load),
+    ]
+    for path, read in readers:
+        with pytest.raises(InputError, match=f"{re.escape(str(path))} {told}"):
+            read(path)
+    record.write_text("{")  # damaged records are for `contstim verify` to name
+    assert read_pairs(table) == selection.pairs

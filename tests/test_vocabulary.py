@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import VocabularyError
-from contstim.sentence import Sentence, is_word
-from contstim.special_words import special_sign
+from contstim.sentence import Sentence, is_word, special_sign
 from contstim.vocabulary import Vocabulary, read_repeatable
 
 HEADINGS = ("[initial]", "[inner]", "[repeatable]")

@@ -109,7 +109,7 @@ def demo(
 
     Example: `contstim demo --out contstim-demo`
     """
-    from contstim.demo.run import run_demo
+    from contstim.demo import run_demo
 
     console = terminal()
     results = run_demo(

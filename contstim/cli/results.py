@@ -118,7 +118,7 @@ def _scores(scores: Sequence[ModelScores], *, quiet: bool) -> None:
 def _sentences(step: FindSentences, found: NaturalSentences) -> None:
     from contstim.cli.commands import as_flags
     from contstim.corpus import read_sentences
-    from contstim.steps.sentences import costs_of_rules
+    from contstim.filters import costs_of_rules
 
     if found.needs is not None:
         *uses, in_all = found.needs.rows

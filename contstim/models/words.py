@@ -31,8 +31,7 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.caching import WORDS, SizedCache, as_tuple
-from contstim.sentence import Sentence
-from contstim.special_words import SPACE_SIGN, special_sign
+from contstim.sentence import SPACE_SIGN, Sentence, special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

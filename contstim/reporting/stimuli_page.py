@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from contstim.changed_words import changed_words
 from contstim.errors import InputError
 from contstim.reporting.canvas import png, styled
 from contstim.reporting.heat_map import agreement_map
@@ -18,6 +17,7 @@ from contstim.reporting.report import (
     changed,
     strong,
 )
+from contstim.reviews import changed_words
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 if TYPE_CHECKING:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from contstim.checksums import checksum
 from contstim.errors import InputError
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import read_responses
-from contstim.files import write_text
+from contstim.files import checksum, write_text
 from contstim.frequencies import read_frequencies
 from contstim.item_flags import FlagSettings, flag_items
 from contstim.options import AnswerScale, Help, Reads, Writes

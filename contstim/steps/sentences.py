@@ -13,26 +13,21 @@ from contstim.errors import InputError
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
 from contstim.files import write_text
 from contstim.filters import (
-    DistinctWords,
-    InVocabulary,
-    NotIn,
     SentenceRule,
-    Without,
-    WordCount,
+    distinct_words,
     filter_sentences,
-    gains_of_loosening,
+    finite_verb,
+    in_vocabulary,
+    nltk_tagger,
+    not_in,
+    whole_sentence_rules,
+    without,
+    word_count,
 )
 from contstim.options import Help, Reads, Writes
 from contstim.steps.fields import Blocked, Language, Prose, Text, language_rules
 from contstim.steps.step import Outcome, Step
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
-from contstim.whole_sentences import (
-    CleanWords,
-    FewNames,
-    HasFiniteVerb,
-    nltk_tagger,
-    whole_sentence_rules,
-)
 from contstim.word_rules import sort_words
 from contstim.wording import counted
 
@@ -153,21 +148,21 @@ class FindSentences(Step[NaturalSentences], name="sentences"):
     def work(self, reporter: Reporter) -> Outcome[NaturalSentences]:
         """Find the sentences, and write them."""
         needs = self.study.needs()
-        rules: list[SentenceRule] = [WordCount(*self.settings.lengths())]
+        rules: list[SentenceRule] = [word_count(*self.settings.lengths())]
         allowed = None if self.vocabulary is None else Vocabulary.load(self.vocabulary)
         # A vocabulary says itself which words may stand twice; else English function words may.
         if not self.settings.repeats:
             rules.append(
-                DistinctWords(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable)
+                distinct_words(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable)
             )
         if allowed is not None:
-            rules.append(InVocabulary(allowed))
+            rules.append(in_vocabulary(allowed))
         if self.settings.without is not None:
-            rules.append(Without(tuple(read_lines(self.settings.without))))
-        rules += [NotIn(read_sentences(path, prose=self.settings.prose)) for path in self.exclude]
+            rules.append(without(read_lines(self.settings.without)))
+        rules += [not_in(read_sentences(path, prose=self.settings.prose)) for path in self.exclude]
         if self.settings.finite_verb:
             # Behind the cheap rules: tagging takes longest
-            rules.append(HasFiniteVerb(nltk_tagger()))
+            rules.append(finite_verb(nltk_tagger()))
 
         read: Iterable[Sentence] = reporter.reading(
             "sentences", read_sentences(self.text, prose=self.settings.prose)
@@ -232,42 +227,3 @@ def _tell_left_out(
             f"  {remaining:>9,}{lacking(remaining)} without those left out because {why} "
             f"({count:,})"
         )
-
-
-_LOOSENED_BY: dict[type[SentenceRule], str] = {
-    DistinctWords: "`repeats`",
-    InVocabulary: "a larger `vocabulary`",
-    Without: "a shorter `without`",
-    NotIn: "another `exclude`",
-    HasFiniteVerb: "leave out `finite_verb`",
-    CleanWords: "a shorter list `blocked`, as far as that goes",
-}
-
-
-def costs_of_rules(
-    text: Iterable[Sentence], rules: Sequence[SentenceRule]
-) -> list[tuple[int, str, str]]:
-    """Number of sentences of a text gained by loosening each single rule, most first.
-
-    Each with the reason for which they are left out, and the option that loosens the rule.
-    """
-    # The place of a rule, what it is replaced by (None: nothing), and the option
-    loosenings: list[tuple[int, SentenceRule | None, str]] = []
-    for place, rule in enumerate(rules):
-        if isinstance(rule, WordCount):
-            most = rule.most or rule.words
-            ranges = [(rule.words - 1, most)] if rule.words > 1 else []
-            for low, high in (*ranges, (rule.words, most + 1)):
-                loosenings.append((place, WordCount(low, high), f"`words` {low}-{high}"))
-        elif isinstance(rule, FewNames):
-            more = rule.most + 1
-            loosenings.append((place, FewNames(rule.names, more), f"`names` {more}"))
-        else:
-            usual = "`every_line`, with the other rules of this kind"
-            loosenings.append((place, None, _LOOSENED_BY.get(type(rule), usual)))
-    gains = gains_of_loosening(text, rules, [(place, rule) for place, rule, _ in loosenings])
-    costs = [
-        (gain, rules[place].reason, option)
-        for gain, (place, _, option) in zip(gains, loosenings, strict=True)
-    ]
-    return sorted(costs, key=lambda cost: -cost[0])

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 from contstim.corpus import read_lines
 from contstim.errors import ContstimError, InputError
-from contstim.files import write_text
-from contstim.locks import lock_holder
+from contstim.files import lock_holder, write_text
 from contstim.records import now
 from contstim.reporting.report import (
     Bullets,

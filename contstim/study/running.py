@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.files import write_text
-from contstim.locks import file_lock
+from contstim.files import file_lock, write_text
 from contstim.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.step import perform

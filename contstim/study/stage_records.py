@@ -14,10 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.checksums import checksum, files_of
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError
-from contstim.files import path_inside
+from contstim.files import checksum, files_of, path_inside
 from contstim.records import Record
 from contstim.steps.step import fields_of
 from contstim.study.study import RESULTS

@@ -6,7 +6,7 @@ from contextlib import chdir
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from contstim.locks import lock_holder
+from contstim.files import lock_holder
 from contstim.study.places import LOCK
 from contstim.study.stage_records import Examination, State, examine, size_of
 from contstim.study.stages import stages_of

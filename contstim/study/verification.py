@@ -19,9 +19,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.checksums import checksum, is_record
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
+from contstim.files import checksum, is_record
 from contstim.models.catalog import hub_commit
 from contstim.records import path_from
 from contstim.reporter import SILENT, Reporter

@@ -96,60 +96,45 @@ def _visit(
 ) -> list[Response]:
     """One participant, from the first screen to the completion code."""
     context = browser.new_context()  # with a storage of its own, as another person's browser
-    saved = _SavedAnswers()
+    joined: dict[str, Any] = {}
+    answers: dict[str, dict[str, Any]] = {}
+
+    def listen(response: Any) -> None:
+        """Note what the page sent and the server acknowledged."""
+        if not response.ok or response.request.method != "POST":
+            return
+        if response.url.endswith(("/api/participants", "/api/resume")):
+            joined.update(response.json())
+        elif response.url.endswith("/api/responses"):
+            # what is sent again is not answered again: the first one stands, as at the server
+            for answer in response.request.post_data_json["responses"]:
+                answers.setdefault(answer["trial_id"], answer)
+
     try:
         page = context.new_page()
         ratings = json.dumps(json.dumps(people.ratings(number)))  # no literal: it lacks __proto__
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))
-        page.on("response", saved.listen)
+        page.on("response", listen)
         with page.expect_response(
             lambda response: response.ok and response.url.endswith("/api/complete"),
             timeout=1000 * patience,
         ):
             page.goto(f"{url.rstrip('/')}/?simulate=data")
-        return saved.responses()
     except failure as error:
         raise WorkerError(
             f"Artificial participant {number} did not get to the end of {url}: {error}"
         ) from error
     finally:
         context.close()
+    return [_response(joined, answer) for answer in answers.values()]
 
 
-class _SavedAnswers:
-    """Answers that a page sent and the server acknowledged."""
-
-    def __init__(self) -> None:
-        self._group = 0
-        self._sent: dict[str, Any] = {}
-        self._answers: dict[str, dict[str, Any]] = {}
-
-    def listen(self, response: Any) -> None:
-        if not response.ok or response.request.method != "POST":
-            return
-        if response.url.endswith(("/api/participants", "/api/resume")):
-            self._group = int(response.json()["group"])
-        elif response.url.endswith("/api/responses"):
-            self._sent = response.request.post_data_json
-            # what is sent again is not answered again: the first one stands, as at the server
-            for answer in self._sent["responses"]:
-                self._answers.setdefault(answer["trial_id"], answer)
-
-    def responses(self) -> list[Response]:
-        return [
-            Response(
-                self._sent["participant"],
-                self._group,
-                answer["trial_id"],
-                answer["rating"],
-                answer["left"],
-                answer["position"],
-                math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"]),
-                simulated=True,
-            )
-            for answer in self._answers.values()
-        ]
+def _response(joined: dict[str, Any], answer: dict[str, Any]) -> Response:
+    named = {name: answer[name] for name in ("trial_id", "rating", "left", "position")}
+    took = math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"])
+    who, group = joined["participant"], int(joined["group"])
+    return Response(who, group, **named, rt_ms=took, simulated=True)
 
 
 def _handle(route: Any, host: str) -> None:

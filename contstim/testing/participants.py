@@ -25,7 +25,7 @@ from contstim.experiments.responses.table import Response
 from contstim.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from contstim.experiments.design.artificial import ArtificialParticipants
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _AGAIN = (408, 429, 500, 502, 503, 504)
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
 _SECONDS_TO_CONNECT = 10.0
+_ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")
 
 
 @dataclass(frozen=True)
@@ -120,19 +121,12 @@ async def _run(
     journal: Journal,
     progress: Callable[[int, int], None],
 ) -> None:
-    places, completed = asyncio.Semaphore(settings.at_once), 0
+    slots, completed = asyncio.Semaphore(settings.at_once), 0
 
-    async def answer_everything(number: int, client: ParticipantClient) -> None:
+    async def answer_everything(client: _Participant) -> None:
         nonlocal completed
-        async with places:
-            copy, joined = client.copy, client.copy.joined
-            if not copy.completed and joined is not None:
-                name, group, seed = joined["participant"], int(joined["group"]), joined["seed"]
-                for response in people.answers(number, name, group=group, place=1, seed=seed):
-                    if response.trial_id not in copy.saved:
-                        await client.answer([response])
-                        await asyncio.sleep(settings.pause)
-                await client.complete()
+        async with slots:
+            await client.answer_everything(people, settings.pause)
         completed += 1
         progress(completed, settings.participants)
 
@@ -143,18 +137,16 @@ async def _run(
         timeout=_SECONDS_TO_CONNECT,
         trust_env=False,
     ) as http:
-        # Before anybody joins, for who joins and cannot answer holds a place
+        # Before anybody joins, for who joins and cannot answer holds a slot
         await _check_trials(http, people, settings)
-        clients = {
-            number: ParticipantClient(
-                http, journal, number, patience=settings.patience, simulated=True
-            )
+        clients = [
+            _Participant(http, journal, number, settings.patience)
             for number in range(1, settings.participants + 1)
-        }
+        ]
         # One after another: who joins at the same time as others may get any group
-        for client in clients.values():
+        for client in clients:
             await client.join()
-        await asyncio.gather(*(answer_everything(n, client) for n, client in clients.items()))
+        await asyncio.gather(*map(answer_everything, clients))
 
 
 async def _check_trials(
@@ -187,14 +179,12 @@ class LocalCopy:
         answers: every answer given, saved or not.
         saved: trials that the server has acknowledged.
         completed: whether the server has said so.
-        code: of completion; None before, and where the study has none.
     """
 
     joined: dict[str, Any] | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     saved: set[str] = field(default_factory=set)
     completed: bool = False
-    code: str | None = None
 
     def update(self, entry: dict[str, Any]) -> None:
         """Add what one line of a journal says."""
@@ -203,8 +193,7 @@ class LocalCopy:
         if "answer" in entry:
             self.answers[entry["answer"]["trial_id"]] = entry["answer"]
         self.saved.update(entry.get("saved", ()))
-        self.completed = self.completed or "code" in entry
-        self.code = entry.get("code", self.code)
+        self.completed |= "code" in entry
 
 
 class _RefusedError(WorkerError):
@@ -264,45 +253,28 @@ def _unusable(path: Path, error: Exception) -> InputError:
     return InputError(f"Cannot use {path} as a journal of answers: {error}.")
 
 
-class ParticipantClient:
-    """One participant of a study that `contstim collect` hands out.
-
-    Args:
-        http: at the study's address.
-        journal: where the copy of answers is kept.
-        number: of the copy.
-        patience: seconds of silence after which to give up.
-        simulated: whether this is an artificial participant, which the server notes.
-    """
+class _Participant:
+    """One participant of a study that `contstim collect` hands out."""
 
     def __init__(
-        self,
-        http: httpx2.AsyncClient,
-        journal: Journal,
-        number: int,
-        *,
-        patience: float,
-        simulated: bool = False,
+        self, http: httpx2.AsyncClient, journal: Journal, number: int, patience: float
     ) -> None:
         self._http, self._journal, self._number = http, journal, number
-        self._patience, self._simulated = patience, simulated
-
-    @property
-    def copy(self) -> LocalCopy:
-        """Local copy of the participant."""
-        return self._journal.copy(self._number)
+        self._patience = patience
+        self._copy = journal.copy(number)
 
     async def join(self) -> None:
         """Take part, or go on taking part.
 
         Raises:
-            WorkerError: see `answer`; or the journal is of another database.
+            WorkerError: the server refuses, or is silent for too long; or the journal is of another
+                database.
         """
-        if self.copy.joined is None:
-            body = {"group": None, "platform": None, "simulated": self._simulated}
+        if self._copy.joined is None:
+            body = {"group": None, "platform": None, "simulated": True}
             reply = await self._post("api/participants", body)
         else:
-            who = {name: self.copy.joined[name] for name in ("participant", "secret")}
+            who = {name: self._copy.joined[name] for name in ("participant", "secret")}
             try:
                 reply = await self._post("api/resume", who)
             except _RefusedError as error:
@@ -315,41 +287,34 @@ class ParticipantClient:
         for answer in reply["answered"]:  # whatever this copy says, the server's answers stand
             self._journal.record(self._number, answer=answer, saved=[answer["trial_id"]])
 
-    async def answer(self, responses: Sequence[Response]) -> None:
-        """Keep answers here, then at the server, together with what it has not acknowledged.
+    async def answer_everything(self, people: ArtificialParticipants, pause: float) -> None:
+        """Answer what is left, each answer kept here before the server has it, and complete.
 
         Raises:
-            WorkerError: the server refuses them, or is silent for too long.
+            WorkerError: the server refuses, or is silent for too long.
         """
-        names = ("trial_id", "rating", "left", "position", "rt_ms")
-        for response in responses:
-            sent = {name: getattr(response, name) for name in names}
+        copy, joined = self._copy, self._copy.joined
+        if copy.completed or joined is None:
+            return
+        headers = {"Authorization": f"Bearer {joined['secret']}"}
+        name, group, seed = joined["participant"], int(joined["group"]), joined["seed"]
+        who = {"participant": name}
+        for response in people.answers(self._number, name, group=group, place=1, seed=seed):
+            if response.trial_id in copy.saved:
+                continue
+            sent = {name: getattr(response, name) for name in _ANSWER}
             self._journal.record(self._number, answer=sent)
-        # with what an outage kept from being saved; the server takes a repetition for a success
-        unsaved = [a for name, a in self.copy.answers.items() if name not in self.copy.saved]
-        reply = await self._post_as_joined("api/responses", responses=unsaved)
-        self._journal.record(self._number, saved=reply["saved"])
-
-    async def complete(self) -> str | None:
-        """The completion code, if the study has one, once the server has everything.
-
-        Raises:
-            WorkerError: see `answer`.
-        """
-        code = (await self._post_as_joined("api/complete"))["code"]
-        self._journal.record(self._number, code=code)
-        return None if code is None else str(code)
-
-    async def _post_as_joined(self, address: str, **body: Any) -> dict[str, Any]:
-        if self.copy.joined is None:
-            raise WorkerError("Who has not joined cannot answer.")
-        who, secret = self.copy.joined["participant"], self.copy.joined["secret"]
-        return await self._post(address, {"participant": who, **body}, secret)
+            # With what an outage kept from being saved; the server takes a repetition for a success
+            unsaved = [a for name, a in copy.answers.items() if name not in copy.saved]
+            reply = await self._post("api/responses", {**who, "responses": unsaved}, headers)
+            self._journal.record(self._number, saved=reply["saved"])
+            await asyncio.sleep(pause)
+        reply = await self._post("api/complete", who, headers)
+        self._journal.record(self._number, code=reply["code"])
 
     async def _post(
-        self, address: str, body: dict[str, Any], secret: str | None = None
+        self, address: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
         request = self._http.build_request("POST", address, json=body, headers=headers)
         return await request_json(self._http, request, self._patience)
 

@@ -13,6 +13,8 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import contstim
+
 ROOMS = (
     "contstim.english",
     "contstim.english.minimal_pairs",
@@ -21,7 +23,6 @@ ROOMS = (
     "contstim.reporting.review",
     "contstim.jobs",
     "contstim.experiments.platforms.jspsych",
-    "contstim.experiments.analysis.mixed",
     "contstim.experiments.analysis.controls",
     "contstim.testing",
 )
@@ -145,9 +146,7 @@ def _name(name: str, module: str, value: object) -> Name:
     if inspect.ismodule(value):
         return Name(name, module, "automodule", summary_of(inspect.getdoc(value) or ""))
     # A value has its docstring below it, in the file where it is bound
-    home = getattr(import_module(module), "_HOMES", {}).get(name, module)
-    if name == "__version__":
-        home = "contstim.version"
+    home = contstim._homes()[name] if module == "contstim" else module
     return Name(name, home, "autodata", summary_of(_docstring_of_value(name, home)))
 
 

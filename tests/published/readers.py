@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contstim.array_files import read_npy
-from contstim.arrays import FloatArray
+from contstim.arrays import FloatArray, read_npy
 from contstim.corpus import read_sentences
 from contstim.experiments.reproduce.published import (
     MODELS,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from contstim.checksums import checksum
+from contstim.files import checksum
 from contstim.records import record_path
 
 

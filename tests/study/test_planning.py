@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
-from contstim.checksums import checksum
+from contstim.files import checksum
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_stimuli, read_trials
 from contstim.study.amounts import numbers_of

@@ -68,17 +68,16 @@ class LabelledPair:
     @property
     def row(self) -> dict[str, Any]:
         """The fields of BLiMP's JSON lines; those of prefix methods only where they apply."""
-        row = asdict(self)
-        one_prefix, two_prefix = row.pop("one_prefix"), row.pop("two_prefix")
-        row |= {
-            "simple_LM_method": True,
-            "one_prefix_method": one_prefix is not None,
-            "two_prefix_method": two_prefix is not None,
+        row = asdict(self) | {"simple_LM_method": True}
+        parts = {
+            "one": ("prefix", "word_good", "word_bad"),
+            "two": ("prefix_good", "prefix_bad", "word"),
         }
-        names = ("one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad")
-        row |= dict(zip(names, one_prefix or (), strict=False))
-        names = ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word")
-        return row | dict(zip(names, two_prefix or (), strict=False))
+        for method, names in parts.items():
+            values = row.pop(f"{method}_prefix")
+            row[f"{method}_prefix_method"] = values is not None
+            row |= {f"{method}_prefix_{n}": v for n, v in zip(names, values or (), strict=False)}
+        return row
 
 
 def labelled(
@@ -221,9 +220,9 @@ class Generator:
             ) from None
         if not mass:
             raise InputError(
-                f"Paradigm {paradigm.uid}: no words go together in its good sentence: there are "
-                f"none for {self._blamed(paradigm, version)}. See that categories have the "
-                f"features asked for, and that variables can have one value."
+                f"Paradigm {paradigm.uid}: no words go together in "
+                f"{' '.join(item.pattern for item in _constituents(version))}. See that categories "
+                f"have the features asked for, and that variables can have one value."
             )
         # Children of the rule stand in the order of the constituents, good ones before bad ones.
         children = self._sampler.draw_freely(rng, top).children
@@ -235,22 +234,6 @@ class Generator:
         if not good or not bad:
             return None
         return labelled(paradigm, number, (version.good, good), (version.bad, bad))
-
-    def _blamed(self, paradigm: Paradigm, version: Version) -> str:
-        """The first constituent for which there are no words beside those before it."""
-        patterns = [item.pattern for item in _constituents(version)]
-        # Rule n asks for constituents 0 to n; the first rule without words has the one to blame.
-        rules_so_far = [
-            _rule_of(paradigm, patterns[: n + 1], f"BLAMED {n}") for n in range(len(patterns))
-        ]
-        written_out = Grammar(
-            (*rules(), *_phrases(), *_own_rules(paradigm.rules), *rules_so_far), lexicon()
-        )
-        for n, rule in enumerate(rules_so_far):
-            if not written_out.expand(Symbol(rule.left.category)):
-                before = f" beside {' '.join(patterns[:n])}" if n else ""
-                return f"{patterns[n]}{before}"
-        return " ".join(patterns)
 
     def _realise(
         self, items: Iterable[Item], drawn: Drawn, rng: random.Random, top: Symbol

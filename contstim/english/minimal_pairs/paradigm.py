@@ -30,14 +30,15 @@ from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
 
 from contstim.documents import parse_toml, read_toml
 from contstim.errors import InputError
-from contstim.sentence import END_MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 _NAME = re.compile(r"[\w-]+")
@@ -47,7 +48,37 @@ _ITEM = re.compile(
         (?:\s+|$)""",
     re.VERBOSE,
 )
-_TEXTS = ("good", "bad", "with", "end", "prefix", "critical")
+_Table = TypeVar("_Table", bound=BaseModel)
+
+
+class _Common(BaseModel, strict=True, extra="forbid"):
+    """Keys above the first table of a file."""
+
+    field: str
+    phenomenon: str
+    rules: str = ""
+
+
+class _Entry(BaseModel, strict=True, extra="forbid"):
+    """Keys of a paradigm."""
+
+    good: str
+    bad: str
+    hidden: str = Field("", alias="with")
+    # Without it there is one version, in which nothing is put in place of a "$name"
+    either: list[dict[str, Any]] = Field([{}], min_length=1)
+    end: Literal[".", "!", "?"] = "."
+    prefix: Literal["", "one", "two"] = ""
+    critical: str = ""
+
+
+def _checked(kind: type[_Table], values: Mapping[str, Any]) -> _Table:
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise InputError(f"`{name}`: {first['msg']}.") from None
 
 
 @dataclass(frozen=True)
@@ -147,82 +178,61 @@ def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> lis
 def _parsed(content: Mapping[str, Any], source: str) -> list[Paradigm]:
     # What stands above the first table of a TOML file is common to all its paradigms.
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
-    common = {name: value for name, value in content.items() if name not in tables}
-    _refuse_unknown(common, ("field", "phenomenon", "rules"), source)
-    _require(common, ("field", "phenomenon"), source)
     if not tables:
         raise InputError(f"{source} has no paradigm; write one as [name] with 'good' and 'bad'.")
-    paradigms = []
-    for uid, table in tables.items():
-        try:
-            paradigms.append(_paradigm(uid, table, common))
-        except InputError as error:
-            raise InputError(f"{source}, [{uid}]: {error}") from error
+    paradigms, where = [], ""
+    try:
+        common = _checked(_Common, {k: v for k, v in content.items() if k not in tables})
+        for uid, table in tables.items():
+            where = f", [{uid}]"
+            paradigms.append(_paradigm(uid, _checked(_Entry, table), common))
+    except InputError as error:
+        raise InputError(f"{source}{where}: {error}") from error
     return paradigms
 
 
-def _paradigm(uid: str, table: Mapping[str, Any], common: Mapping[str, str]) -> Paradigm:
+def _paradigm(uid: str, entry: _Entry, common: _Common) -> Paradigm:
     if not _NAME.fullmatch(uid):
         raise InputError(f"{uid!r} names a file: use letters, digits, '-' and '_' only.")
-    _refuse_unknown(table, (*_TEXTS, "either"), "the paradigm")
-    _require(table, ("good", "bad"), "the paradigm")
-    for name in _TEXTS:
-        if not isinstance(table.get(name, ""), str):
-            raise InputError(f"{name!r} must be a text, not {table[name]!r}.")
-    end, prefix = table.get("end", "."), table.get("prefix", "")
-    if end not in END_MARKS:
-        raise InputError(f"end = {end!r} must be one of {' '.join(END_MARKS)}")
-    if prefix not in ("", "one", "two"):
-        raise InputError(f"prefix = {prefix!r} must be 'one' or 'two', or left out.")
-    # Without "either" there is one version, in which nothing is put in place of a "$name".
-    either = table.get("either", [{}])
-    if not isinstance(either, list) or not either or not all(isinstance(e, dict) for e in either):
-        raise InputError("'either' must be a list of tables, such as [{a = 'he', b = 'she'}].")
-    versions = tuple(_version(table, values) for values in either)
-    paradigm = Paradigm(
-        uid, common["phenomenon"], common["field"], versions, end, prefix,
-        table.get("critical", ""), common.get("rules", ""),
-    )  # fmt: skip
-    if (prefix == "two") != bool(paradigm.critical):
+    if (entry.prefix == "two") != bool(entry.critical):
         raise InputError("prefix = 'two' and 'critical' belong together.")
-    for version in versions if paradigm.critical else ():
+    versions = tuple(_version(entry, values) for values in entry.either)
+    for version in versions if entry.critical else ():
         for which, items in (("good", version.good), ("bad", version.bad)):
             names = [item.name for item in items]
             # The method compares the word after two beginnings, so something must stand before it.
-            if paradigm.critical not in names[1:]:
+            if entry.critical not in names[1:]:
                 raise InputError(
-                    f"critical = {paradigm.critical!r} does not follow anything in the {which} "
+                    f"critical = {entry.critical!r} does not follow anything in the {which} "
                     f"sentence, whose items are {', '.join(names)}."
                 )
-    return paradigm
+    return Paradigm(
+        uid=uid,
+        phenomenon=common.phenomenon,
+        field=common.field,
+        versions=versions,
+        end=entry.end,
+        prefix=entry.prefix,
+        critical=entry.critical,
+        rules=common.rules,
+    )
 
 
-def _version(table: Mapping[str, Any], values: Mapping[str, Any]) -> Version:
-    def text(name: str) -> str:
-        return Template(table.get(name, "")).safe_substitute({k: str(v) for k, v in values.items()})
-
-    good = read_good(text("good"))
-    hidden = read_good(text("with")) if "with" in table else ()
-    bad = read_bad(text("bad"), good)
+def _version(entry: _Entry, values: Mapping[str, object]) -> Version:
+    texts = (
+        Template(text).safe_substitute({name: str(value) for name, value in values.items()})
+        for text in (entry.good, entry.bad, entry.hidden)
+    )
+    good_text, bad_text, hidden_text = texts
+    good = read_good(good_text)
+    hidden = read_good(hidden_text) if hidden_text else ()
+    bad = read_bad(bad_text, good)
     # What is drawn and not shown needs names of its own; the bad sentence may share the good one's.
-    shown = {"good": {item.name for item in good}, "bad": {item.name for item in bad}}
-    for which, names in shown.items():
-        twice = sorted(names & {item.name for item in hidden})
+    for which, shown in (("good", good), ("bad", bad)):
+        twice = sorted({item.name for item in shown} & {item.name for item in hidden})
         if twice:
             raise InputError(f"'{which}' and 'with' both name {', '.join(twice)}.")
     return Version(good, bad, hidden)
-
-
-def _refuse_unknown(table: Mapping[str, Any], names: Iterable[str], what: str) -> None:
-    unknown = sorted(set(table) - set(names))
-    if unknown:
-        raise InputError(f"{what} has {', '.join(unknown)}, which is not among {', '.join(names)}.")
-
-
-def _require(table: Mapping[str, Any], names: Iterable[str], what: str) -> None:
-    missing = [name for name in names if not isinstance(table.get(name), str)]
-    if missing:
-        raise InputError(f"{what} lacks {', '.join(missing)}.")
 
 
 def read_good(text: str) -> tuple[Item, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.documents import FORMAT
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.assignment import Item, assign_groups
 from contstim.experiments.design.verification import verify_design
@@ -69,7 +70,10 @@ class DesignCertificate:
         Raises:
             InputError: the file cannot be written.
         """
-        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+        write_text(
+            path,
+            json.dumps({"format": FORMAT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n",
+        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import parse_json_object, read_json_object
+from contstim.documents import parse_json_object, read_json_object, refuse_other_format
 from contstim.errors import InputError
 from contstim.files import write_text, writing
 from contstim.models.tensors import write_tensors
@@ -103,6 +103,7 @@ class Training:
         path = out / RECORD
         try:
             record = read_json_object(path, constants=True)  # losses may be infinite
+            refuse_other_format(path, record)
             if not isinstance(record["settings"], dict):
                 raise TypeError("it names no settings")
             curve = tuple(Epoch(**epoch) for epoch in record.pop("curve"))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from contstim.documents import read_json_object
+from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.options import Help, check_ranges
@@ -181,6 +181,7 @@ class SelectionCertificate:
             where they do.
         shared: whether new stimuli may show sentences of trials that stay, since there is no set
             without any.
+        format: of the file.
     """
 
     objective: float
@@ -197,6 +198,7 @@ class SelectionCertificate:
     kept_bound: int = 0
     against: tuple[tuple[str, int], ...] = ()
     shared: bool = False
+    format: int = FORMAT
 
     @property
     def text(self) -> str:
@@ -223,7 +225,9 @@ class SelectionCertificate:
         from pydantic import TypeAdapter, ValidationError
 
         try:
-            text = json.dumps(read_json_object(path))
+            content = read_json_object(path)
+            refuse_other_format(path, content)
+            text = json.dumps(content)
             return TypeAdapter(cls).validate_json(text, strict=True, extra="forbid")
         except ValidationError as error:
             first = error.errors()[0]

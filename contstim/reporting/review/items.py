@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.changed_words import changed_words
 from contstim.item_flags import FlagKind
-from contstim.reviews import undecided
+from contstim.reviews import changed_words, undecided
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 if TYPE_CHECKING:

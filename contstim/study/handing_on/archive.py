@@ -16,12 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from contstim.checksums import checksum
 from contstim.documents import read_text
 from contstim.errors import InputError
-from contstim.files import path_inside, writing
-from contstim.machine import total_memory
-from contstim.records import now, provenance, recorded_as
+from contstim.files import checksum, path_inside, writing
+from contstim.records import now, provenance, recorded_as, total_memory
 from contstim.reporter import SILENT
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import hub_models, left_out_names, study_inputs

@@ -10,12 +10,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from contstim.checksums import checksum
 from contstim.corpus import read_sentences
 from contstim.documents import read_json_object, read_text
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
+from contstim.files import checksum
 from contstim.models.catalog import hub_commit
 from contstim.models.specifications import parse_specification
 from contstim.records import record_path

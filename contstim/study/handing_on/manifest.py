@@ -6,10 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from contstim.checksums import checksum
-from contstim.documents import read_json_object
+from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import ContstimError, InputError
-from contstim.files import path_inside
+from contstim.files import checksum, path_inside
 from contstim.study.places import ARCHIVED_ASSIGNMENT
 
 if TYPE_CHECKING:
@@ -68,6 +67,7 @@ class Manifest:
         left_out: results that were left out.
         hub_models: loaded by name, and not part of the archive.
         as_it_is: what did not hold when the archive was made; empty if everything did.
+        format: of the list.
     """
 
     title: str
@@ -80,6 +80,7 @@ class Manifest:
     left_out: tuple[ArchivedFile, ...]
     hub_models: tuple[HubModel, ...]
     as_it_is: tuple[str, ...]
+    format: int = FORMAT
 
     @property
     def json(self) -> str:
@@ -99,13 +100,15 @@ def read_manifest(folder: Path) -> Manifest | None:
     if not path.is_file():
         return None
     try:
-        manifest: Manifest = TypeAdapter(Manifest).validate_python(read_json_object(path))
+        content = read_json_object(path)
+        refuse_other_format(path, content)
+        manifest: Manifest = TypeAdapter(Manifest).validate_python(content)
         for file in (*manifest.files, *manifest.results, *manifest.to_supply):
             path_inside(folder, file.name)
     except (ContstimError, ValidationError) as error:
         raise InputError(
             f"{path} is not the list of an archive, or is damaged: unpack the archive again, or "
-            "remove the file."
+            f"remove the file. {error}"
         ) from error
     return manifest
 

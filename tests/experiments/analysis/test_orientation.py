@@ -48,7 +48,9 @@ def test_a_controversial_trial_names_two_models(
 def test_no_other_trial_names_a_model(
     made: Experiment, condition: Condition, models: tuple[str, str]
 ) -> None:
-    refused(made, condition, "no models", model_1=models[0], model_2=models[1])
+    refused(
+        made, condition, "leave model_1 and model_2 empty", model_1=models[0], model_2=models[1]
+    )
 
 
 @pytest.mark.parametrize("condition", Condition)

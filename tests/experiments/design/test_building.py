@@ -262,7 +262,7 @@ def uncapitalise(trials: list[Trial]) -> None:
         (lambda trials: trials.pop(0), "is compared 0 times, not 1"),
         (change(Condition.CATCH, sentence_2=Sentence.parse("The cat sees.")), "not a new order"),
         (change(Condition.CATCH, sentence_1=Sentence.parse("Pigs fly.")), "not among the natural"),
-        (change(Condition.RANDOM_NATURAL, model_1="gpt"), "sets no models against each other"),
+        (change(Condition.RANDOM_NATURAL, model_1="gpt"), "leave model_1 and model_2 empty"),
         (change(Condition.RANDOM_NATURAL, sentence_1=PAIRS[0].sentence_1), "not among|used in"),
         (
             change(Condition.NATURAL_SYNTHETIC, sentence_2=Sentence.parse("Pigs fly.")),

@@ -102,7 +102,7 @@ def test_reviews_of_other_or_changed_triplets_are_refused_before_anything_is_cha
     with pytest.raises(InputError, match="of another set: 1 of 6"):
         STUDY.find(path, review=reviewed((*whole.triplets, other), rejected))
     changed = replace(whole.triplets[0], synthetic_1=Sentence.parse("Something else"))
-    with pytest.raises(InputError, match="have changed since the review"):
+    with pytest.raises(InputError, match="has changed since the review"):
         STUDY.find(path, review=reviewed((changed, *whole.triplets[1:]), rejected))
     with pytest.raises(InputError, match="holds no triplets yet"):
         STUDY.find(tmp_path / "empty.sqlite", review=reviewed(whole.triplets, rejected))

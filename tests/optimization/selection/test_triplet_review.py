@@ -133,7 +133,7 @@ def test_reviews_of_something_else_are_refused() -> None:
     for items, message in (
         ((), "holds no triplets"),
         (undecided([other]), "another set: 1 of 1 reviewed triplets are not in the triplets given"),
-        (undecided([changed]), "have changed since the review"),
+        (undecided([changed]), "has changed since the review"),
         (undecided(trials), "trials of other triplets: 1 of 1"),
     ):
         with pytest.raises(InputError, match=message):

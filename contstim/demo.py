@@ -14,7 +14,7 @@ from contstim.documents import read_json_object
 from contstim.english import generate
 from contstim.errors import InputError
 from contstim.files import write_text
-from contstim.filters import DistinctWords, InVocabulary, NotIn, filter_sentences
+from contstim.filters import distinct_words, filter_sentences, in_vocabulary, not_in
 from contstim.models.base import conventions
 from contstim.models.catalog import load_model, model_files
 from contstim.models.ngram.training import train_ngram
@@ -162,7 +162,7 @@ def run_demo(
     # the same text and know them too, but for words of the sentences that validate them alone.
     vocabulary = default_vocabulary([train_next(name) for name in NGRAMS])
     # Of another seed, and none that a model was trained on: new to all of them.
-    rules = (DistinctWords(vocabulary.repeatable), InVocabulary(vocabulary), NotIn(text))
+    rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _sentences(
         out / "natural.txt",
         lambda: filter_sentences(generate(scale.natural, seed=seed + 1, words=_WORDS), rules),
@@ -189,7 +189,7 @@ def run_demo(
     write_record(path, [out / "natural.txt", out / "vocab.txt", *loaded], **facts)
     reporter.say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs …")
     with Store(out / "scores.sqlite") as store:
-        to_score = list(filter_sentences(natural, [InVocabulary(vocabulary)]))
+        to_score = list(filter_sentences(natural, [in_vocabulary(vocabulary)]))
         scores = score_sentences([*models.values()], to_score, store=store)
     scores.write(out / "scores.csv")
     selection = select_natural(scores, NaturalQuestion(per_pair=scale.per_pair))

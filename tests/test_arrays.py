@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contstim.array_files import read_npy, read_npz
+from contstim.arrays import read_npy, read_npz
 from contstim.errors import InputError
 
 NUMBERS = np.arange(50, dtype=np.float64)

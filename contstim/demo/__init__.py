@@ -1,1 +1,0 @@
-"""The whole story on embedded text, with models trained on the spot: `run_demo` in `run`."""
