@@ -13,6 +13,8 @@ import numpy as np
 from contstim.models.caching import WORDS, SizedCache
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.search.objectives import ScoredSentence
     from contstim.sentence import Sentence
@@ -49,7 +51,7 @@ class NoRepeats(Constraint):
         """See `Constraint.allowed`."""
         del natural
         others = {word.lower() for i, word in enumerate(sentence.words) if i != position}
-        return ~_listed(words, frozenset(others - self.repeatable))
+        return ~_listed(words, others - self.repeatable)
 
 
 @dataclass(frozen=True)
@@ -292,12 +294,13 @@ def _capitalise(word: str) -> str:
     return word[0].upper() + word[1:]  # not str.capitalize, which writes `iPhone` as `Iphone`
 
 
-def _listed(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
+def _listed(words: tuple[str, ...], chosen: Set[str]) -> BoolArray:
     """Which words are among some, in lower case, (n_words,)."""
     places = _by_lower_case(words)
     listed = np.zeros(len(words), np.bool_)
     for word in chosen:
-        listed[places.get(word, [])] = True
+        for index in places.get(word, ()):  # mostly one or none: quicker than indexing by a list
+            listed[index] = True
     return listed
 
 
