@@ -91,9 +91,12 @@ def check_steps(study: Study, problems: Problems) -> None:
         for field, value in step.values():
             if isinstance(field.note, Reads):
                 for path in value if isinstance(value, tuple) else (value,):
-                    # What the study itself writes will be there
-                    if path is not None and RESULTS not in path.parents and not path.exists():
+                    if path is None or RESULTS in path.parents:
+                        continue  # what the study itself writes will be there
+                    if not path.exists():
                         problems.add((*key, field.name), f"there is no file {str(path)!r}.")
+                    elif path.is_dir() and not field.note.folder:
+                        problems.add((*key, field.name), f"{path} is a folder; name a file.")
         for path in step.writes():
             if RESULTS not in path.parents or ".." in path.parts:
                 problems.add(key, f"writes {path}: name a path in {RESULTS}/.")

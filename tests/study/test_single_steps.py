@@ -84,6 +84,7 @@ BAD = {
     "a number in quotes": ('[compare]\ntop = "3"', "'3' is not a whole number"),
     "a number out of range": ("[compare]\ntop = 0", "must be 1 or more, not 0"),
     "a file that is not there": ('[evaluate.blimp]\ndata = "no"', "there is no file 'no'"),
+    "a folder": ('[mixed]\nresponses = "pairs"', "pairs is a folder; name a file"),
     "a path outside results": ('[mixed]\nout = "mixed"', "name a path in results/"),
     "a way out of results": ('[mixed]\nout = "results/../.."', "name a path in results/"),
     "nothing to read": ("[reproduce.adc]", "needs data"),

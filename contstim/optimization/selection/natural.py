@@ -386,7 +386,7 @@ def _infeasible(
             most = half
     agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
     return InfeasibleError(
-        f"There is no set of {question.per_pair} pairs for every model pair{beside}: "
+        f"There is no set of {counted(question.per_pair, 'pair')} for every model pair{beside}: "
         f"{counted(most, 'pair')} for every model pair can be had. By reject against accept model: "
         f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
         f"out."
