@@ -37,8 +37,8 @@ class Deferred(TyperCommand):
     """Stand-in for a command until it is called; lists need its name and help only."""
 
     def __init__(self, name: str, page: str, make: Callable[[], Any]) -> None:
-        # As much of the first sentence as fits a line of the list
-        short = re.match(r".{1,62}(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
+        # The first clause, where it fits a line of the list
+        short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
         text = short and short[0]
         super().__init__(name, callback=lambda: None, help=cleandoc(page), short_help=text)
         self._make = make
@@ -93,7 +93,7 @@ class CommandGroup(TyperGroup):
             return Deferred(cmd_name, _page(target), lambda: _command(found(target), cmd_name))
         if isinstance(target, typer.Typer):
             command = typer.main.get_command(target)
-            command.name = cmd_name
+            command.name, command.short_help = cmd_name, (command.help or "").rstrip(".")
             return command
         step = target and target()
         return step and Deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))

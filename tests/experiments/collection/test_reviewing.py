@@ -200,7 +200,7 @@ def test_reviews_of_others_and_of_other_sets_are_not_overwritten(tmp_path: Path)
     refused(TRIPLETS, "It is the review of Bea")
     refused([replace(TRIPLETS[0], triplet_id="x")], "The review is of another set", "Ann")
     changed = replace(TRIPLETS[0], natural=Sentence.parse("We saw another one"))
-    refused([changed], "1 of 1 reviewed triplets have changed", "Ann")
+    refused([changed], f"{changed.triplet_id} has changed since the review", "Ann")
     pair: Pair = some_pairs(1)[0]
     refused([pair], "It is a review of pairs", "Ann")
     (tmp_path / "review.csv").write_text("something else")

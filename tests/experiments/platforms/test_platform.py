@@ -70,7 +70,7 @@ def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
     letter = (site.parent / "post" / "letter.txt").read_text()
     assert letter == f"Dear participant 4, rate {len(TRIALS)} pairs."
     listed = run(site.parent, "export", "--help").stdout
-    assert "Write trials as letters." in listed
+    assert "Write trials as letters " in listed
     assert "too long" not in run(site.parent, "export", "letters", "--help").stdout
     assert "letters" not in run(site.parent, "import", "--help").stdout
     assert "No such command 'letters'" in run(site.parent, "import", "letters").stderr
