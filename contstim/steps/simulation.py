@@ -165,7 +165,7 @@ class SimulationSettings:
     participants: Annotated[
         int | None,
         Help(
-            "Participants in all; by default 10 in each group, in a study as many as [power] plans.",
+            "Participants in all; by default 10 in each group, in a study as [power] plans.",
             at_least=1,
         ),
     ] = None
