@@ -86,6 +86,7 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert "(-" in run_python(study, folder)
 
 
+@pytest.mark.slow
 def test_the_page_of_the_first_study_ends_in_a_report(folder: Path) -> None:
     (study,), (_, run) = (blocks(kind, DOCS / "first-study.md") for kind in ("toml", "sh"))
     place = folder / "first"
@@ -111,6 +112,7 @@ def test_what_a_package_adds_for_its_own_family_is_a_family(folder: Path) -> Non
     assert run_python(code + "print(FAMILY.name)", folder) == "mine\n"
 
 
+@pytest.mark.slow
 def test_the_single_commands_do_the_same_step_by_step(folder: Path) -> None:
     commands = "\n".join(blocks("sh", COMMANDS))
     assert commands.count("contstim ") == 14

@@ -131,18 +131,6 @@ NEEDS = {
 }
 """Programs and packages that a page names and that contstim does not bring."""
 
-SLOW = (
-    "docs/acceptability.md",
-    "docs/analysis.md",
-    "docs/clusters.md",
-    "docs/minimal-pairs.md",
-    "docs/scoring-rules.md",
-    "docs/studies.md",
-    "docs/study.md",
-    "docs/synthesis.md",
-)
-"""Pages that take long: each of them more than ten seconds of a processor or so."""
-
 
 def plan_with(reader: Reader, text: str) -> None:
     """Put sections into the study of the page of the first study, in place of its own, and plan."""
@@ -330,13 +318,10 @@ def furnished(
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
-        for name in (page.relative_to(ROOT).as_posix() for page in PAGES)
-        if to_run(name)
-    ],
+    [name for name in (page.relative_to(ROOT).as_posix() for page in PAGES) if to_run(name)],
 )
 def test_every_block_of_a_page_runs_as_printed(page: str, furnished: Path, tmp_path: Path) -> None:
     for name in NEEDS.get(page, ()):
@@ -397,7 +382,7 @@ def test_no_entry_of_the_tables_is_stale() -> None:
     for page, changes in INSTEAD.items():
         code = "\n".join([*texts[page], *(block.text for block in to_run(page))])
         assert all(text in code for text in changes), page
-    for page in (*BEFORE, *NEEDS, *TOML, *SLOW):
+    for page in (*BEFORE, *NEEDS, *TOML):
         assert to_run(page), page
     for page in ELSEWHERE:
         assert any(is_elsewhere(block) for block in read_blocks(ROOT / page.split()[0])), page

@@ -33,7 +33,7 @@ def trials_of(folder: Path) -> list[Trial]:
 @pytest.mark.parametrize(
     "rounds",
     [
-        [("selected", 0), ("selected", 0)],
+        pytest.param([("selected", 0), ("selected", 0)], marks=pytest.mark.slow),
         [("pairs", 1), ("trials", 0)],
     ],
 )

@@ -77,6 +77,7 @@ def one(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(study, LocalExecutor(), tmp_path_factory.mktemp("one") / "one.sqlite")
 
 
+@pytest.mark.slow
 def test_searches_beside_each_other_find_what_they_find_alone(
     study: Study, one: Run, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def test_killed_at_twenty_random_moments_the_job_gives_the_same_bytes(folder: Pa
     assert len((folder / "t.csv").read_text().splitlines()) == 17
 
 
+@pytest.mark.slow
 def test_a_killed_driver_takes_its_workers_along_and_the_job_goes_on(folder: Path) -> None:
     command = [sys.executable, "-m", "contstim"]
     subprocess.run([*command, *arguments("local.csv")], cwd=folder, check=True)

@@ -58,7 +58,7 @@ def make(tiny_checkpoint: Callable[[str], Path]) -> Make:
 
 @pytest.mark.parametrize("pair", [("gpt2", "pythia"), ("roberta", "gpt2")])
 @pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_searches_in_bfloat16_end_with_what_holds_in_float32(
     make: Make, pair: tuple[str, str], recipe: str, seed: int
 ) -> None:
@@ -73,6 +73,7 @@ def test_searches_in_bfloat16_end_with_what_holds_in_float32(
     assert found.log_probs[1] < found.natural_log_probs[1] or found.synthetic == natural
 
 
+@pytest.mark.slow
 def test_pairs_in_bfloat16_have_float32_scores(make: Make) -> None:
     """Witness: the same weights in networks that PyTorch cast to float32."""
     models = make("gpt2"), make("pythia")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from contstim.reviews import read_reviews
 from contstim.stimuli import write_triplets
 from tests.cli.test_review import serving
@@ -41,6 +43,7 @@ def test_decisions_are_saved_as_they_are_made_and_sent_again(tmp_path: Path, vis
     assert read_reviews([path]).rejected == {"t1", "t2"}
 
 
+@pytest.mark.slow
 def test_windows_keep_each_other_s_decisions_while_the_server_is_away(
     tmp_path: Path, visit: Visit
 ) -> None:

@@ -61,6 +61,7 @@ def test_the_same_study_makes_the_same_zip(study: Path, tmp_path: Path) -> None:
         assert archive.namelist() == sorted(archive.namelist())
 
 
+@pytest.mark.slow
 def test_an_unpacked_archive_does_the_study_again(unpacked: Path) -> None:
     done = run(unpacked, "run", "--quiet")
     assert done.returncode == 0, done.stdout + done.stderr

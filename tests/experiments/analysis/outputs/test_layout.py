@@ -33,8 +33,11 @@ from tests.experiments.analysis.outputs.paper import faults
 from tests.experiments.analysis.simulation import simulate
 
 SIZES = (
-    *((2, False), (2, True), (20, True)),
-    *(pytest.param(*size, marks=pytest.mark.slow) for size in ((4, True), (9, False))),
+    (2, True),
+    *(
+        pytest.param(*size, marks=pytest.mark.slow)
+        for size in ((2, False), (4, True), (9, False), (20, True))
+    ),
 )
 """Numbers of models, and whether their names are long."""
 
