@@ -16,7 +16,7 @@ import contstim
 
 HEAVY = (
     *("torch", "transformers", "nltk", "ortools", "kenlm", "pyarrow"),
-    *("scipy", "statsmodels", "matplotlib", "pandas", "ray"),
+    *("scipy", "statsmodels", "matplotlib", "pandas", "ray", "numpy", "pydantic"),
 )
 
 

@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 from dataclasses import MISSING, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
@@ -55,14 +55,14 @@ class StepCommand:
     """Command of a step that does something more than the step.
 
     Attributes:
-        step: its step.
-        further: options that the step does not have.
-        run: does the step, is given it, whether to be quiet, and the further options.
+        step: where the step is, whose docstring is the help page.
+        further: where the options that the step does not have are.
+        run: where the function is that is given the step, whether to be quiet, and those options.
     """
 
-    step: type[Step[Any]]
-    further: tuple[Parameter, ...]
-    run: Callable[..., None]
+    step: str
+    further: str
+    run: str
 
 
 class CommandGroup(TyperGroup):
@@ -71,7 +71,7 @@ class CommandGroup(TyperGroup):
     def targets(self) -> Mapping[str, Any]:
         """Where each command is, by name.
 
-        `module:name` of a step, a function or a `StepCommand`, or of such things by name; another
+        `module:name` of a step or a function, or of such things by name; a `StepCommand`; another
         group; or a function that gives a step, or None where there is no such command.
         """
         raise NotImplementedError
@@ -82,7 +82,7 @@ class CommandGroup(TyperGroup):
         return [
             name
             for name, target in self.targets().items()
-            if isinstance(target, str | typer.Typer) or target()
+            if isinstance(target, str | StepCommand | typer.Typer) or target()
         ]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -91,6 +91,8 @@ class CommandGroup(TyperGroup):
         target = self.targets().get(cmd_name)
         if isinstance(target, str):
             return Deferred(cmd_name, _page(target), lambda: _command(found(target), cmd_name))
+        if isinstance(target, StepCommand):
+            return Deferred(cmd_name, _page(target.step), lambda: _command(target, cmd_name))
         if isinstance(target, typer.Typer):
             command = typer.main.get_command(target)
             command.name, command.short_help = cmd_name, (command.help or "").rstrip(".")
@@ -128,19 +130,23 @@ def group(
 def _page(target: str) -> str:
     """Docstring of a step or a function, read without importing what it needs."""
     module, _, name = target.partition(":")
+    return _docstrings(module).get(name) or found(target).__doc__ or ""
+
+
+@cache
+def _docstrings(module: str) -> dict[str, str]:
+    """Docstrings of the classes and functions of a module."""
     spec = find_spec(module)
-    if "." not in name and spec is not None and spec.origin is not None:
-        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-                return ast.get_docstring(node) or ""
-    command = found(target)
-    return (command.step if isinstance(command, StepCommand) else command).__doc__ or ""
+    if spec is None or spec.origin is None:
+        return {}
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    own = (node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef))
+    return {node.name: ast.get_docstring(node) or "" for node in own}
 
 
 def _command(target: Any, name: str) -> Any:
     if isinstance(target, StepCommand):
-        return command_of_step(target.step, name, target.further, target.run)
+        return command_of_step(found(target.step), name, found(target.further), found(target.run))
     return (command_of_step if isinstance(target, type) else command_of)(target, name)
 
 

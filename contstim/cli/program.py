@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contstim.cli.commands import group
+from contstim.cli.commands import StepCommand, group
 from contstim.steps import STEPS, step_named
 from contstim.version import __version__
 
@@ -43,7 +43,9 @@ app = group(
         },
         "select": group("Select the most controversial stimuli, exactly.", _steps("select")),
         "show": "contstim.cli.looking:show",
-        "review": "contstim.cli.serving:REVIEW",
+        "review": StepCommand(
+            STEPS["review"], "contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review"
+        ),
         "design": STEPS["design"],
         "power": STEPS["power"],
         "export": group(

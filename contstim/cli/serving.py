@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.commands import StepCommand, run_step
+from contstim.cli.commands import run_step
 from contstim.cli.output import Quiet, remark, warn
 from contstim.errors import WorkerError
 from contstim.steps.review import WriteReviewPage, flagged
@@ -112,7 +112,7 @@ _SERVE = Annotated[
 _PORT = Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; 0 for any free port.")]
 
 
-def _review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> None:
+def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> None:
     """Write the page, and serve it where this is asked for."""
     if not serve:
         run_step(step, quiet=quiet)
@@ -151,6 +151,5 @@ def _option(name: str, default: object, annotation: object) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-REVIEW = StepCommand(
-    WriteReviewPage, (_option("serve", False, _SERVE), _option("port", 8001, _PORT)), _review
-)
+REVIEW_OPTIONS = (_option("serve", False, _SERVE), _option("port", 8001, _PORT))
+"""Options of `contstim review` that its step does not have."""
