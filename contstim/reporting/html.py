@@ -29,13 +29,13 @@ def write_html(report: Report) -> str:
 
 
 @functools.cache  # a study writes its page twice a stage; compiling takes longer than filling in
-def page_template(package: str, name: str, *, escaped: bool = True) -> Template:
+def page_template(package: str, name: str) -> Template:
     """A page's form beside a package's modules; texts that are filled in are escaped for HTML."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader(package, ""),
-        autoescape=escaped,
+        autoescape=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )

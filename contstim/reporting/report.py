@@ -216,15 +216,3 @@ def value_text(value: Value) -> Text | Span | Link:
     if isinstance(value, float):
         return f"{value:.3f}" if math.isfinite(value) else "–"
     return value if isinstance(value, str | Span | Link | tuple) else str(value)
-
-
-def passages(package: str, name: str, **facts: object) -> dict[str, str]:
-    """Passages of a template beside a package's modules, by the headings (`## name`) above them.
-
-    Line ends within a passage mean nothing; one that says nothing is empty.
-    """
-    from contstim.reporting.html import page_template
-
-    text = page_template(package, name, escaped=False).render(facts)
-    parts = (part.partition("\n") for part in text.split("\n## ")[1:])
-    return {heading.strip(): " ".join(passage.split()) for heading, _, passage in parts}

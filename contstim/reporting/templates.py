@@ -29,7 +29,7 @@ from contstim.reporting.report import (
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jinja2 import Environment
 
@@ -44,10 +44,24 @@ def filled(package: str, name: str, **values: Any) -> Report:
 
     Its first heading is the title.
     """
-    title, *parts = _parts(_environment(package).get_template(name).render(values))
+    title, *parts = _parts(_rendered(package, name, values))
     if not isinstance(title, Heading):
         raise TypeError(f"{name} begins with no heading.")
     return Report(title.text, parts)
+
+
+def passages(package: str, name: str, **values: Any) -> dict[str, str]:
+    """Texts of a template beside a package's modules, by the headings (`## name`) above them.
+
+    Line ends within a text mean nothing; one that says nothing is empty.
+    """
+    texts = re.split(r"(?m)^## ", _rendered(package, name, values))[1:]
+    parts = (text.partition("\n") for text in texts)
+    return {heading.strip(): _plain(" ".join(text.split())) for heading, _, text in parts}
+
+
+def _rendered(package: str, name: str, values: Mapping[str, Any]) -> str:
+    return _environment(package).get_template(name).render(values)
 
 
 @functools.cache

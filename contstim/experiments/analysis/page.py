@@ -34,7 +34,8 @@ from contstim.experiments.responses.checks import Problem
 from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled
-from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table, passages
+from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
+from contstim.reporting.templates import passages
 from contstim.scale import Scale
 from contstim.tables import write_table
 from contstim.wording import counted, p_text

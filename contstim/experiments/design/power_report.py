@@ -11,8 +11,8 @@ import numpy as np
 from contstim.experiments.analysis.tables import rows_table
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure
-from contstim.reporting.report import Heading, Paragraph, Report, Table, passages, strong
-from contstim.wording import counted
+from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
+from contstim.reporting.templates import passages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -47,7 +47,6 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
         *(__package__, "power.md.jinja"),
         power=power,
         best=_best(power),
-        counted=counted,
         simulations=max(scope.planned.simulations for scope in power.scopes.values()),
         effect=f"{power.smallest_effect:g}",
     )

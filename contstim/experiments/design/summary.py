@@ -18,7 +18,8 @@ from contstim.experiments.analysis.families import (
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
 from contstim.reporting.canvas import new_figure
-from contstim.reporting.report import Heading, Paragraph, Report, Table, passages, strong
+from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
+from contstim.reporting.templates import passages
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
@@ -105,7 +106,6 @@ def summarise(
         rule=DEFAULT_RULE,
         lapses=LAPSES,
         counted_in=frequencies.source,
-        counted=counted,
     )
     return DesignSummary(
         groups=groups,
