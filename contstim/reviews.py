@@ -42,6 +42,14 @@ class ItemKind(StrEnum):
     TRIAL = "trial"
 
 
+_MADE_OF: dict[str, ItemKind] = {
+    Condition.NATURAL_CONTROVERSIAL: ItemKind.PAIR,
+    Condition.NATURAL_SYNTHETIC: ItemKind.TRIPLET,
+    Condition.SYNTHETIC_SYNTHETIC: ItemKind.TRIPLET,
+}
+"""The stimuli that trials of a condition are made of."""
+
+
 @dataclass(frozen=True)
 class ReviewedItem:
     """An item and what a reviewer decided about it; fields are the columns of review.csv.
@@ -75,6 +83,11 @@ class ReviewedItem:
     sentence_3: Sentence | None
     decision: Decision
     reason: str
+
+    @property
+    def about(self) -> ItemKind | None:
+        """Pair or triplet, which the item is or, as a trial, was made of; None of other trials."""
+        return _MADE_OF.get(self.condition) if self.kind is ItemKind.TRIAL else self.kind
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:

@@ -33,7 +33,6 @@ from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
 from contstim.steps.review import EarlierStimuli, in_place
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import (
-    Condition,
     Pair,
     Triplet,
     read_stimuli,
@@ -119,10 +118,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
         stood = EarlierStimuli.read(self.review, self.earlier)
 
         def holds(item: ReviewedItem) -> bool:
-            is_pair = (
-                item.kind is ItemKind.PAIR or item.condition == Condition.NATURAL_CONTROVERSIAL
-            )
-            return not is_pair or (
+            return item.about is not ItemKind.PAIR or (
                 (item.model_1, item.model_2) in combinations(table.models, 2)
                 and table.rows.keys() >= {*item.sentences}
             )
@@ -232,12 +228,10 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
             )
         stood = EarlierStimuli.read(self.review, self.earlier)
         known = {triplet.triplet_id for triplet in distinct}
-        of_triplets = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
 
         def holds(item: ReviewedItem) -> bool:
-            if item.condition in of_triplets:
-                return item.source_id in known
-            return item.kind is not ItemKind.TRIPLET or item.item_id in known
+            # A trial made of a triplet names it as its source
+            return item.about is not ItemKind.TRIPLET or (item.source_id or item.item_id) in known
 
         selection = select_triplets(
             distinct,

@@ -17,11 +17,12 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
+from contstim.reviews import ItemKind, read_reviews
 from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
 from contstim.steps.design import DesignSettings, MakeDesign
 from contstim.steps.execution import ScoringExecution
@@ -251,7 +252,7 @@ def _pairs(files: StudyFiles) -> Iterator[StudyStage]:
             scores=SCORES,
             out=PAIRS,
             settings=settings,
-            review=_decisions_about("pairs", files.decisions),
+            review=_decisions_about(ItemKind.PAIR, files.decisions),
             earlier=_earlier(files, PAIRS, TRIALS),
         )
         yield StudyStage("pairs", "select natural pairs", step)
@@ -273,7 +274,7 @@ def _triplets(files: StudyFiles) -> Iterator[StudyStage]:
         store=STORE,
         assignment=ASSIGNMENT,
         begin_with=ARCHIVED_ASSIGNMENT if ARCHIVED_ASSIGNMENT.exists() else None,
-        review=_decisions_about("triplets", files.decisions),
+        review=_decisions_about(ItemKind.TRIPLET, files.decisions),
         earlier=_earlier(files, TRIALS),
         loading=study.loading,
         seed=study.seed,
@@ -289,7 +290,7 @@ def _selection(files: StudyFiles) -> Iterator[StudyStage]:
             triplets=TRIPLETS,
             out=SELECTED,
             settings=settings,
-            review=_decisions_about("triplets", files.decisions),
+            review=_decisions_about(ItemKind.TRIPLET, files.decisions),
             earlier=_earlier(files, SELECTED, TRIALS),
         )
         yield StudyStage("selection", "select triplets", step)
@@ -461,25 +462,13 @@ def _earlier(files: StudyFiles, *tables: Path) -> tuple[Path, ...]:
     return tuple(path for path in found if path.is_file())
 
 
-def _decisions_about(
-    stimuli: Literal["pairs", "triplets"], decisions: Sequence[Path]
-) -> tuple[Path, ...]:
+def _decisions_about(kind: ItemKind, decisions: Sequence[Path]) -> tuple[Path, ...]:
     """The files that hold decisions about natural pairs, or about triplets, or their trials.
 
     A step refuses a review of something else; a study has reviews of all its tables together.
     """
-    from contstim.reviews import ItemKind, read_reviews
-    from contstim.stimuli import Condition
-
-    of_pairs = {Condition.NATURAL_CONTROVERSIAL}
-    of_triplets = {Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC}
-    conditions = of_pairs if stimuli == "pairs" else of_triplets
-    kind = ItemKind.PAIR if stimuli == "pairs" else ItemKind.TRIPLET
     return tuple(
         path
         for path in decisions
-        if any(
-            item.kind is kind or (item.kind is ItemKind.TRIAL and item.condition in conditions)
-            for item in read_reviews([path]).decisions
-        )
+        if any(item.about is kind for item in read_reviews([path]).decisions)
     )

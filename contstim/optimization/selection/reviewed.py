@@ -17,7 +17,6 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.optimization.selection.programs import LinearRule, priced_bound
 from contstim.reviews import ItemKind, Review
-from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from contstim.reviews import ReviewedItem
     from contstim.scores import ScoreTable
     from contstim.stimuli import Triplet
-
-_OF_TRIPLETS = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
 
 
 def rejected_words(review: Review) -> frozenset[tuple[str, ...]]:
@@ -50,7 +47,7 @@ def unfree_words(review: Review, *, shared: bool) -> frozenset[tuple[str, ...]]:
     """
     trials = () if shared else review.of_kind(ItemKind.TRIAL).values()
     return rejected_words(review) | _words(
-        trial for trial in trials if trial.condition != Condition.NATURAL_CONTROVERSIAL
+        trial for trial in trials if trial.about is not ItemKind.PAIR
     )
 
 
@@ -75,7 +72,7 @@ def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]
             "column 'sentence'."
         )
     trials = review.of_kind(ItemKind.TRIAL).values()
-    pairs = {t.source_id: t for t in trials if t.condition == Condition.NATURAL_CONTROVERSIAL}
+    pairs = {t.source_id: t for t in trials if t.about is ItemKind.PAIR}
     pairs |= review.of_kind(ItemKind.PAIR)
     if not pairs:
         raise InputError(
@@ -128,7 +125,7 @@ class ReviewedTriplets:
             InputError: no triplet was reviewed, or one that was not rejected is absent or differs.
         """
         trials = review.of_kind(ItemKind.TRIAL).values()
-        of_trials = {t.source_id for t in trials if t.condition in _OF_TRIPLETS}
+        of_trials = {t.source_id for t in trials if t.about is ItemKind.TRIPLET}
         reviewed = of_trials | review.of_kind(ItemKind.TRIPLET).keys()
         if not reviewed:
             raise InputError(
