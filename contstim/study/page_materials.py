@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_json_object
+from contstim.optimization.selection.question import NaturalCertificate, TripletCertificate
 from contstim.records import record_path
 from contstim.reporting.report import Bullets, Details, Heading, Link, Paragraph, Table, code
 from contstim.stimuli import read_pairs, read_triplets
@@ -27,8 +28,9 @@ from contstim.study.places import (
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 
+    from contstim.optimization.selection.question import SelectionCertificate
     from contstim.reporting.report import Part, Text, Value
     from contstim.stimuli import Pair
     from contstim.study.places import StudyFiles
@@ -148,19 +150,23 @@ def numbers_part(files: StudyFiles) -> Iterator[Part]:
     """Numbers of pairs and triplets, how good they are, and the proof that they are the best."""
     sections = files.study.sections
     proofs: list[tuple[Value, ...]] = []
-    for what, path in (("natural pairs", PAIRS), ("selected triplets", SELECTED)):
+    kinds: tuple[tuple[str, Path, Callable[[Path], Sized], type[SelectionCertificate]], ...] = (
+        ("natural pairs", PAIRS, read_pairs, NaturalCertificate),
+        ("selected triplets", SELECTED, read_triplets, TripletCertificate),
+    )
+    for what, path, read, kind in kinds:
         certificate = Path(f"{path}.certificate.json")
         if certificate.is_file():
-            proof = read_json_object(certificate)
+            proof = kind.load(certificate)
             proofs.append(
                 (
                     what,
                     link(path),
-                    f"{sum(number for *_, number in proof['counts']):,}",
-                    f"{proof['objective']:,.4f}",
-                    f"{proof['bound']:,.4f}",
-                    f"{proof['candidates']:,}",
-                    (f"{proof['status']} (", link(certificate, "certificate"), ")"),
+                    f"{len(read(path)):,}",
+                    f"{proof.objective:,.4f}",
+                    f"{proof.bound:,.4f}",
+                    f"{proof.candidates:,}",
+                    (f"{proof.status} (", link(certificate, "certificate"), ")"),
                 )
             )
     if proofs:

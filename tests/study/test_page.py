@@ -174,6 +174,7 @@ def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
     # Headings appear with what stands under them, and stay
     seen: set[str] = set()
     for page in (page for name in names for page in (before[name], after[name])):
+        assert "cannot be shown" not in page.text
         assert seen <= set(page.headings)
         seen |= set(page.headings)
     assert seen == {
