@@ -282,6 +282,8 @@ def _check_pair(pair: Sequence[str], names: Sequence[str]) -> None:
 def _check_numbers(study: Study, problems: Problems) -> None:
     """Check that numbers of items can be selected, and dealt out evenly."""
     numbers, sections = numbers_of(study), study.sections
+    # A number that was refused stands at its default here, from which nothing follows
+    groups = 0 if problems.concern("design", "groups") else numbers.groups
     for name in ("pairs", "selection"):
         if name in sections and sections[name].per_pair < 1:
             problems.add((name, "per_pair"), "must be 1 or more, not 0.")
@@ -316,14 +318,15 @@ def _check_numbers(study: Study, problems: Problems) -> None:
         (of_triplets, numbers.selected_of, "triplets", quantiles),
     ):
         for key, whom, number in _wanted(study, section, of_pairs):
-            if numbers.groups and number % numbers.groups:
-                multiple = _next_multiple(number, step, numbers.groups)
+            if groups and number % groups:
+                multiple = _next_multiple(number, step, groups)
                 problems.add(
                     key,
-                    f"{number} {what} of {whom} cannot be dealt out evenly to {numbers.groups} "
+                    f"{number} {what} of {whom} cannot be dealt out evenly to {groups} "
                     f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
                 )
-    _check_sentences(study, numbers, problems)
+    if groups == numbers.groups and not problems.concern("triplets", "per_pair"):
+        _check_sentences(study, numbers, problems)
 
 
 def _wanted(

@@ -289,3 +289,11 @@ def test_what_is_no_file_is_no_study(place: str) -> None:
 def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contstim new NAME"):
         read_study(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["no groups", "triplets below 1"])
+def test_nothing_is_told_of_numbers_that_were_refused(folder: Path, name: str) -> None:
+    old, new, _ = BAD[name]
+    (folder / "study.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match="has 1 problem"):
+        read_study(folder)
