@@ -15,7 +15,8 @@ COPIES = "archived-results"  # in an archive, of results beside it
 UNSTABLE = (".sqlite", ".lock")
 MASKS = {
     r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?)?": "DATE",
-    r"(sha256:)?\b[0-9a-f]{16,64}\b": "CHECKSUM",
+    # A run of digits alone is a number: its decimals are compared
+    r"(sha256:)?\b(?!\d+\b)[0-9a-f]{16,64}\b": "CHECKSUM",
     r"DATE</td>\s*<td[^>]*>[\d.,]+": "DATE</td><td>AMOUNT",  # seconds of a stage
     r"\d+ % in (networks|everything)": "SHARE in networks",
     r"\d[\d,.]* (s|ms|B|kB|MB)\b": "AMOUNT",
