@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.intervals import Interval, IntervalMethod, Uncertainty
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
     from contstim.experiments.analysis.ratings import Ratings, Scope
+    from contstim.experiments.analysis.tables import Row
 
 Units = Literal["groups", "participants", "crossed"]
 """What tests take as random: groups, participants alone, or people and items, crossed."""
@@ -113,90 +114,33 @@ class ModelResult:
     n_trials: int
 
 
-@dataclass(frozen=True)
-class ContrastResult:
-    """A contrast: the difference of means over units, its interval and its test.
-
-    Units count in which both sides are known; a group of one has no ceiling. A contrast is testable
-    if it would be significant were all tests of its family as clear as their numbers of units let
-    them be; where it is not, `significant` is False whatever the data. Tests of groups hold for
-    items like these, tests of participants for these items, crossed tests for what the interval
-    speaks of.
-
-    Attributes:
-        first: a model.
-        second: another, or `CEILING`.
-        value_first: mean over units.
-        value_second: likewise.
-        difference: the effect, in units of the measure; `interval` is its own.
-        interval: of the difference, at 1 - `alpha`; it leaves out 0 where the contrast is
-            significant, and only there, since it inverts the test. Percentiles do not, and are at
-            the level asked for.
-        n_units: groups or participants that the test compares; of a crossed test, participants.
-        statistic: the smaller sum of ranks, or Student's t.
-        rank_biserial: the effect size of a signed-rank test, -1 to 1; nan for a crossed test.
-        p_value: two-sided.
-        q_value: adjusted by Benjamini and Hochberg.
-        significant: by the correction asked for.
-        testable: see above.
-        holds_for: whom and what the test speaks of.
-        p_holm: adjusted by Holm.
-        standardised: the difference in standard deviations of the difference on single answers,
-            to which people, items and all else contribute (after Westfall, Kenny & Judd 2014).
-        low_standardised: end of its interval: that of the difference, in the same unit.
-        high_standardised: likewise.
-        test: what was computed.
-        family: the contrasts that `q_value` and `p_holm` are adjusted for.
-        correction: the one by which `significant` is decided.
-        low_rank_biserial: end of its interval; see `rank_biserial_interval`.
-        high_rank_biserial: likewise.
-        smallest_effect: differences below it do not matter.
-        equivalence_p: of two one-sided tests that the difference is smaller than that; see
-            `equivalence_p_value`.
-        equivalence_adjusted: by the correction asked for, over the same family.
-        alpha: the p-value below which it is significant; see `decision_alpha`.
-        verdict: different, equivalent, both (a difference that does not matter), or undecided;
-            untestable where nothing can be significant, and equivalence is not shown either.
-    """
-
-    first: str
-    second: str
-    value_first: float
-    value_second: float
-    difference: float
-    interval: Interval
-    n_units: int
-    statistic: float
-    rank_biserial: float
-    p_value: float
-    q_value: float
-    significant: bool
-    testable: bool
-    holds_for: str
-    p_holm: float
-    standardised: float
-    low_standardised: float
-    high_standardised: float
-    test: str
-    family: str
-    correction: str
-    low_rank_biserial: float
-    high_rank_biserial: float
-    smallest_effect: float
-    equivalence_p: float
-    equivalence_adjusted: float
-    alpha: float
-    verdict: str
-
-    @property
-    def equivalent(self) -> bool:
-        """True if the two are shown to differ by less than matters."""
-        return self.verdict in ("equivalent", "both")
-
-
 @dataclass(frozen=True, eq=False)
 class Result:
     """One measure in one scope.
+
+    A row of `comparisons` is a contrast: the difference of means over units, its interval and its
+    test. Units count in which both sides are known; a group of one has no ceiling.
+
+    - `second`: another model than `first`, or `CEILING`.
+    - `interval`: of the difference, at 1 - `alpha`; it leaves out 0 where the contrast is
+      significant, and only there, since it inverts the test. Percentiles do not, and are at the
+      level asked for.
+    - `n_units`: groups or participants that the test compares; of a crossed test, participants.
+    - `statistic`: the smaller sum of ranks, or Student's t.
+    - `rank_biserial`: the effect size of a signed-rank test; see `rank_biserial_interval`.
+    - `q_value`, `p_holm`: adjusted over the `family` by Benjamini and Hochberg, and by Holm;
+      `correction` is the one by which `significant` is decided, `alpha` the p-value below which it
+      is; see `decision_alpha`.
+    - `testable`: it would be significant were all tests of its family as clear as their numbers of
+      units let them be; where it is not, `significant` is False whatever the data.
+    - `holds_for`: whom and what the test speaks of. Tests of groups hold for items like these,
+      tests of participants for these items, crossed tests for what the interval speaks of.
+    - `standardised`: the difference in standard deviations of the difference on single answers, to
+      which people, items and all else contribute (after Westfall, Kenny & Judd 2014).
+    - `equivalence_p`: of two one-sided tests that the difference is smaller than `smallest_effect`;
+      see `equivalence_p_value`. `equivalence_adjusted`: by the correction, over the same family.
+    - `verdict`: different, equivalent, both (a difference that does not matter), or undecided;
+      untestable where nothing can be significant, and equivalence is not shown either.
 
     Attributes:
         scope: which trials evaluate which model.
@@ -211,41 +155,33 @@ class Result:
     measure: Measure
     evaluation: ParticipantScores
     models: tuple[ModelResult, ...]
-    comparisons: tuple[ContrastResult, ...]
+    comparisons: list[Row]
     detectability: Detectability
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
         """Of all values, then of all contrasts."""
-        values = tuple(model.interval for model in self.models)
-        return (*values, *(contrast.interval for contrast in self.comparisons))
+        return tuple([x.interval for x in self.models] + [x["interval"] for x in self.comparisons])
 
     def below_ceiling(self) -> frozenset[str]:
         """The models significantly below the lower noise ceiling."""
-        return self._with(CEILING, lambda row: row.significant and row.difference < 0)
+        return self._with(CEILING, lambda row: row["significant"] and row["difference"] < 0)
 
-    def at_ceiling(self) -> frozenset[str]:
-        """The models shown to differ from their lower noise ceiling by less than matters."""
-        return self._with(CEILING, lambda row: row.equivalent)
-
-    def equivalent_to(self, model: str) -> frozenset[str]:
-        """The models that are shown to differ from this one by less than matters."""
-        return self._with(model, lambda row: row.equivalent)
+    def equivalent_to(self, side: str) -> frozenset[str]:
+        """The models shown to differ by less than matters from this one, or from `CEILING`."""
+        return self._with(side, lambda row: row["verdict"] in ("equivalent", "both"))
 
     def beaten_by(self, model: str) -> frozenset[str]:
         """The models that are significantly worse than this one."""
         return self._with(
-            model, lambda row: row.significant and (row.difference > 0) == (row.first == model)
+            model,
+            lambda row: row["significant"] and (row["difference"] > 0) == (row["first"] == model),
         )
 
-    def _with(self, side: str, holds: Callable[[ContrastResult], bool]) -> frozenset[str]:
+    def _with(self, side: str, holds: Callable[[Row], bool]) -> frozenset[str]:
         """Other sides of the contrasts of a model, or of the ceiling, of which something holds."""
-        others = [
-            row.first if row.second == side else row.second
-            for row in self.comparisons
-            if side in (row.first, row.second) and holds(row)
-        ]
-        return frozenset(others) - {CEILING}
+        sides = [{row["first"], row["second"]} for row in self.comparisons if holds(row)]
+        return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
 
 _Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Interval | None, SignedRankTest]"
@@ -384,8 +320,8 @@ def _adjusted(
     about: str,
     sampling: Sampling,
     limits: Detectability,
-) -> tuple[ContrastResult, ...]:
-    """Results of a whole family of tests."""
+) -> list[Row]:
+    """Rows of a whole family of tests."""
     kind, rate = sampling.correction, sampling.false_discovery_rate
     p_values = np.array([test.p_value for *_, test in tests])
     # The same family with all units of each test on one side: the least that its adjusted p-values
@@ -393,54 +329,64 @@ def _adjusted(
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
     least = [0.0 if crossed else smallest_p_value(test.n) for *_, test in tests]
     equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, *_ in tests])
-    decisions = (
-        false_discovery(p_values),
-        family_wise(p_values),
-        adjusted(p_values, kind) < rate,
-        adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
-        decision_alpha(p_values, rate, kind, limits.needed),
-        equivalence,
-        adjusted(equivalence, kind),
-    )
+    decisions = {
+        "q_value": false_discovery(p_values),
+        "p_holm": family_wise(p_values),
+        "significant": adjusted(p_values, kind) < rate,
+        "testable": adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
+        "alpha": decision_alpha(p_values, rate, kind, limits.needed),
+        "equivalence_p": equivalence,
+        "equivalence_adjusted": adjusted(equivalence, kind),
+    }
     ceilings = sum(contrast.second == CEILING for contrast in family)
     stated = (
         f"{counted(len(family), 'contrast')} of {about}: "
         f"{counted(len(family) - ceilings, 'pair')} of models, "
         f"{counted(ceilings, 'model')} against the ceiling"
     )
-    columns = zip(*(column.tolist() for column in decisions), strict=True)
-    return tuple(
-        _result(contrast, test, decided, stated, sampling)
+    columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
+    return [
+        _row(contrast, test, dict(zip(decisions, decided, strict=True)), stated, sampling)
         for contrast, test, decided in zip(family, tests, columns, strict=True)
-    )
+    ]
 
 
-def _result(
-    contrast: ModelContrast, test: _Test, decided: Sequence[Any], stated: str, sampling: Sampling
-) -> ContrastResult:
-    """One of a family, with what its correction decides; see `_adjusted`."""
-    q_value, holm, different, testable, alpha, p_alike, q_alike = decided
+def _row(
+    contrast: ModelContrast, test: _Test, decided: Row, stated: str, sampling: Sampling
+) -> Row:
+    """One of a family, with what its correction decides; see `Result`."""
     first, second, known, _, ranks = test
-    interval, difference = _decided(test, alpha, sampling), known_mean(first - second)
+    interval, difference = _decided(test, decided["alpha"], sampling), known_mean(first - second)
     residual, units = known.components.residual, sampling.units or "groups"
     unit = np.sqrt(residual) if residual > 0 else np.nan
-    low, high = float(interval.low / unit), float(interval.high / unit)
-    untold = "undecided" if testable else "untestable"
-    return ContrastResult(
-        *contrast,
-        *(known_mean(first), known_mean(second), difference),
-        interval,
-        ranks.n,
-        *(ranks.statistic, ranks.rank_biserial, ranks.p_value),
-        *(q_value, different, testable),
-        _HOLDS_FOR.get(units, known.components.population),
-        holm,
-        *(float(difference / unit), low, high),
-        *(TESTS[units], stated, CORRECTIONS[sampling.correction]),
-        *rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level),
-        *(sampling.smallest_effect, p_alike, q_alike, alpha),
-        _VERDICTS[different, q_alike < sampling.false_discovery_rate] or untold,
-    )
+    biserial = rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level)
+    alike = decided["equivalence_adjusted"] < sampling.false_discovery_rate
+    untold = "undecided" if decided["testable"] else "untestable"
+    return {
+        **contrast._asdict(),
+        "value_first": known_mean(first),
+        "value_second": known_mean(second),
+        "difference": difference,
+        "interval": interval,
+        "n_units": ranks.n,
+        "statistic": ranks.statistic,
+        "rank_biserial": ranks.rank_biserial,
+        "p_value": ranks.p_value,
+        **{name: decided[name] for name in ("q_value", "significant", "testable")},
+        "holds_for": _HOLDS_FOR.get(units, known.components.population),
+        "p_holm": decided["p_holm"],
+        "standardised": float(difference / unit),
+        "low_standardised": float(interval.low / unit),
+        "high_standardised": float(interval.high / unit),
+        "test": TESTS[units],
+        "family": stated,
+        "correction": CORRECTIONS[sampling.correction],
+        "low_rank_biserial": biserial[0],
+        "high_rank_biserial": biserial[1],
+        "smallest_effect": sampling.smallest_effect,
+        **{name: decided[name] for name in ("equivalence_p", "equivalence_adjusted", "alpha")},
+        "verdict": _VERDICTS[decided["significant"], alike] or untold,
+    }
 
 
 def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:

@@ -43,9 +43,10 @@ from contstim.wording import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import ContrastResult, Result
+    from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.intervals import Interval
     from contstim.experiments.analysis.run import Analysis
+    from contstim.experiments.analysis.tables import Row
     from contstim.models.training_text import Contamination
     from contstim.reporting.report import Part, Value
 
@@ -135,36 +136,35 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     # The level at which the family decides, such as 99.4%
     decided = level
     if sampling.intervals == "corrected" and result.comparisons:
-        decided = f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
+        decided = f"{100 * (1 - max(test['alpha'] for test in result.comparisons)):.3g}%"
 
-    def tested(test: ContrastResult, mark: str = "") -> tuple[float, str, str]:
-        p_value = p_text(test.p_holm if holm else test.q_value)
-        p_value += mark if test.significant else ""
-        shown_p = p_value if test.testable else "untestable"
-        return test.difference, _range(test.interval), shown_p
+    def tested(test: Row, mark: str = "") -> tuple[float, str, str]:
+        shown_p = p_text(test["p_holm" if holm else "q_value"]) + mark * test["significant"]
+        shown_p = shown_p if test["testable"] else "untestable"
+        return test["difference"], _range(test["interval"]), shown_p
 
     yield Heading(about.capitalize())
     name = f"{result.measure.name}-{result.scope}"
     yield Picture(name, images[name], f"{result.measure.label}: {about}")
-    ceilings = {row.first: row for row in result.comparisons if row.second == CEILING}
+    ceilings = {row["first"]: row for row in result.comparisons if row["second"] == CEILING}
     rows: list[tuple[Value, ...]] = []
     for row in sorted(result.models, key=lambda row: -row.value):
         test, bounds = ceilings.get(row.model), f"{_number(row.lower)} – {_number(row.upper)}"
-        mark = " (above)" if test and test.difference > 0 else "*"
-        to_ceiling = tested(test, mark) if test else ("–", "–", "–")
+        above = test is not None and test["difference"] > 0
+        to_ceiling = tested(test, " (above)" if above else "*") if test else ("–", "–", "–")
         cells = (row.model, row.value, _range(row.interval), bounds, *to_ceiling)
         rows.append((*cells, f"{row.n_trials:,}"))
     to_ceiling_header = ("to the ceiling", decided, adjusted)
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
     yield Table(header, rows)
     for test in result.comparisons[:1]:
-        family = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
+        family = f"{adjusted}: {test['test']}; {test['correction']}; {test['family']}."
         yield Paragraph(family, note=True)
     if notes := dict.fromkeys(interval.note for interval in result.intervals if interval.note):
         yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
     yield Paragraph(_verdict(result, str(sampling.units)))
-    if pairs := [test for test in result.comparisons if test.second != CEILING]:
-        lines = [(test.first, test.second, *tested(test), test.verdict) for test in pairs]
+    if pairs := [test for test in result.comparisons if test["second"] != CEILING]:
+        lines = [(x["first"], x["second"], *tested(x), x["verdict"]) for x in pairs]
         columns = ("model", "less", "difference", decided, adjusted, "verdict")
         title = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
         yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
@@ -177,8 +177,10 @@ def _verdict(result: Result, units: str) -> str:
         for first, second in combinations(ordered, 2)
         if second in result.equivalent_to(first)
     ]
-    alike += [f"{model} ≈ its ceiling" for model in ordered if model in result.at_ceiling()]
-    margin = result.comparisons[0].smallest_effect if result.comparisons else 0.0
+    alike += [
+        f"{model} ≈ its ceiling" for model in ordered if model in result.equivalent_to(CEILING)
+    ]
+    margin = result.comparisons[0]["smallest_effect"] if result.comparisons else 0.0
     equivalent = f" Shown to differ by less than {margin:g}: {'; '.join(alike) or 'none'}."
     if cannot := result.detectability.cannot(units):
         # With so few units "none" would read as if it had been looked for and not seen
@@ -331,7 +333,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
 def _families(analysis: Analysis) -> str:
     """Numbers of contrasts, such as 45 contrasts (36 pairs …) in each of 6 families."""
     sizes = Counter(
-        (len(result.comparisons), sum(row.second != CEILING for row in result.comparisons))
+        (len(result.comparisons), sum(row["second"] != CEILING for row in result.comparisons))
         for result in analysis.results
     )
     return "; ".join(

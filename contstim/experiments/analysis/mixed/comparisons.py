@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.families import false_discovery, with_family
+from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import Estimate
 from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings, fit_mixed
 from contstim.experiments.analysis.tables import rows_table
@@ -31,31 +31,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pandas import DataFrame
 
-    from contstim.experiments.analysis.mixed.models import MixedCoefficient, MixedFit
+    from contstim.experiments.analysis.mixed.models import MixedFit
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
     from contstim.stimuli import Condition
-
-
-@dataclass(frozen=True)
-class FitComparison:
-    """Comparison of how well two models fit people's ratings.
-
-    Attributes:
-        first: a model.
-        second: another.
-        difference: log-likelihood of the first less that of the second, nats; its error is over
-            trials and participants (see the module), its degrees of freedom one less than the fewer
-            of these.
-        adjusted: the p-value by Benjamini and Hochberg, over the family.
-        family: what that is.
-    """
-
-    first: str
-    second: str
-    difference: Estimate
-    adjusted: float = np.nan
-    family: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +46,9 @@ class MixedAnalysis:
         empty: the fit without models.
         fits: one for each model that can be fitted, in the order of the scores.
         joint: those of several models.
-        comparisons: every pair of models.
+        comparisons: every pair of models, a row each: by how many nats (`difference`) the first's
+            log-likelihood is higher, with an error over trials and participants (see the module)
+            and degrees of freedom one less than the fewer of these.
         additions: what each model adds to others.
         left_out: models that cannot be fitted, and why.
     """
@@ -76,7 +57,7 @@ class MixedAnalysis:
     empty: MixedFit
     fits: tuple[MixedFit, ...]
     joint: tuple[MixedFit, ...]
-    comparisons: tuple[FitComparison, ...]
+    comparisons: list[Row]
     additions: list[Row]
     left_out: Mapping[str, str]
 
@@ -113,17 +94,16 @@ class MixedAnalysis:
         ]
 
     @property
-    def coefficients_capped(self) -> tuple[MixedCoefficient, ...]:
+    def coefficients_capped(self) -> list[Row]:
         """Coefficients of models with infinite ratios, each fitted alone."""
-        return tuple(row for fit in self.fits for row in fit.coefficients if row.capped)
+        return [row for fit in self.fits for row in fit.coefficients if row["capped"]]
 
     def tables(self) -> dict[str, dict[str, list[Any]]]:
         """Columns of every table, by its name; one without rows has none."""
-        rows: dict[str, Sequence[object]] = {
+        of_fits = ("coefficients", "variances", "thresholds")
+        rows = {
             "fits": self.summaries,
-            "coefficients": [row for fit in self.every for row in fit.coefficients],
-            "variances": [row for fit in self.every for row in fit.variances],
-            "thresholds": [row for fit in self.every for row in fit.thresholds],
+            **{kind: [x for fit in self.every for x in getattr(fit, kind)] for kind in of_fits},
             "comparisons": self.comparisons,
             "additions": self.additions,
         }
@@ -201,7 +181,7 @@ def compare_mixed(
     )
 
 
-def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> tuple[FitComparison, ...]:
+def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
     """Every pair of fits to the same ratings, with the variance over trials and participants.
 
     Args:
@@ -214,7 +194,7 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> tuple[FitComp
     ids = {tuple(t.trial_id for g in fit.rated.groups for t in g.trials) for fit in fits}
     if len(ids) > 1 or len({fit.rated.size for fit in fits}) > 1:
         raise InputError("Only fits to the same ratings can be compared.")
-    rows = []
+    rows: list[Row] = []
     for first, second in combinations(fits, 2):
         pairs = list(zip(first.estimates.blocks, second.estimates.blocks, strict=True))
         of_trials, of_people, of_ratings = (
@@ -233,9 +213,9 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> tuple[FitComp
         freedom = min(len(units) for units in (of_trials, of_people) if len(units) > 1) - 1
         difference = first.log_likelihood - second.log_likelihood
         estimate = Estimate.by_t(difference, error, freedom, level)
-        rows.append(FitComparison(first.name, second.name, estimate))
+        rows.append({"first": first.name, "second": second.name, "difference": estimate})
     family = counted(len(rows), "pair of models", "pairs of models")
-    return with_family(rows, [row.difference.p_value for row in rows], family)
+    return with_family(rows, [row["difference"].p_value for row in rows], family)
 
 
 def _sum_variance(contributions: ArrayLike) -> float:
@@ -260,15 +240,10 @@ def _additions(
             {
                 "model": model,
                 "beyond": beyond,
-                "estimate": after[model].estimate,
-                "typical_effect": after[model].typical_effect,
+                **{name: after[model][name] for name in ("estimate", "typical_effect")},
                 "gain": after.log_likelihood - before.log_likelihood,
                 "aic_gain": before.aic - after.aic,
             }
         )
-    q_values = false_discovery(np.array([row["estimate"].p_value for row in rows])).tolist()
     family = counted(len(rows), "ordered pair of models", "ordered pairs of models")
-    return [
-        {**row, "adjusted": q_value, "family": family}
-        for row, q_value in zip(rows, q_values, strict=True)
-    ]
+    return with_family(rows, [row["estimate"].p_value for row in rows], family)

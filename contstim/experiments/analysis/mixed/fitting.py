@@ -101,15 +101,15 @@ class MixedEstimates:
     Attributes:
         parameters: at the maximum; standard deviations are positive.
         estimated: thresholds as estimated, then slopes.
-        covariance: of these, from the second derivatives of the log-likelihood, in which the
-            variances take part.
+        errors: their standard errors, from the second derivatives of the log-likelihood, in which
+            the variances take part.
         n_parameters: thresholds, slopes, and standard deviations.
         blocks: the log-likelihood of each group at the maximum.
     """
 
     parameters: MixedParameters
     estimated: FloatArray
-    covariance: FloatArray
+    errors: list[float]
     n_parameters: int
     blocks: tuple[BlockLikelihood, ...]
 
@@ -117,12 +117,6 @@ class MixedEstimates:
     def log_likelihood(self) -> float:
         """By the Laplace approximation, nats."""
         return sum(block.log_likelihood for block in self.blocks)
-
-    @property
-    def errors(self) -> list[float]:
-        """Standard errors of what is estimated."""
-        errors: list[float] = np.sqrt(np.diag(self.covariance)).tolist()
-        return errors
 
 
 def fit_blocks(
@@ -146,10 +140,8 @@ def fit_blocks(
     nothing = np.zeros(0)
     if not problem.n_parameters:
         # Choices without predictors and effects: both are as likely
-        _value, _gradient, likelihoods = problem(nothing)
-        return MixedEstimates(
-            problem.parameters(nothing), nothing, np.zeros((0, 0)), 0, likelihoods
-        )
+        parameters = problem.parameters(nothing)
+        return MixedEstimates(parameters, nothing, [], 0, problem(nothing)[2])
     point = problem.climb()
     hessian = problem.second_derivatives(point)
     # BFGS stops close by; a step of Newton's method from there ends in the last digits.
@@ -167,20 +159,17 @@ def fit_blocks(
         )
     # Variances take part with their own uncertainty: the inverse of the Schur complement is the
     # corner of the whole inverse. A variance of zero may leave directions in which nothing changes.
-    fixed, between, varying = (
-        -hessian[:n_fixed, :n_fixed],
-        -hessian[:n_fixed, n_fixed:],
-        -hessian[n_fixed:, n_fixed:],
-    )
-    information = fixed - between @ np.linalg.pinv(varying, rcond=1e-10, hermitian=True) @ between.T
+    between, varying = -hessian[:n_fixed, n_fixed:], -hessian[n_fixed:, n_fixed:]
+    absorbed = between @ np.linalg.pinv(varying, rcond=1e-10, hermitian=True) @ between.T
+    information = -hessian[:n_fixed, :n_fixed] - absorbed
     eigenvalues = np.linalg.eigvalsh(information)
     if n_fixed and eigenvalues.min() < 1e-9 * eigenvalues.max():
         raise InputError(
             "The ratings do not determine the estimates: predictors follow from one another, or "
             "there are too few ratings. Leave predictors out, or add trials."
         )
-    covariance = np.asarray(np.linalg.inv(information), np.float64)
-    return MixedEstimates(parameters, point[:n_fixed], covariance, len(point), likelihoods)
+    errors: list[float] = np.sqrt(np.diag(np.linalg.inv(information))).tolist()
+    return MixedEstimates(parameters, point[:n_fixed], errors, len(point), likelihoods)
 
 
 class _Problem:
@@ -224,15 +213,11 @@ class _Problem:
         )
         # The next point is near by: modes are looked for from here.
         self._modes = [result.modes for result in results]
-        parts = [
-            self._scheme.matrix.T @ sum(result.thresholds for result in results),
-            sum(result.slopes for result in results),
-            sum(result.participants for result in results),
-        ]
-        if self._trials_vary:
-            parts.append(np.array([sum(result.trials for result in results)]))
+        gradient: FloatArray = sum(result.gradient for result in results)  # type: ignore[assignment]
+        by_thresholds, others = np.split(gradient, [len(self._scheme.matrix)])
+        parts = [self._scheme.matrix.T @ by_thresholds, others]
         value = sum(result.log_likelihood for result in results)
-        return value, np.concatenate(parts), results
+        return value, np.concatenate(parts)[: self.n_parameters], results
 
     def forget(self) -> None:
         """Look for all modes from zero again."""

@@ -72,36 +72,6 @@ class MixedSettings:
                 raise InputError(f"`{name}` is {getattr(self, name)!r}; there are {allowed}.")
 
 
-@dataclass(frozen=True)
-class MixedCoefficient:
-    """Coefficient of a model's ratio in the hidden value behind a rating.
-
-    The unit of that value is the standard deviation of the noise for probit, log odds for logit.
-
-    Attributes:
-        models: of the fit, joined by ` + `.
-        model: whose ratio.
-        estimate: per nat, or per unit of the signed ranks; its error is from the second derivatives
-            of the log-likelihood. Degrees of freedom are one less than the fewer of the units that
-            are drawn at random: trials, and participants where each has a slope; ratings where
-            neither is.
-        typical_ratio: root mean square of the ratios.
-        typical_effect: of a ratio of this size, to compare models by.
-        capped: trials with an infinite ratio, taken to be as large as `cap`.
-        cap: the largest finite ratio.
-        family: of tests that p-values are adjusted for; there is none.
-    """
-
-    models: str
-    model: str
-    estimate: Estimate
-    typical_ratio: float
-    typical_effect: float
-    capped: int
-    cap: float
-    family: str = SINGLE_TESTS
-
-
 @dataclass(frozen=True, eq=False)
 class MixedFit:
     """An ordinal mixed model of ratings.
@@ -139,20 +109,38 @@ class MixedFit:
         return 2 * self.estimates.n_parameters - 2 * self.log_likelihood
 
     @cached_property
-    def coefficients(self) -> tuple[MixedCoefficient, ...]:
-        """A row a model."""
+    def coefficients(self) -> list[Row]:
+        """The coefficient of each model's ratio in the hidden value behind a rating.
+
+        The unit of that value is the standard deviation of the noise for probit, log odds for
+        logit. The estimate is per nat, or per unit of the signed ranks; its error is from the
+        second derivatives of the log-likelihood. Degrees of freedom are one less than the fewer of
+        the units that are drawn at random: trials, and participants where each has a slope; ratings
+        where neither is. To compare models by, `typical_effect` is that of a ratio of
+        `typical_ratio`, the root mean square; `capped` counts trials with an infinite ratio, taken
+        to be `cap`, the largest finite one. P-values belong to no family.
+        """
         # Of a few people's slopes the mean is less sure than the normal distribution has it
         units = [self.rated.n_trials] * self.settings.items
         units += [len(self.rated.participants)] * (self.settings.people == "slopes")
         freedom, level = min(units, default=self.rated.size) - 1, self.settings.level
         slopes = self.estimates.parameters.slopes.tolist()
         errors = self.estimates.errors[len(self.scheme.names) :]
-        rows = []
-        for model, sizes, slope, error in zip(self.models, self.sizes, slopes, errors, strict=True):
-            typical, capped, cap = sizes
-            estimate = Estimate.by_t(slope / typical, error / typical, freedom, level)
-            rows.append(MixedCoefficient(self.name, model, estimate, typical, slope, capped, cap))
-        return tuple(rows)
+        return [
+            {
+                "models": self.name,
+                "model": model,
+                "estimate": Estimate.by_t(slope / typical, error / typical, freedom, level),
+                "typical_ratio": typical,
+                "typical_effect": slope,
+                "capped": capped,
+                "cap": cap,
+                "family": SINGLE_TESTS,
+            }
+            for model, (typical, capped, cap), slope, error in zip(
+                self.models, self.sizes, slopes, errors, strict=True
+            )
+        ]
 
     @property
     def thresholds(self) -> list[Row]:
@@ -160,9 +148,13 @@ class MixedFit:
 
         Between mirrored ratings thresholds have the other sign.
         """
+        rows = zip(
+            self.scheme.names,
+            self.estimates.estimated.tolist(),
+            self.estimates.errors,
+            strict=False,
+        )
         names = ("models", "threshold", "estimate", "standard_error")
-        estimated, errors = self.estimates.estimated.tolist(), self.estimates.errors
-        rows = zip(self.scheme.names, estimated, errors, strict=False)  # slopes come after them
         return [dict(zip(names, (self.name, *row), strict=True)) for row in rows]
 
     @property
@@ -178,10 +170,16 @@ class MixedFit:
         names = ["intercept"] * (self.rated.sided > 0) + [*self.models]
         for effect, deviation in zip(names, parameters.participants.tolist(), strict=False):
             effects.append(("participants", effect, people, deviation))
-        columns = ("factor", "effect", "levels", "standard_deviation")
-        rows: list[Row] = [dict(zip(columns, row, strict=True)) for row in effects]
         return [
-            {"models": self.name, **row, "variance": row["standard_deviation"] ** 2} for row in rows
+            {
+                "models": self.name,
+                "factor": factor,
+                "effect": effect,
+                "levels": levels,
+                "standard_deviation": deviation,
+                "variance": deviation**2,
+            }
+            for factor, effect, levels, deviation in effects
         ]
 
     @cached_property
@@ -199,7 +197,7 @@ class MixedFit:
             effects |= dict(zip((trial.trial_id for trial in group.trials), rows, strict=True))
         return effects if self.settings.items else {}
 
-    def __getitem__(self, model: str) -> MixedCoefficient:
+    def __getitem__(self, model: str) -> Row:
         return self.coefficients[self.models.index(model)]
 
 
