@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from contstim.evaluation.criteria import AcceptabilityEvaluation
     from contstim.experiments.analysis.intervals import Estimate
-    from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
+    from contstim.experiments.analysis.mixed.models import MixedAnalysis
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.analysis.tables import Row
     from contstim.models.scoring import ModelScores
@@ -122,9 +122,8 @@ def _sentences(step: FindSentences, found: NaturalSentences) -> None:
 
     if found.needs is not None:
         *uses, in_all = found.needs.rows
-        rows = [(row.use, row.times, row.each, row.needed) for row in uses]
         header = ("natural sentences for", "model pairs or groups", "each", "needed")
-        print_rows(header, [*rows, (in_all.use, "", "", in_all.needed)])
+        print_rows(header, [*uses, (in_all[0], "", "", in_all[3])])
     if not found.too_few:
         return
     remark(
@@ -298,7 +297,7 @@ def _analysis(analysis: Analysis, *, quiet: bool) -> None:
     if analysis.origin.warning:
         terminal().print(analysis.origin.warning, style="bold red", markup=False)
     results = shown(analysis)
-    columns = [{row.model: row for row in result.models} for result in results]
+    columns = [{row["model"]: row["value"] for row in result.models} for result in results]
     headings = [
         f"{result.scope.name.lower()}\n{result.measure.name.rpartition('-')[2]}"
         for result in results
@@ -309,7 +308,7 @@ def _analysis(analysis: Analysis, *, quiet: bool) -> None:
     rows = []
     for model in models:
         cells = [
-            f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"
+            f"{column[model]:.3f}{'*' if model in result.below_ceiling() else ' '}"
             if model in column
             else "–"
             for result, column in zip(results, columns, strict=True)

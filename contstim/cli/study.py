@@ -145,8 +145,8 @@ def _print_plan(planned: StudyPlan) -> None:
         )
     supply = planned.supply
     if supply is not None:
-        needs = [(need.use, need.times, need.each, need.needed) for need in supply.needs.rows]
-        print_rows(("natural sentences", "times", "each", "needed"), needs)
+        header = ("natural sentences", "times", "each", "needed")
+        print_rows(header, supply.needs.rows)
         if supply.available is not None:
             enough = f"{supply.lacking:,} too few" if supply.lacking else "enough"
             how = "There are" if supply.how == "counted" else "The text has at most"

@@ -23,7 +23,7 @@ from contstim.experiments.analysis.families import (
     family_wise,
     limits_over_groups,
 )
-from contstim.experiments.analysis.intervals import bootstrap, uncertainty_of
+from contstim.experiments.analysis.intervals import bootstrap, percentiles, uncertainty_of
 from contstim.experiments.analysis.measures import evaluate, known_mean
 from contstim.experiments.analysis.ratings import scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
@@ -102,18 +102,6 @@ class Sampling:
             )
 
 
-@dataclass(frozen=True)
-class ModelResult:
-    """A model's mean over units, beside the noise ceilings on the same trials."""
-
-    model: str
-    value: float
-    interval: Interval
-    lower: float
-    upper: float
-    n_trials: int
-
-
 @dataclass(frozen=True, eq=False)
 class Result:
     """One measure in one scope.
@@ -146,7 +134,8 @@ class Result:
         scope: which trials evaluate which model.
         measure: accuracy or signed-rank cosine.
         evaluation: of every participant.
-        models: those that the scope evaluates.
+        models: those that the scope evaluates: a row each with the mean over units, its interval,
+            and the noise ceilings on the same trials.
         comparisons: of these models; the family of the false-discovery rate.
         detectability: limits of what that family can find, whatever the data.
     """
@@ -154,14 +143,14 @@ class Result:
     scope: Scope
     measure: Measure
     evaluation: ParticipantScores
-    models: tuple[ModelResult, ...]
+    models: list[Row]
     comparisons: list[Row]
     detectability: Detectability
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
         """Of all values, then of all contrasts."""
-        return tuple([x.interval for x in self.models] + [x["interval"] for x in self.comparisons])
+        return tuple(row["interval"] for row in (*self.models, *self.comparisons))
 
     def below_ceiling(self) -> frozenset[str]:
         """The models significantly below the lower noise ceiling."""
@@ -216,15 +205,22 @@ def compare(
         for kind in (evaluation.values, evaluation.lower, evaluation.upper)
     )
     counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
-    models = []
+    models: list[Row] = []
     for column in np.flatnonzero(counts).tolist():
-        uncertainty, percentiles = measured(Side(column))
-        interval = percentiles or uncertainty.interval(sampling.level)
+        uncertainty, resampled = measured(Side(column))
+        interval = resampled or uncertainty.interval(sampling.level)
         value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
         models.append(
-            ModelResult(names[column], value, interval, below, above, int(counts[column]))
+            {
+                "model": names[column],
+                "value": value,
+                "interval": interval,
+                "lower": below,
+                "upper": above,
+                "n_trials": int(counts[column]),
+            }
         )
-    targeted = [result.model for result in models]
+    targeted = [row["model"] for row in models]
     family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
     tests: list[_Test] = []
     for contrast in family:
@@ -238,7 +234,7 @@ def compare(
         tests.append((*pair, *known, test))
     limits = _limits([test for *_, test in tests], sampling)
     comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
-    return Result(scope, measure, evaluation, tuple(models), comparisons, limits)
+    return Result(scope, measure, evaluation, models, comparisons, limits)
 
 
 def _uncertain(
@@ -251,11 +247,13 @@ def _uncertain(
     groups, resampled = jackknife(ratings, measure, masks), None
     if sampling.intervals == "percentile":
         draws = {"samples": sampling.samples, "seed": sampling.seed}
-        resampled = bootstrap(ratings, measure, masks, shares, **draws)
+        resampled = bootstrap(ratings, measure, masks, **draws)
 
     def measured(side: Side) -> tuple[Uncertainty, Interval | None]:
         uncertainty = uncertainty_of(groups, shares, measure.lowest, side)
-        return uncertainty, resampled.interval(side, sampling.level) if resampled else None
+        if resampled is None:
+            return uncertainty, None
+        return uncertainty, percentiles(resampled, shares, side, sampling.level)
 
     return measured
 
@@ -394,9 +392,9 @@ def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
 
     That of a signed-rank test reaches as far as Clopper and Pearson's limits do, at least.
     """
-    first, second, known, percentiles, _ = test
-    if percentiles is not None:
-        return percentiles
+    first, second, known, resampled, _ = test
+    if resampled is not None:
+        return resampled
     interval = known.interval(1 - alpha)
     if sampling.units == "crossed":
         return interval

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from contstim.experiments.analysis.effects import ModelResult, Result, Units
+    from contstim.experiments.analysis.effects import Result, Units
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
     from contstim.scores import ScoreTable
@@ -34,17 +34,6 @@ _BARS = 3.7  # inches
 _METRO = 0.5  # inches for the word at the first line
 _LINE = 0.17  # inches between the lines of significance
 _DOT = 3.5
-
-ABOUT = {
-    "agreement": "How often two models prefer the same sentence. Where models agree, people cannot "
-    "tell which is better.",
-    "dominance": "Trials made to set two models against each other: how often people side with the "
-    "row's.",
-    "roles": "How often people prefer a synthetic sentence to the natural one it came from.",
-    "ranks": "The sentences of two rival models, by rank under each. A line joins the sentences of "
-    "a trial; blue circles: preferred by most people; orange squares: the other.",
-}
-"""Explanations of figures whose names begin so; the others stand beside a table that says more."""
 
 
 def drawings(
@@ -110,12 +99,10 @@ def shown(analysis: Analysis) -> list[Result]:
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
     """The most consistent two models that some trial sets against each other."""
-    overall = {
-        row.model: row.value
-        for row in analysis.result(Scope.OVERALL, measures_of(analysis.ratings.scale)[-1]).models
-    }
+    overall = analysis.result(Scope.OVERALL, measures_of(analysis.ratings.scale)[-1])
+    values = {row["model"]: row["value"] for row in overall.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
-    return max(pairs, key=lambda pair: sum(overall[m] for m in pair), default=None)
+    return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
 
 
 def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
@@ -145,8 +132,9 @@ def consistency_figure(
         units: whose values the dots are.
         names: what to call models, where other than by their names.
     """
-    models = sorted(result.models, key=lambda model: model.value)
-    labels = [(names or {}).get(model.model, model.model) for model in models]
+    models = sorted(result.models, key=lambda row: row["value"])
+    order = [row["model"] for row in models]
+    labels = [(names or {}).get(name, name) for name in order]
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
     label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
@@ -156,21 +144,21 @@ def consistency_figure(
     # Each model has a row, from the worst at 0. The ceilings are its own, since its trials are;
     # they lie behind the bars, and dots above all, spread over the bar's height.
     for row, model in enumerate(models):
-        if np.isfinite(model.lower):
-            ceiling = (model.lower, model.upper)
+        if np.isfinite(model["lower"]):
+            ceiling = (model["lower"], model["upper"])
             bars.fill_betweenx((row - 0.5, row + 0.5), *ceiling, color=GREY, lw=0, alpha=0.7)
-    values = [model.value for model in models]
+    values = [model["value"] for model in models]
     bars.barh(range(len(models)), values, height=0.62, color=BLUE, alpha=0.75, lw=0)
     bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
     by_unit = units_of(result.evaluation, result.evaluation.values, units)  # (n_units, n_models)
     for row, model in enumerate(models):
-        limits = (model.interval.low, model.interval.high)
+        limits = (model["interval"].low, model["interval"].high)
         if np.isfinite(limits[0]):
             bars.plot(limits, (row, row), color=BLACK, lw=1.1, solid_capstyle="butt")
-        dots = by_unit[:, result.evaluation.models.index(model.model)]
+        dots = by_unit[:, result.evaluation.models.index(model["model"])]
         heights = row + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else [row]
         bars.plot(dots, heights, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
-    _draw_significance(metro, models, result)
+    _draw_significance(metro, order, result)
     bars.set_yticks(range(len(models)), labels)
     bars.set_ylim(-0.6, len(models) - 0.4)
     bars.set_xlabel(label)
@@ -178,12 +166,10 @@ def consistency_figure(
     return figure
 
 
-def _draw_significance(axes: Axes, models: list[ModelResult], result: Result) -> None:
+def _draw_significance(axes: Axes, names: list[str], result: Result) -> None:
     """The metro map: a line a model that beats any, from left to right, the ceiling's first."""
-    names = [model.model for model in models]
-    below = result.below_ceiling()
     axes.set_axis_off()
-    lines = [("ceiling", len(models) - 0.5, below)]
+    lines = [("ceiling", len(names) - 0.5, result.below_ceiling())]
     lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
     # A line reaches from its own model (or the top) down to the last that is worse; a line without
     # any such model takes no place.
@@ -197,7 +183,7 @@ def _draw_significance(axes: Axes, models: list[ModelResult], result: Result) ->
             axes.text(column, top + 0.25, name, rotation=45, va="bottom", size=SIZE - 1)
         else:
             axes.plot(column, top, "o", ms=_DOT, color=BLACK)
-    axes.set_xlim(-0.7, len(models) + 0.3)
+    axes.set_xlim(-0.7, len(names) + 0.3)
 
 
 def scatter_figure(

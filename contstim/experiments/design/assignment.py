@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 _TRIES = 20  # orders in which shares are dealt out before the search takes over
 
 
-class Item(NamedTuple):
-    """Something to assign: its share is dealt out evenly, its texts may meet in no group."""
-
-    share: str
-    texts: tuple[str, ...]
+Item: TypeAlias = tuple[str, tuple[str, ...]]
+"""A share, which is dealt out evenly, and texts of which no group may meet one twice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +86,7 @@ def assign_groups(
     # every share even, and items that have a text in common in different groups.
     found = assign(
         n_groups,
-        list(_places([item.share] for item in items).values()),
+        list(_places([share] for share, _ in items).values()),
         [users for users in _users(items).values() if len(users) > 1],
         n_items=len(items),
         seed=seed,
@@ -111,16 +108,15 @@ def assign_groups(
 def _check(items: Sequence[Item], n_groups: int) -> None:
     if n_groups < 1:
         raise InputError(f"There must be at least one group, not {n_groups}.")
-    for item in items:
-        twice = [text for text, n in Counter(item.texts).items() if n > 1]
-        if twice:
+    for share, texts in items:
+        if len(set(texts)) < len(texts):
             raise InputError(
-                f"{item.share}: {twice[0]!r} is compared with itself. Leave that pair or triplet "
-                "out; 'contstim select triplets' does."
+                f"{share}: {Counter(texts).most_common(1)[0][0]!r} is compared with itself. Leave "
+                "that pair or triplet out; 'contstim select triplets' does."
             )
     # A share's items go to all groups alike, so their number is a multiple of the groups; and a
     # text that stands in more items than there are groups meets itself in one of them (pigeonhole).
-    uneven = {s: n for s, n in Counter(i.share for i in items).items() if n % n_groups}
+    uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
         others = f", nor can {len(uneven) - 1} other kinds of trial" if len(uneven) > 1 else ""
@@ -144,10 +140,10 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
     groups = np.full(len(items), -1)
     met: dict[str, set[int]] = defaultdict(set)
     users = _users(items)
-    shares = list(_places([item.share] for item in items).values())  # places of their items
+    shares = list(_places([share] for share, _ in items).values())  # places of their items
 
     def contested(share: list[int]) -> tuple[int, float]:
-        return -sum(len(users[text]) for i in share for text in items[i].texts), rng.random()
+        return -sum(len(users[text]) for i in share for text in items[i][1]), rng.random()
 
     for share in sorted(shares, key=contested):
         # A share is matched to as many slots, each group's as often as any other's; an item may not
@@ -155,10 +151,7 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
         # at random make a random matching.
         slots = np.repeat(np.arange(n_groups), len(share) // n_groups)
         closed = np.array(
-            [
-                [any(g in met[text] for text in items[i].texts) for g in range(n_groups)]
-                for i in share
-            ]
+            [[any(g in met[text] for text in items[i][1]) for g in range(n_groups)] for i in share]
         )
         rows, places = np.nonzero(~closed[:, slots])
         costs = rng.integers(0, 1000, len(rows))
@@ -167,7 +160,7 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
             return None
         for i, group in zip(share, slots[places[chosen]].tolist(), strict=True):
             groups[i] = group
-            for text in items[i].texts:
+            for text in items[i][1]:
                 if group in met[text]:
                     return None  # two of a share that hold the same text
                 met[text].add(group)
@@ -175,7 +168,7 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
 
 
 def _users(items: Sequence[Item]) -> dict[str, list[int]]:
-    return _places(item.texts for item in items)
+    return _places(texts for _, texts in items)
 
 
 def _places(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:

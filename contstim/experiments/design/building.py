@@ -13,7 +13,7 @@ import numpy as np
 
 from contstim.documents import FORMAT
 from contstim.errors import InfeasibleError, InputError
-from contstim.experiments.design.assignment import Item, assign_groups
+from contstim.experiments.design.assignment import assign_groups
 from contstim.experiments.design.verification import verify_design
 from contstim.files import write_text
 from contstim.optimization.selection.reviewed import rejected_words
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from contstim.experiments.design.assignment import Item
     from contstim.reviews import Review, ReviewedItem
     from contstim.stimuli import Pair, Triplet
 
@@ -302,7 +303,7 @@ def pair_trial(pair: Pair) -> Trial:
 
 def _item(trial: Trial) -> Item:
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
-    return Item(f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", shown_texts(trial))
+    return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", shown_texts(trial)
 
 
 def _order(trial: Trial) -> tuple[object, ...]:

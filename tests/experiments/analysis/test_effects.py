@@ -113,10 +113,10 @@ def test_resampled_people_scatter_as_the_standard_error_says() -> None:
     masks = [
         scope_mask(g.trials, Scope.OVERALL, ratings.models, catch=True) for g in ratings.groups
     ]
-    drawn = bootstrap(ratings, ACCURACY, masks, np.ones(1), samples=3_000, seed=0)
+    drawn = bootstrap(ratings, ACCURACY, masks, samples=3_000, seed=0)
     values = evaluate(ratings, ACCURACY, masks).values[:, 0]
     by_item = ((ratings.groups[0].ratios[0] > 0) == (ratings.groups[0].ratings > 3.5)).mean(axis=0)
-    both, items, people = drawn.values[:, 0, 0].std(axis=1)
+    both, items, people = drawn[0][:, 0, 0].std(axis=1)
     assert people == pytest.approx(values.std() / np.sqrt(40), rel=0.1)
     assert items == pytest.approx(by_item.std() / np.sqrt(len(by_item)), rel=0.1)
     assert both > max(people, items)
@@ -124,10 +124,7 @@ def test_resampled_people_scatter_as_the_standard_error_says() -> None:
 
 def test_resamples_depend_on_the_seed_alone(ratings: Ratings) -> None:
     masks = [scope_mask(g.trials, Scope.NATURAL, ratings.models) for g in ratings.groups]
-    runs = [
-        bootstrap(ratings, COSINE, masks, np.ones(10), samples=20, seed=seed).values
-        for seed in (0, 0, 1)
-    ]
+    runs = [bootstrap(ratings, COSINE, masks, samples=20, seed=seed)[0] for seed in (0, 0, 1)]
     assert np.array_equal(runs[0], runs[1], equal_nan=True)
     assert not np.array_equal(runs[0], runs[2], equal_nan=True)
 
@@ -178,7 +175,7 @@ def test_without_resamples_intervals_are_empty() -> None:
 def test_percentiles_are_quantiles_of_the_resamples(ratings: Ratings) -> None:
     """Witness: numpy, on the resamples of both models and their difference."""
     masks = [scope_mask(g.trials, Scope.RANDOM, ratings.models) for g in ratings.groups]
-    drawn = bootstrap(ratings, COSINE, masks, np.ones(10), samples=50, seed=3).values.mean(axis=1)
+    drawn = bootstrap(ratings, COSINE, masks, samples=50, seed=3)[0].mean(axis=1)
     sampling = Sampling("groups", samples=50, seed=3, intervals="percentile")
     result = compare(ratings, Scope.RANDOM, COSINE, [ModelContrast("a", "b")], sampling)
     interval = result.models[1].interval

@@ -94,34 +94,17 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
     return ThresholdScheme(tuple(names), matrix, levels, True)
 
 
-@dataclass(frozen=True, eq=False)
-class MixedEstimates:
-    """The estimates, and how sure they are.
-
-    Attributes:
-        parameters: at the maximum; standard deviations are positive.
-        estimated: thresholds as estimated, then slopes.
-        errors: their standard errors, from the second derivatives of the log-likelihood, in which
-            the variances take part.
-        n_parameters: thresholds, slopes, and standard deviations.
-        blocks: the log-likelihood of each group at the maximum.
-    """
-
-    parameters: MixedParameters
-    estimated: FloatArray
-    errors: list[float]
-    n_parameters: int
-    blocks: tuple[BlockLikelihood, ...]
-
-    @property
-    def log_likelihood(self) -> float:
-        """By the Laplace approximation, nats."""
-        return sum(block.log_likelihood for block in self.blocks)
+Estimates: TypeAlias = (
+    "tuple[MixedParameters, FloatArray, list[float], tuple[BlockLikelihood, ...]]"
+)
+"""Parameters at the maximum, whose standard deviations are positive; of these thresholds as
+estimated, then slopes; their standard errors, from the second derivatives of the log-likelihood, in
+which the variances take part; and the log-likelihood of each group."""
 
 
 def fit_blocks(
     link: Link, scheme: ThresholdScheme, blocks: Sequence[RatedBlock], *, trials_vary: bool
-) -> MixedEstimates:
+) -> Estimates:
     """Maximise the likelihood of all groups.
 
     Predictors of about unit size are fitted best.
@@ -140,8 +123,7 @@ def fit_blocks(
     nothing = np.zeros(0)
     if not problem.n_parameters:
         # Choices without predictors and effects: both are as likely
-        parameters = problem.parameters(nothing)
-        return MixedEstimates(parameters, nothing, [], 0, problem(nothing)[2])
+        return problem.parameters(nothing), nothing, [], problem(nothing)[2]
     point = problem.climb()
     hessian = problem.second_derivatives(point)
     # BFGS stops close by; a step of Newton's method from there ends in the last digits.
@@ -169,7 +151,7 @@ def fit_blocks(
             "there are too few ratings. Leave predictors out, or add trials."
         )
     errors: list[float] = np.sqrt(np.diag(np.linalg.inv(information))).tolist()
-    return MixedEstimates(parameters, point[:n_fixed], errors, len(point), likelihoods)
+    return parameters, point[:n_fixed], errors, likelihoods
 
 
 class _Problem:

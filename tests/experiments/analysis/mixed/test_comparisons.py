@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.mixed.comparisons import (
+from contstim.experiments.analysis.mixed.models import (
     FitComparison,
+    MixedSettings,
     compare_fits,
     compare_mixed,
+    fit_mixed,
 )
-from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
 from tests.experiments.analysis.mixed.ratings import draw, group
 
