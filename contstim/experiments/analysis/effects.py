@@ -27,7 +27,7 @@ from contstim.experiments.analysis.intervals import bootstrap, percentiles, unce
 from contstim.experiments.analysis.measures import evaluate, known_mean
 from contstim.experiments.analysis.ratings import scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
-    SignedRankTest,
+    RANK_TEST,
     rank_biserial_interval,
     signed_rank_interval,
     signed_rank_test,
@@ -173,7 +173,7 @@ class Result:
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
 
-_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Interval | None, SignedRankTest]"
+_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Interval | None, Row]"
 """A contrast before its p-value is adjusted: values of units, (n_units,), on both sides, their
 difference's uncertainty, percentiles where asked for, and the test."""
 
@@ -295,16 +295,16 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
     return "groups"
 
 
-def _crossed(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> SignedRankTest:
+def _crossed(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> Row:
     """Student's t in the place of a sum of ranks; of participants, without the latter's effect."""
     variance = float(uncertainty.components.variance)
     statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
     people, p_value = uncertainty.components.people, float(uncertainty.p_values())
-    return SignedRankTest(people, float(statistic), np.nan, p_value)
+    return dict(zip(RANK_TEST, (people, float(statistic), np.nan, p_value), strict=True))
 
 
-def _limits(tests: Sequence[SignedRankTest], sampling: Sampling) -> Detectability:
-    units = [test.n for test in tests if np.isfinite(test.p_value)]
+def _limits(tests: Sequence[Row], sampling: Sampling) -> Detectability:
+    units = [test["n_units"] for test in tests if np.isfinite(test["p_value"])]
     if sampling.units != "crossed":
         return detectability(units, sampling.false_discovery_rate, sampling.correction)
     # However few the people, a clear enough difference has a p-value as small as may be.
@@ -321,11 +321,11 @@ def _adjusted(
 ) -> list[Row]:
     """Rows of a whole family of tests."""
     kind, rate = sampling.correction, sampling.false_discovery_rate
-    p_values = np.array([test.p_value for *_, test in tests])
+    p_values = np.array([test["p_value"] for *_, test in tests])
     # The same family with all units of each test on one side: the least that its adjusted p-values
     # can be. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
-    least = [0.0 if crossed else smallest_p_value(test.n) for *_, test in tests]
+    least = [0.0 if crossed else smallest_p_value(test["n_units"]) for *_, test in tests]
     equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, *_ in tests])
     decisions = {
         "q_value": false_discovery(p_values),
@@ -357,7 +357,7 @@ def _row(
     interval, difference = _decided(test, decided["alpha"], sampling), known_mean(first - second)
     residual, units = known.components.residual, sampling.units or "groups"
     unit = np.sqrt(residual) if residual > 0 else np.nan
-    biserial = rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level)
+    biserial = rank_biserial_interval(ranks["n_units"], ranks["rank_biserial"], sampling.level)
     alike = decided["equivalence_adjusted"] < sampling.false_discovery_rate
     untold = "undecided" if decided["testable"] else "untestable"
     return {
@@ -366,10 +366,7 @@ def _row(
         "value_second": known_mean(second),
         "difference": difference,
         "interval": interval,
-        "n_units": ranks.n,
-        "statistic": ranks.statistic,
-        "rank_biserial": ranks.rank_biserial,
-        "p_value": ranks.p_value,
+        **ranks,
         **{name: decided[name] for name in ("q_value", "significant", "testable")},
         "holds_for": _HOLDS_FOR.get(units, known.components.population),
         "p_holm": decided["p_holm"],
