@@ -283,7 +283,9 @@ def percentiles(resampled: FloatArray, shares: FloatArray, side: Side, level: fl
         if len(known := drawn[~np.isnan(drawn)]):
             row[:] = np.quantile(known, ((1 - level) / 2, (1 + level) / 2))
     note = "percentiles of resamples, which have no standard error"
-    return Interval(*limits.ravel().tolist(), np.nan, np.nan, BOTH, note)
+    (low, high), (low_items, high_items), (low_people, high_people) = limits.tolist()
+    alone = (low_items, high_items, low_people, high_people)
+    return Interval(low, high, *alone, np.nan, np.nan, BOTH, note)
 
 
 def bootstrap(

@@ -359,7 +359,7 @@ def design_power(
         raise InputError(f"`smallest_effect` must be between 0 and 1, not {smallest_effect:g}.")
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
-    calibrated = calibrate(preferences, measured)
+    every, unreached = calibrate(preferences, measured)
     groups = preferences.every.designed if groups is None else groups
     # A kind of trials compares the models that it has trials of.
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
@@ -367,7 +367,7 @@ def design_power(
     if not kinds:
         raise InputError("No kind of trials evaluates two models, so that none can be compared.")
     populations = {
-        scope: [x for x in calibrated[0][scope] if x.name in (AS_MEASURED, *kind.models)]
+        scope: [x for x in every[scope] if x.name in (AS_MEASURED, *kind.models)]
         for scope, kind in kinds.items()
     }
     # Groups, and participants in each: as planned, and half and twice as many of either.
@@ -403,7 +403,7 @@ def design_power(
 
     scopes = {scope: of_scope(scope, kind) for scope, kind in kinds.items()}
     of_design = (groups, participants, alpha, units[sizes[0]], smallest_effect, scopes)
-    return DesignPower(table.models, measured, *calibrated, *of_design)
+    return DesignPower(table.models, measured, every, unreached, *of_design)
 
 
 def _fewer_trials(trials: TrialPreferences) -> list[int]:

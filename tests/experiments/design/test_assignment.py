@@ -21,7 +21,7 @@ def holds(items: Sequence[Item], groups: Sequence[int], n_groups: int) -> bool:
     dealt_to = list(zip(items, groups, strict=True))
     met = Counter((text, g) for (_, texts), g in dealt_to for text in texts)
     dealt = Counter((share, g) for (share, _), g in dealt_to)
-    each = {dealt[share, g] for share in {i.share for i in items} for g in range(n_groups)}
+    each = {dealt[share, g] for share in {share for share, _ in items} for g in range(n_groups)}
     sizes = Counter(share for share, _ in items)
     even = all(dealt[s, g] * n_groups == sizes[s] for s in sizes for g in range(n_groups))
     return max(met.values(), default=0) <= 1 and even and bool(each)

@@ -249,7 +249,7 @@ class _Curvature:
         self.log = float(logs[1].sum() + np.linalg.slogdet(schur)[1])
 
     def solve(
-        self, by_eta: FloatArray, people: FloatArray | float = 0.0, trials: FloatArray = _NOTHING
+        self, by_eta: FloatArray, people: FloatArray = _NOTHING, trials: FloatArray = _NOTHING
     ) -> tuple[FloatArray, FloatArray]:
         """H⁻¹ times the gradient that a change by eta makes, less the effects where given.
 
@@ -261,11 +261,11 @@ class _Curvature:
         Returns:
             For participants, (n_participants, n_effects), and trials, (n_trials,).
         """
-        effects = (people, trials[:, None])
+        first, second = people, trials[:, None]
         if self._trials_retained:
-            by_eta, effects = by_eta.T, effects[::-1]
-        in_k = np.einsum("kg,kgq->kq", by_eta, self._z_k) - effects[0]
-        in_e = np.einsum("kg,kgq->gq", by_eta, self._z_e) - effects[1]
+            by_eta, first, second = by_eta.T, second, first
+        in_k = np.einsum("kg,kgq->kq", by_eta, self._z_k) - first
+        in_e = np.einsum("kg,kgq->gq", by_eta, self._z_e) - second
         on_k = self._inverse @ (in_k.ravel() - self._times @ in_e.ravel())
         on_e = (self._corner @ in_e[..., None]).ravel() - self._times.T @ on_k
         both = on_k.reshape(in_k.shape), on_e.reshape(in_e.shape)
