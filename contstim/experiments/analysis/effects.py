@@ -258,14 +258,18 @@ def _uncertain(
     return measured
 
 
-def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
-    """The observations that tests compare, (n_units, n_models).
-
-    Crossed tests compare single answers; what is averaged, and drawn, are the means of groups, or
-    of participants in a single group.
-    """
+def averaged(
+    evaluation: ParticipantScores, units: Units | None
+) -> Literal["groups", "participants"]:
+    """Observations that tests compare; crossed ones compare answers, and these are averaged."""
     alone = units == "crossed" and len(evaluation.group_numbers) == 1
-    return values if alone or units == "participants" else evaluation.of_groups(values)
+    return "participants" if alone or units == "participants" else "groups"
+
+
+def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
+    """Values of all that is `averaged`, (n_units, n_models)."""
+    of_people = averaged(evaluation, units) == "participants"
+    return values if of_people else evaluation.of_groups(values)
 
 
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:

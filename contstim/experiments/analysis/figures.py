@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rated_trials, rivals
-from contstim.experiments.analysis.effects import units_of
+from contstim.experiments.analysis.effects import averaged, units_of
 from contstim.experiments.analysis.measures import ACCURACY, measures_of
 from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
@@ -137,7 +137,10 @@ def consistency_figure(
     labels = [(names or {}).get(name, name) for name in order]
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
-    label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
+    dots = averaged(result.evaluation, units)
+    label = f"{result.measure.label}\nopen dots: {dots}; right: filled is better than open"
+    if cannot:
+        label = f"{result.measure.label}\nopen dots: {dots}; differences {cannot}"
     widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
     figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
@@ -209,9 +212,9 @@ def scatter_figure(
     side = max(2.3, 0.3 + widest(ranks))
     across = max(0.5 + side * max(1, len(conditions)), 1.2 + widest(["".join(labels)]))
     figure = new_figure(across, 0.6 + side)
-    panels = figure.subplots(1, max(1, len(conditions)), squeeze=False)[0]
+    panels, tied = figure.subplots(1, max(1, len(conditions)), squeeze=False)[0], False
     for axes, condition in zip(panels, conditions, strict=False):
-        _draw_trials(axes, ratings, scores, pair, condition)
+        tied |= _draw_trials(axes, ratings, scores, pair, condition)
         axes.set_title(condition.replace("-", " "), loc="left", fontsize="medium")
         axes.set_xlabel(ranks[0])
     panels[0].set_ylabel(ranks[1])
@@ -219,6 +222,7 @@ def scatter_figure(
         figure,
         {"marker": "o", "color": BLUE, "mec": BLACK, "label": labels[0]},
         {"marker": "s", "color": ORANGE, "mec": BLACK, "label": labels[1]},
+        *[{"marker": "s", "color": GREY, "mec": BLACK, "label": "preferred by half"}] * tied,
     )
     return figure
 
@@ -233,8 +237,12 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 
 def _draw_trials(
     axes: Axes, ratings: Ratings, scores: ScoreTable, pair: tuple[str, str], condition: Condition
-) -> None:
-    """A line for each trial that sets the pair against each other, a sentence at either end."""
+) -> bool:
+    """A line for each trial that sets the pair against each other, a sentence at either end.
+
+    True where as many people prefer the one sentence of a trial as the other.
+    """
+    tied = False
     # (n_sentences, 2): fractional ranks under both models, which are both axes
     ranks = scores.ranks()[:, [scores.models.index(model) for model in pair]]
     for trial, rated in rated_trials(ratings, condition):
@@ -244,6 +252,7 @@ def _draw_trials(
         axes.plot(*places.T, color=GREY, lw=0.6, zorder=1)
         # 1 for sentence_2, 0 for a draw
         majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
+        tied |= bool(majority == 0)
         for place, side in zip(places, (-1, 1), strict=True):
             colour = GREY if majority == 0 else BLUE if majority == side else ORANGE
             marker = "o" if majority == side else "s"
@@ -251,6 +260,7 @@ def _draw_trials(
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.set_xticks((0, 0.5, 1))
     axes.set_yticks((0, 0.5, 1))
+    return tied
 
 
 def sureness_figure(ratings: Ratings) -> Figure | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.crossed import BOTH
+from contstim.experiments.analysis.effects import averaged
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.figures import (
     drawings,
@@ -90,7 +91,6 @@ def _told(analysis: Analysis) -> dict[str, str]:
     # Whoever gives one rating throughout is left out by catch trials, if by anything. Those who are
     # not are named, since their answers lower every measure and ceiling.
     uniform = [found.participant for found in admission.report.of(Problem.ONE_RATING)]
-    alone = analysis.sampling.units == "participants" or len(ratings.groups) == 1
     return passages(
         *(__package__, "page.md.jinja"),
         ratings=ratings,
@@ -102,7 +102,7 @@ def _told(analysis: Analysis) -> dict[str, str]:
             for condition, (trials, contradicted) in analysis.orientations.items()
             if contradicted
         ],
-        dots="participants" if alone else "groups",
+        dots=averaged(analysis.results[0].evaluation, analysis.sampling.units),
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.optimization.selection.flow import SOLVER, solver_version, transportation
-from contstim.optimization.selection.programs import ASSIGNMENT, assign
+from contstim.optimization.selection.programs import ASSIGNMENT, Assignment, assign
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -25,27 +24,6 @@ Item: TypeAlias = tuple[str, tuple[str, ...]]
 """A share, which is dealt out evenly, and texts of which no group may meet one twice."""
 
 
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """Assignment of items to groups.
-
-    Attributes:
-        groups: (n_items,) 0-based.
-        method: how it was found, in words.
-        solver: what was called.
-        version: of the solver.
-        kept: how many items are in the group that they were in before.
-        kept_bound: no assignment keeps more.
-    """
-
-    groups: IntArray
-    method: str
-    solver: str
-    version: str
-    kept: int = 0
-    kept_bound: int = 0
-
-
 def assign_groups(
     items: Sequence[Item],
     n_groups: int,
@@ -53,7 +31,7 @@ def assign_groups(
     seed: int = 0,
     seconds: float = 60.0,
     before: Mapping[int, int] | None = None,
-) -> Assignment:
+) -> tuple[Assignment, dict[str, str]]:
     """Deal every share out evenly over the groups, so that no group meets a text twice.
 
     One share after the other is matched to the groups that have met none of its texts yet, at
@@ -70,18 +48,22 @@ def assign_groups(
         seconds: how long CP-SAT may take.
         before: place of an item → the 0-based group that it was in.
 
+    Returns:
+        The assignment, and by which `method`, `solver` and `version` it was found.
+
     Raises:
         InputError: no group, or an item that holds a text twice.
         InfeasibleError: there is no such assignment; says why.
         VerificationError: the time ended without an answer.
     """
     _check(items, n_groups)
-    version = solver_version()
+    how = {"method": "one kind of trial after the other", "solver": SOLVER}
+    how["version"] = solver_version()
     rng = np.random.default_rng(seed)
     for _ in range(0 if before else _TRIES):
         groups = _deal(items, n_groups, rng)
         if groups is not None:
-            return Assignment(groups, "matched share by share", SOLVER, version)
+            return Assignment(groups, 0, 0), how
     # No order of shares worked, or groups from before count: CP-SAT, with one group for each item,
     # every share even, and items that have a text in common in different groups.
     found = assign(
@@ -95,14 +77,8 @@ def assign_groups(
     )
     if found is None:
         raise InfeasibleError(_explain(items, n_groups))
-    return Assignment(
-        found.groups,
-        "left in place as far as possible" if before else "searched over all assignments",
-        ASSIGNMENT,
-        version,
-        found.kept,
-        found.kept_bound,
-    )
+    method = "left in place as far as possible" if before else "searched over all assignments"
+    return found, {**how, "method": method, "solver": ASSIGNMENT}
 
 
 def _check(items: Sequence[Item], n_groups: int) -> None:

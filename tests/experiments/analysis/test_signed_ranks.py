@@ -17,7 +17,7 @@ from contstim.experiments.analysis.signed_ranks import (
 )
 
 
-@pytest.mark.parametrize("n", [2, 5, 9, 11, 14, 30, 60])
+@pytest.mark.parametrize("n", [2, 5, 9, 14, 30, 60])
 @pytest.mark.parametrize("steps", [4, 1_000_000])
 def test_p_values_are_those_of_scipy(n: int, steps: int) -> None:
     """With ties and zeros (few steps) and without."""
@@ -27,7 +27,7 @@ def test_p_values_are_those_of_scipy(n: int, steps: int) -> None:
     theirs = wilcoxon(first - second, zero_method="zsplit")
     assert ours["p_value"] == pytest.approx(theirs.pvalue)
     assert ours["statistic"] == pytest.approx(theirs.statistic)
-    assert ours["n"] == n
+    assert ours["n_units"] == n
 
 
 @pytest.mark.parametrize(("n", "steps"), [(6, 3), (11, 5), (13, 10_000), (20, 4), (20, 10_000)])
@@ -109,7 +109,7 @@ def test_intervals_of_shifts_invert_scipys_test(n: int) -> None:
         assert (low, high) == pytest.approx((walsh[first - 1], walsh[last]))
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(
     st.lists(st.integers(-4, 8), min_size=1, max_size=30),
     st.sampled_from((1, 7, 1_000)),

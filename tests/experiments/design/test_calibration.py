@@ -55,7 +55,7 @@ def shown(
     """Accuracy and ceiling of a model's trials, as `analyze` measures many simulated groups."""
     rng = np.random.default_rng(0)
     own = study.of_scope(scope).evaluates[:, model]
-    rows = np.tile(np.flatnonzero(own), (24_000 // own.sum(), 1))
+    rows = np.tile(np.flatnonzero(own), (12_000 // own.sum(), 1))
     chosen = np.where(people.answers(rows, raters, rng), 1.0, -1.0)
     sides = np.sign(study.of_scope(scope).differences[own, model])
     agrees = (1 + sides * chosen) / 2

@@ -25,9 +25,8 @@ from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.mixed.fitting import ThresholdKind, fit_blocks, threshold_scheme
 from contstim.experiments.analysis.mixed.laplace import Link, RatedBlock
 from contstim.experiments.analysis.ratings import Ratings, subset
-from contstim.experiments.analysis.tables import rows_table
+from contstim.experiments.analysis.tables import named_frame, rows_table
 from contstim.stimuli import Condition
-from contstim.tables import frame_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -447,12 +446,7 @@ class MixedAnalysis:
         Raises:
             InputError: there is no table of this name.
         """
-        tables = self.tables()
-        if name not in tables:
-            raise InputError(
-                f"{name!r} is not a table of mixed models; there are {', '.join(tables)}."
-            )
-        return frame_of(tables[name])
+        return named_frame(self.tables(), name, "mixed models")
 
 
 def compare_mixed(

@@ -61,9 +61,16 @@ def unsided(share: float) -> Callable[[GroupRatings], GroupRatings]:
     )
 
 
-@pytest.mark.parametrize("ratios", ["nats", "ranks"])
-@pytest.mark.parametrize("people", ["none", "intercept", "slopes"])
-@pytest.mark.parametrize("without", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize(
+    ("without", "people", "ratios"),
+    [
+        (0.0, "slopes", "ranks"),
+        (0.3, "slopes", "nats"),
+        (2.0, "slopes", "nats"),
+        (0.3, "intercept", "ranks"),
+        (0.0, "none", "nats"),
+    ],
+)
 def test_it_does_not_matter_which_sentence_is_the_first(
     without: float, people: str, ratios: str
 ) -> None:
