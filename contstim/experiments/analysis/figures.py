@@ -137,10 +137,10 @@ def consistency_figure(
     labels = [(names or {}).get(name, name) for name in order]
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
-    dots = averaged(result.evaluation, units)
-    label = f"{result.measure.label}\nopen dots: {dots}; right: filled is better than open"
+    open_dots = averaged(result.evaluation, units)
+    label = f"{result.measure.label}\nopen dots: {open_dots}; right: filled is better than open"
     if cannot:
-        label = f"{result.measure.label}\nopen dots: {dots}; differences {cannot}"
+        label = f"{result.measure.label}\nopen dots: {open_dots}; differences {cannot}"
     widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
     figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
