@@ -233,7 +233,7 @@ def _decimals(value: float | None) -> str:
 
 def items_part(files: StudyFiles) -> Iterator[Part]:
     """The most controversial triplet and pair of every two models, with log-probabilities."""
-    from contstim.reporting.stimuli_page import pairs_table, triplet_table
+    from contstim.reporting.stimuli_page import stimuli_table
     from contstim.scores import ScoreTable
 
     triplets = files.triplets
@@ -241,7 +241,7 @@ def items_part(files: StudyFiles) -> Iterator[Part]:
     if triplets is not None and triplets.is_file():
         for of_models in _by_models(read_triplets(triplets)).values():
             best = max(of_models, key=lambda triplet: triplet.controversiality)
-            groups.append((f"{best.model_1} against {best.model_2}", [triplet_table(best)]))
+            groups.append((f"{best.model_1} against {best.model_2}", [stimuli_table([best])]))
         if groups:
             yield Heading("Triplets", 3)
             yield Paragraph(
@@ -260,7 +260,7 @@ def items_part(files: StudyFiles) -> Iterator[Part]:
             if not best_pair.controversial:
                 continue
             title = f"{best_pair.model_1} against {best_pair.model_2}"
-            groups.append((title, [pairs_table([best_pair], scores)]))
+            groups.append((title, [stimuli_table([best_pair], scores)]))
         if groups:
             yield Heading("Natural pairs", 3)
             yield Paragraph(
