@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import read_json_object
 from contstim.optimization.selection.question import NaturalCertificate, TripletCertificate
 from contstim.records import record_path
-from contstim.reporting.report import Bullets, Details, Heading, Link, Paragraph, Table, code
+from contstim.reporting.report import Bullets, Details, Heading, Paragraph, Span, Table, code
 from contstim.stimuli import read_pairs, read_triplets
 from contstim.study.places import (
     NATURAL,
@@ -50,9 +50,9 @@ def facts_of(path: Path) -> dict[str, Any]:
     return read_json_object(record) if record.is_file() else {}
 
 
-def link(path: Path, text: str = "") -> Link:
+def link(path: Path, text: str = "") -> Span:
     """A link to a file of the study, by its name unless a text is given."""
-    return Link(text or path.name, path.as_posix())
+    return Span(text or path.name, "a", path.as_posix())
 
 
 def models_part(files: StudyFiles) -> Iterator[Part]:
@@ -142,7 +142,7 @@ def materials_part(files: StudyFiles) -> Iterator[Part]:
         yield Table(("", "because", "number"), reasons, texts=2)
 
 
-def _link_if_there(path: Path) -> Link | str:
+def _link_if_there(path: Path) -> Span | str:
     return link(path) if path.exists() else path.name
 
 
@@ -332,9 +332,9 @@ def review_part(files: StudyFiles) -> Iterator[Part]:
         yield Paragraph(("Decisions: ", *_listed(files.decisions), "."))
 
 
-def _listed(paths: Iterable[Path]) -> list[Link | str]:
+def _listed(paths: Iterable[Path]) -> list[Span | str]:
     """Links with commas between them."""
-    runs: list[Link | str] = []
+    runs: list[Span | str] = []
     for path in paths:
         runs += [", ", link(path)] if runs else [link(path)]
     return runs
