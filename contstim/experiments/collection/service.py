@@ -39,7 +39,7 @@ from contstim.experiments.collection.requests import (
 )
 from contstim.experiments.collection.tables import participants_csv, responses_csv
 from contstim.experiments.platforms.jspsych.library import LIBRARY
-from contstim.experiments.platforms.jspsych.study import PageStudy, SaveTo
+from contstim.experiments.platforms.jspsych.study import PageStudy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,7 +121,7 @@ def read_study(folder: Path) -> CollectedStudy:
         raise InputError(
             f"{path} is not the study of an exported experiment ({wrong}): export it again."
         ) from error
-    if study.save.get("to") != SaveTo.SERVER:
+    if study.save.get("to") != "server":
         raise InputError(
             f"The page of {path} saves to {study.save.get('to')}, not to a server: export it again."
         )

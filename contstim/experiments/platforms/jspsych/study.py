@@ -7,9 +7,8 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -41,14 +40,8 @@ def check_web_address(address: str) -> None:
         raise InputError(f"{address!r} is not a web address; it must begin with https://.")
 
 
-class SaveTo(StrEnum):
-    """Destination of answers."""
-
-    SERVER = "server"
-    DATAPIPE = "datapipe"
-    JATOS = "jatos"
-    DOWNLOAD = "download"
-
+SaveTo: TypeAlias = Literal["server", "datapipe", "jatos", "download"]
+"""Destination of answers."""
 
 DATAPIPE = "https://pipe.jspsych.org/api/"
 
@@ -77,8 +70,9 @@ class PageSettings:
     """
 
     save: Annotated[
-        SaveTo, Help("Where answers go: contstim collect, the OSF, JATOS, or a download.")
-    ] = SaveTo.SERVER
+        SaveTo,
+        Help("Where answers go: contstim collect, the OSF, JATOS, or a download."),
+    ] = "server"
     datapipe_id: Annotated[str, Help("With --save datapipe: the experiment's ID there.")] = ""
     datapipe_address: str = DATAPIPE
     completion_code: Annotated[
@@ -110,7 +104,7 @@ class PageSettings:
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise InputError("The page needs a title.")
-        if (self.save is SaveTo.DATAPIPE) != bool(self.datapipe_id):
+        if (self.save == "datapipe") != bool(self.datapipe_id):
             raise InputError(
                 "Saving to DataPipe needs the experiment's ID on pipe.jspsych.org (`datapipe_id`), "
                 "and nothing else does."
@@ -190,7 +184,7 @@ class PageStudy(BaseModel):
         The collecting server hands out codes and redirects itself, so there the page does not hold
         them.
         """
-        server = self.save["to"] == SaveTo.SERVER
+        server = self.save["to"] == "server"
         shown = self.model_copy(update={"completion": None}) if server else self
         content = json.dumps(shown.content, indent=1)
         return f'"use strict";\n\ncontstim.study = {content};\n'
@@ -227,7 +221,7 @@ def build_study(
     # `{minutes}` of the consent text: the longest group at the pace of 2023, and reading.
     pairs = max(map(len, groups.values()))
     save = {"to": str(settings.save)}
-    if settings.save is SaveTo.DATAPIPE:
+    if settings.save == "datapipe":
         save |= {"experiment": settings.datapipe_id, "address": settings.datapipe_address}
     return PageStudy(
         version=_VERSION,
