@@ -225,8 +225,8 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
     ]
     if len(result.searches) > 1:
         lines.append(
-            f"This is the best of {len(result.searches)} searches, of which the last {result.in_vain} "
-            f"gained next to nothing; {result.end_of_searches}."
+            f"This is the best of {len(result.searches)} searches, the last {result.in_vain} of "
+            f"which gained next to nothing; {result.end_of_searches}."
         )
     lines += [
         f"{name} read {counted(cost.rows, 'sequence')} of {counted(cost.tokens, 'token')}."
