@@ -14,9 +14,9 @@ from contstim.reporting.names import short_names
 from contstim.reporting.report import (
     Bullets,
     Details,
-    Link,
     Paragraph,
     Picture,
+    Span,
     Table,
     button,
     code,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 _SHOWN = 4  # pairs of models whose items are seen without unfolding anything
 
 
-def link(path: Path, text: str = "") -> Link:
+def link(path: Path, text: str = "") -> Span:
     """A link to a file of the study, by its name unless a text is given."""
-    return Link(text or path.name, path.as_posix())
+    return Span(text or path.name, "a", path.as_posix())
 
 
 def _models(facts: StudyFacts) -> Iterator[Part]:
@@ -137,17 +137,17 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _items(facts: StudyFacts) -> Iterator[Part]:
-    from contstim.reporting.stimuli_page import pairs_table, triplet_table
+    from contstim.reporting.stimuli_page import stimuli_table
 
     shown = facts.selected if "selection" in facts.study.sections else facts.found
     yield from _folded(
-        Details(f"Triplet: {_rivals(best)}", [triplet_table(best)], is_open=True)
+        Details(f"Triplet: {_rivals(best)}", [stimuli_table([best])], is_open=True)
         for best in _best(shown, lambda triplet: triplet.controversiality)
     )
     if facts.pairs and SCORES.is_file():
         scores = ScoreTable.read(SCORES)
         yield from _folded(
-            Details(f"Natural pair: {_rivals(best)}", [pairs_table([best], scores)], is_open=True)
+            Details(f"Natural pair: {_rivals(best)}", [stimuli_table([best], scores)], is_open=True)
             for best in _best(facts.pairs, _rank_difference)
             if best.controversial
         )
