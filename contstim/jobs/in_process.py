@@ -164,7 +164,7 @@ class _Thread:
         self.call: NetworkCall | None = None
         self._context = context
         # What goes to the thread, and what comes from it; None tells it to end
-        self._turns: SimpleQueue[WorkerTask[Any] | Answer | None] = SimpleQueue()
+        self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
@@ -190,7 +190,6 @@ class _Thread:
         try:
             with runner(self._wait):
                 while (task := self._turns.get()) is not None:
-                    assert not isinstance(task, Answer)
                     self._results.put(self._context.answer(task))
         except _EndedError:
             return
@@ -199,8 +198,7 @@ class _Thread:
 
     def _wait(self, call: NetworkCall) -> Answer:
         self._results.put(call)
-        answer = self._turns.get()
+        answer: Answer | None = self._turns.get()
         if answer is None:
             raise _EndedError
-        assert isinstance(answer, Answer)
         return answer

@@ -230,6 +230,17 @@ class Scorer(ABC):
         """
         return np.zeros(len(sentences))
 
+    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:  # noqa: ARG002
+        """Lower bounds of scores that are the log of a mean over orders, (n_sentences,), nats.
+
+        They are the mean of the logs over the same orders, the evidence lower bound of such a
+        model. None for all other rules.
+
+        Raises:
+            ModelError: see `scores`.
+        """
+        return None
+
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Mask of the words that the model tells apart, (n_words,); all unless overridden.
 
@@ -355,17 +366,6 @@ class LanguageModel(Scorer):
         Scores stay; what later calls cost no longer depends on earlier ones. Nothing to do for a
         model that reads every sentence anew.
         """
-
-    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:  # noqa: ARG002
-        """Lower bounds of scores that are the log of a mean over orders, (n_sentences,), nats.
-
-        They are the mean of the logs over the same orders, the evidence lower bound of such a
-        model. None for all other rules.
-
-        Raises:
-            ModelError: see `log_probs`.
-        """
-        return None
 
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
         """A model whose scores estimate this one's at a fraction of the cost.

@@ -10,9 +10,9 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel, TokenScore
+from contstim.models.caching import as_tuple
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.masked.rules import RULES
-from contstim.models.caching import as_tuple
 from contstim.models.training_text import TrainingText
 from contstim.models.words import (
     END_MARK,
