@@ -17,11 +17,11 @@ from contstim.models.specifications import parse_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.jobs.pool import Executor, Pool
     from contstim.models.base import Convention, Scorer
     from contstim.models.specifications import Models
-    from contstim.models.training_text import TrainingText
 
 _ATTEMPTS = 3
 
@@ -63,7 +63,7 @@ def remote_scorers(
     context = replace(context, names=names)
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
         # Each model is loaded once, to know what it is
-        facts: dict[str, tuple[Convention, TrainingText | None]] = {}
+        facts: dict[str, tuple[Convention, Path | None]] = {}
         loading = [ModelTask(ModelCall(named.specification, "facts", ())) for named in models]
         work_off(pool, loading, lambda task, told: facts.update({task.model: told}), names)
 

@@ -15,9 +15,9 @@ from contstim.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -189,8 +189,8 @@ class Scorer(ABC):
         """Convention by which the scores are computed, and their unit."""
 
     @property
-    def training_text(self) -> TrainingText | None:
-        """The sentences that the model was trained on; None if they are not recorded.
+    def training_text(self) -> Path | None:
+        """Hashes of the sentences that the model was trained on; None if they are not recorded.
 
         Models that contstim trained have them beside their files.
         """

@@ -16,10 +16,10 @@ from contstim.models.base import LanguageModel, Scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from contstim.models.base import Convention
     from contstim.models.specifications import Specification
-    from contstim.models.training_text import TrainingText
     from contstim.vocabulary import Vocabulary
 
 CHUNK = 200
@@ -80,17 +80,17 @@ class RemoteModel(LanguageModel):
     Args:
         model: parsed.
         convention: how its scores come about, as a worker told.
-        training_text: the sentences that it was trained on; None where they are not known.
+        training_text: hashes of the sentences that it was trained on, where they are known.
         answer: the workers that answer for it.
     """
 
-    training_text: TrainingText | None = None
+    training_text: Path | None = None
 
     def __init__(
         self,
         model: Specification,
         convention: Convention,
-        training_text: TrainingText | None,
+        training_text: Path | None,
         answer: Answer,
     ) -> None:
         self.name, self.specification = model.name, model.specification

@@ -13,7 +13,7 @@ from contstim.models.base import Continuation, LanguageModel, TokenScore
 from contstim.models.caching import as_tuple
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.masked.rules import RULES
-from contstim.models.training_text import TrainingText
+from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
     END_MARK,
     encode_batch,
@@ -28,6 +28,7 @@ from contstim.models.words import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
@@ -132,9 +133,9 @@ class SubwordModel(LanguageModel):
         return np.fromiter(scored, np.int64, len(sentences))
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `LanguageModel.training_text`; None for checkpoints of the hub."""
-        return TrainingText.beside(self.checkpoint.location) if self.checkpoint else None
+        return training_text_beside(self.checkpoint.location) if self.checkpoint else None
 
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.float32_log_probs`."""

@@ -39,10 +39,10 @@ from contstim.vocabulary import Vocabulary, WordTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.models.specifications import Specification
-    from contstim.models.training_text import TrainingText
 
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
@@ -97,7 +97,7 @@ class InLetterCase(LanguageModel):
         return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `LanguageModel.training_text`; sentences are compared whatever their case."""
         return self._model.training_text
 
@@ -249,7 +249,7 @@ class Transformed(Scorer):
         return replace(plain, rule=plain.rule + suffix, unit=unit, fingerprint=fingerprint)
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `Scorer.training_text`."""
         return self._model.training_text
 

@@ -20,11 +20,11 @@ from contstim.models.vocabularies import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation
     from contstim.models.recurrent.network import RecurrentNetwork, State
-    from contstim.models.training_text import TrainingText
     from contstim.models.vocabularies import WordList
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -46,7 +46,7 @@ class RecurrentModel(LanguageModel):
         words: the words that the network's numbers stand for.
         name: names columns and files.
         device: where the network runs.
-        training_text: the sentences that it was trained on, if they are recorded.
+        training_text: hashes of the sentences that it was trained on, if they are recorded.
     """
 
     rule: ClassVar[str]
@@ -62,7 +62,7 @@ class RecurrentModel(LanguageModel):
         *,
         name: str,
         device: str = "cpu",
-        training_text: TrainingText | None = None,
+        training_text: Path | None = None,
     ) -> None:
         self.name = name
         self._training_text = training_text
@@ -73,7 +73,7 @@ class RecurrentModel(LanguageModel):
         self._after = lru_cache(self._remembered)(self._read)
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `LanguageModel.training_text`."""
         return self._training_text
 

@@ -26,7 +26,7 @@ from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
 from contstim.models.tensors import write_tensors
-from contstim.models.training_text import TrainingText
+from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import WordList
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def load_recurrent(
         words,
         name=name or str(location),
         device=resolve_device(device),
-        training_text=TrainingText.beside(location),
+        training_text=training_text_beside(location),
     )
 
 

@@ -28,10 +28,10 @@ from contstim.store.triplets import JobState, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from contstim.arrays import FloatArray
     from contstim.models.base import Convention, LanguageModel
-    from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
@@ -124,7 +124,7 @@ class ModelProfile:
 
     convention: Convention
     words: Vocabulary | None
-    training_text: TrainingText | None = None
+    training_text: Path | None = None
     is_black_box: bool = False
     unknown: UnknownWords = ("", False)
 
