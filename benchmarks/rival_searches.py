@@ -23,7 +23,7 @@ from contstim.models.recurrent.adapter import LeftToRightModel
 from contstim.models.words import encode_batch
 from contstim.optimization.search.climb import climb
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.objectives import AcceptReject, ScoredSentence
+from contstim.optimization.search.objectives import Objective, ScoredSentence
 from contstim.optimization.search.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Contest(Evaluator):
         self.candidates = candidates
         self.began, self.passes, self.seconds = process_time(), np.inf, np.inf
         log_probs = self.log_probs(candidates.natural)
-        self.objective = AcceptReject(models, float(log_probs[0]))
+        self.objective = Objective(models, (True, False), (float(log_probs[0]), 0.0))
         self.natural = self.objective.assess(candidates.natural, log_probs)
         self.passes, self.seconds = passes, seconds
         self.best, self.curve = self.natural.loss, [(0, 0.0, 0.0)]

@@ -17,9 +17,9 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from functools import partial
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
-from contstim.errors import InputError
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
 from contstim.reviews import ItemKind, read_reviews
@@ -41,28 +41,8 @@ from contstim.steps.simulation import (
 from contstim.steps.training import TRAININGS, TrainNgram
 from contstim.steps.triplets import Execution, SearchTriplets, TripletSettings
 from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
-from contstim.study.places import (
-    ANALYSIS,
-    ARCHIVED,
-    ARCHIVED_ASSIGNMENT,
-    ASSIGNMENT,
-    NATURAL,
-    NATURAL_TEXT,
-    PAIRS,
-    RESPONSES,
-    REVIEW,
-    SCORES,
-    SELECTED,
-    STANDARD_ERRORS,
-    STORE,
-    TRAINING,
-    TRIAL_SCORES,
-    TRIALS,
-    TRIPLETS,
-    VOCABULARY,
-    StudyFiles,
-    part_of,
-)
+from contstim.study import places
+from contstim.study.places import StudyFiles, part_of
 from contstim.study.sections import (
     ResponsesSection,
     ReviewSection,
@@ -109,35 +89,30 @@ def stages_of(study: Study) -> list[StudyStage]:
     return _ordered([*stages, *further]) if further else stages
 
 
-def _ordered(stages: Sequence[StudyStage]) -> list[StudyStage]:
-    """The stages, each behind those whose files it reads, and else as they are.
+def clashes(stages: Sequence[StudyStage]) -> Iterator[tuple[StudyStage, StudyStage, Path]]:
+    """Every two stages that write into one place, and that place."""
+    for one, other in combinations(stages, 2):
+        for path, taken in product(other.writes, one.writes):
+            if _overlap(path, taken):
+                yield one, other, path
 
-    Raises:
-        InputError: two write into one place.
-    """
-    written = [(path, stage) for stage in stages for path in stage.writes]
-    for number, (path, stage) in enumerate(written):
-        for other_path, other in written[:number]:
-            if other is not stage and _overlap(path, other_path):
-                raise InputError(
-                    f"The stages {other.name!r} and {stage.name!r} both write {path}: give one of "
-                    f"them another `out`."
-                )
-    placed: dict[str, StudyStage] = {}
+
+def _ordered(stages: Sequence[StudyStage]) -> list[StudyStage]:
+    """The stages, each behind those whose files it reads, and else as they are."""
+    ordered: dict[str, StudyStage] = {}
     begun: set[str] = set()  # of what reads each other, either is first
 
-    def place(stage: StudyStage) -> None:
+    def take(stage: StudyStage) -> None:
         if stage.name not in begun:
             begun.add(stage.name)
-            for read in stage.reads:
-                for path, other in written:
-                    if _overlap(read, path):
-                        place(other)
-            placed[stage.name] = stage
+            for read, other in product(stage.reads, stages):
+                if any(_overlap(read, path) for path in other.writes):
+                    take(other)
+            ordered[stage.name] = stage
 
     for stage in stages:
-        place(stage)
-    return [*placed.values()]
+        take(stage)
+    return [*ordered.values()]
 
 
 def _overlap(one: Path, other: Path) -> bool:
@@ -151,12 +126,11 @@ def _texts(files: StudyFiles) -> Iterator[StudyStage]:
     section = files.section("sentences", SentencesSection) or SentencesSection()
     words = int(section.words) if section.words.isdecimal() else None
     for name, text, out, length, of_seed in (
-        ("training", texts.training, TRAINING, None, seed),
-        ("natural", texts.natural, NATURAL_TEXT, words, seed + 1),
+        ("training", texts.training, places.TRAINING, None, seed),
+        ("natural", texts.natural, places.NATURAL_TEXT, words, seed + 1),
     ):
-        embedded = None if text is None else embedded_text(text)
-        if embedded is not None:
-            number = embedded.sentences
+        number = embedded_text(text)
+        if number is not None:
             step = GenerateSentences(out=out, number=number, words=length, seed=of_seed)
             about = f"write {number:,} sentences of the embedded English"
             yield StudyStage(f"text {name}", about, step)
@@ -194,7 +168,7 @@ def _vocabulary(files: StudyFiles) -> Iterator[StudyStage]:
         return
     step = MakeVocabulary(
         text=text,
-        out=VOCABULARY,
+        out=places.VOCABULARY,
         settings=replace(part_of(section, VocabularySettings), prose=files.prose(text)),
         models=files.specifications,
         trust_remote_code=files.study.loading.trust_remote_code,
@@ -211,7 +185,7 @@ def _sentences(files: StudyFiles) -> Iterator[StudyStage]:
     training = files.training_texts if section.exclude_training else ()
     step = FindSentences(
         text=text,
-        out=NATURAL,
+        out=places.NATURAL,
         settings=replace(part_of(section, SentenceSettings), prose=files.prose(text)),
         vocabulary=files.vocabulary,
         exclude=(*section.exclude, *training),
@@ -221,11 +195,11 @@ def _sentences(files: StudyFiles) -> Iterator[StudyStage]:
 
 def _scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
     """Score the natural sentences under every model."""
-    wanted = SCORES in read or {"scores", "pairs"} & files.study.sections.keys()
+    wanted = places.SCORES in read or {"scores", "pairs"} & files.study.sections.keys()
     if files.natural is not None and wanted:
         section = files.section("scores", ScoresSection) or ScoresSection()
-        errors = STANDARD_ERRORS if section.standard_errors else None
-        yield _scoring(files, "scores", files.natural, SCORES, errors)
+        errors = places.STANDARD_ERRORS if section.standard_errors else None
+        yield _scoring(files, "scores", files.natural, places.SCORES, errors)
 
 
 def _scoring(
@@ -239,7 +213,7 @@ def _scoring(
         standard_errors=errors,
         execution=part_of(section, ScoringExecution),
         loading=files.study.loading,
-        store=STORE,
+        store=places.STORE,
     )
     return StudyStage(name, f"score the sentences of {sentences}", step, files.models)
 
@@ -249,11 +223,11 @@ def _pairs(files: StudyFiles) -> Iterator[StudyStage]:
     settings = files.section("pairs", PairSettings)
     if settings is not None:
         step = SelectPairs(
-            scores=SCORES,
-            out=PAIRS,
+            scores=places.SCORES,
+            out=places.PAIRS,
             settings=settings,
             review=_decisions_about(ItemKind.PAIR, files.decisions),
-            earlier=_earlier(files, PAIRS, TRIALS),
+            earlier=_earlier(files, places.PAIRS, places.TRIALS),
         )
         yield StudyStage("pairs", "select natural pairs", step)
 
@@ -267,15 +241,15 @@ def _triplets(files: StudyFiles) -> Iterator[StudyStage]:
     step = SearchTriplets(
         models=files.specifications,
         sentences=natural,
-        out=TRIPLETS,
+        out=places.TRIPLETS,
         vocabulary=files.vocabulary,
         settings=settings,
         execution=part_of(section, Execution),
-        store=STORE,
-        assignment=ASSIGNMENT,
-        begin_with=ARCHIVED_ASSIGNMENT if ARCHIVED_ASSIGNMENT.exists() else None,
+        store=places.STORE,
+        assignment=places.ASSIGNMENT,
+        begin_with=places.ARCHIVED_ASSIGNMENT if places.ARCHIVED_ASSIGNMENT.exists() else None,
         review=_decisions_about(ItemKind.TRIPLET, files.decisions),
-        earlier=_earlier(files, TRIALS),
+        earlier=_earlier(files, places.TRIALS),
         loading=study.loading,
         seed=study.seed,
     )
@@ -287,11 +261,11 @@ def _selection(files: StudyFiles) -> Iterator[StudyStage]:
     settings = files.section("selection", SelectionSettings)
     if settings is not None:
         step = SelectTriplets(
-            triplets=TRIPLETS,
-            out=SELECTED,
+            triplets=places.TRIPLETS,
+            out=places.SELECTED,
             settings=settings,
             review=_decisions_about(ItemKind.TRIPLET, files.decisions),
-            earlier=_earlier(files, SELECTED, TRIALS),
+            earlier=_earlier(files, places.SELECTED, places.TRIALS),
         )
         yield StudyStage("selection", "select triplets", step)
 
@@ -301,15 +275,15 @@ def _design(files: StudyFiles) -> Iterator[StudyStage]:
     settings = files.section("design", DesignSettings)
     if settings is not None:
         step = MakeDesign(
-            out=TRIALS,
-            pairs=PAIRS if "pairs" in files.study.sections else None,
+            out=places.TRIALS,
+            pairs=places.PAIRS if "pairs" in files.study.sections else None,
             triplets=files.triplets,
             sentences=files.natural,
             # Frequencies of words come from the largest text there is
             settings=replace(settings, text=settings.text or files.training_text),
             seed=files.study.seed,
             review=files.decisions,
-            earlier=_earlier(files, TRIALS),
+            earlier=_earlier(files, places.TRIALS),
         )
         yield StudyStage("design", "share trials out to groups", step)
 
@@ -321,17 +295,17 @@ def _reviews(files: StudyFiles) -> Iterator[StudyStage]:
         return
     sections, settings = files.study.sections, part_of(section, ReviewSettings)
     tables = {
-        "pairs": PAIRS if "pairs" in sections else None,
+        "pairs": places.PAIRS if "pairs" in sections else None,
         "triplets": files.triplets,
-        "trials": TRIALS if "design" in sections else None,
+        "trials": places.TRIALS if "design" in sections else None,
     }
     for what, table in tables.items():
         if table is not None:
             step = WriteReviewPage(
                 table=table,
-                out=REVIEW / f"{what}.html",
+                out=places.REVIEW / f"{what}.html",
                 settings=replace(settings, text=settings.text or files.training_text),
-                scores=SCORES if what == "pairs" else None,  # of natural sentences only
+                scores=places.SCORES if what == "pairs" else None,  # of natural sentences only
                 earlier_rounds=files.decisions,
             )
             yield StudyStage(f"review {what}", f"write a page for reviewers of {what}", step)
@@ -342,9 +316,9 @@ def _trial_scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudySt
     sections = files.study.sections
     responses = files.section("responses", ResponsesSection)
     simulated = responses is not None and responses.simulate is not None
-    wanted = simulated or TRIAL_SCORES in read or {"power", "analysis"} & sections.keys()
+    wanted = simulated or places.TRIAL_SCORES in read or {"power", "analysis"} & sections.keys()
     if "design" in sections and wanted:
-        yield _scoring(files, "trial-scores", TRIALS, TRIAL_SCORES)
+        yield _scoring(files, "trial-scores", places.TRIALS, places.TRIAL_SCORES)
 
 
 def _power(files: StudyFiles) -> Iterator[StudyStage]:
@@ -352,9 +326,9 @@ def _power(files: StudyFiles) -> Iterator[StudyStage]:
     settings = files.section("power", PowerSettings)
     if settings is not None:
         step = SimulatePower(
-            trials=TRIALS,
-            scores=TRIAL_SCORES,
-            out=TRIALS,
+            trials=places.TRIALS,
+            scores=places.TRIAL_SCORES,
+            out=places.TRIALS,
             settings=settings,
             seed=files.study.seed,
         )
@@ -370,10 +344,10 @@ def _responses(files: StudyFiles) -> Iterator[StudyStage]:
         settings = part_of(section, SimulationSettings)
         participants = settings.participants or files.planned_participants
         simulation = SimulateResponses(
-            trials=TRIALS,
-            scores=TRIAL_SCORES,
+            trials=places.TRIALS,
+            scores=places.TRIAL_SCORES,
             model=section.simulate,
-            out=RESPONSES,
+            out=places.RESPONSES,
             settings=replace(settings, participants=participants),
             seed=files.study.seed,
         )
@@ -382,8 +356,8 @@ def _responses(files: StudyFiles) -> Iterator[StudyStage]:
         step = reading.of(
             {
                 "files": section.data,
-                "trials": TRIALS,
-                "out": RESPONSES,
+                "trials": places.TRIALS,
+                "out": places.RESPONSES,
                 "duplicates": section.duplicates,
                 "scale": section.scale,
             }
@@ -403,7 +377,7 @@ def responses_of(files: StudyFiles) -> tuple[Response, ...]:
     path, section = files.responses, files.section("responses", ResponsesSection)
     if section is None or path is None or not path.is_file():
         return ()
-    trials = read_trials(TRIALS) if TRIALS.is_file() else ()
+    trials = read_trials(places.TRIALS) if places.TRIALS.is_file() else ()
     return read_responses(path, trials, scale=section.scale)
 
 
@@ -418,7 +392,7 @@ def _exports(files: StudyFiles) -> Iterator[StudyStage]:
         yield StudyStage(
             f"export {platform}",
             f"write the experiment for {platform}",
-            kind(trials=TRIALS, out=out, settings=settings),
+            kind(trials=places.TRIALS, out=out, settings=settings),
             texts=texts,
             prepare=partial(_take_archived, texts),
         )
@@ -427,7 +401,7 @@ def _exports(files: StudyFiles) -> Iterator[StudyStage]:
 def _take_archived(texts: Sequence[Path]) -> None:
     """Take texts that the author of an archive wrote, where none are there."""
     for text in texts:
-        archived = ARCHIVED / text.relative_to(RESULTS)
+        archived = places.ARCHIVED / text.relative_to(RESULTS)
         if archived.is_file() and not text.exists():
             text.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(archived, text)
@@ -439,10 +413,10 @@ def _analysis(files: StudyFiles) -> Iterator[StudyStage]:
     section, responses = files.section("responses", ResponsesSection), files.responses
     if settings is not None and section is not None and responses is not None:
         step = AnalyzeResponses(
-            trials=TRIALS,
+            trials=places.TRIALS,
             responses=responses,
-            scores=TRIAL_SCORES,
-            out=ANALYSIS,
+            scores=places.TRIAL_SCORES,
+            out=places.ANALYSIS,
             settings=settings,
             scale=section.scale,
             seed=files.study.seed,
@@ -457,7 +431,7 @@ def _earlier(files: StudyFiles, *tables: Path) -> tuple[Path, ...]:
     """
     if not files.decisions:
         return ()
-    archived = {table: ARCHIVED / table.relative_to(RESULTS) for table in tables}
+    archived = {table: places.ARCHIVED / table.relative_to(RESULTS) for table in tables}
     found = (t if t.is_file() else archived[t] for t in tables)
     return tuple(path for path in found if path.is_file())
 

@@ -135,9 +135,7 @@ def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     return {name: settings for name, settings in exports.items() if settings is not None}
 
 
-def _export(
-    exporter: Exporter[Any], values: Mapping[str, Any], key: Key, problems: Problems
-) -> Any:
+def _export(exporter: Exporter, values: Mapping[str, Any], key: Key, problems: Problems) -> Any:
     """Settings of an export, those that its platform does not leave open among them."""
     for name, fixed in exporter.fixed.items():
         if values.get(name, fixed) != fixed:

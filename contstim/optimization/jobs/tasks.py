@@ -20,7 +20,7 @@ from contstim.models.costs import Cost, Tally, counting
 from contstim.models.merging import merged
 from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.models.vocabularies import DEFAULT_MIN_COUNT, default_vocabulary
-from contstim.optimization.search.constraints import Candidates, Capitals, Fixed, NoRepeats
+from contstim.optimization.search.constraints import Candidates, capitals, fixed, no_repeats
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
@@ -268,7 +268,7 @@ class TripletTask(WorkerTask[SearchContext]):
         constraints = self._constraints(vocabulary)
         # Without constraints, a position where no word fits is the user's vocabulary's fault.
         if constraints and not reason:
-            rules = (NoRepeats(vocabulary.repeatable), *constraints)
+            rules = (no_repeats(vocabulary.repeatable), *constraints)
             candidates = Candidates(vocabulary, self.natural, rules)
             can_change = [candidates.allowed(self.natural, p).any() for p in candidates.positions]
             blocked = [
@@ -278,7 +278,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 reason = (
                     "nothing may be put in: the constraints allow no other word at any position"
                 )
-            constraints = (*constraints, Fixed(frozenset(blocked)))
+            constraints = (*constraints, fixed(blocked))
         if reason:
             return Outcome(JobState.INADMISSIBLE, reason)
         began = perf_counter()
@@ -353,11 +353,8 @@ class TripletTask(WorkerTask[SearchContext]):
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
         limits = replace(self.question, exclude=(*self.question.exclude, *self.capped))
         constraints = limits.constraints(self.natural, every_fix=False)
-        if self.question.capitals == "rules":
-            capitals = Capitals.of(vocabulary)
-            if capitals.capitalised or capitals.small:
-                constraints = (*constraints, capitals)
-        return constraints
+        rule = capitals(vocabulary) if self.question.capitals == "rules" else None
+        return constraints if rule is None else (*constraints, rule)
 
 
 def trail_of(synthesis: Synthesis) -> dict[str, Any]:
@@ -380,7 +377,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     """
     climb = synthesis.climb
     searches = []
-    for search in synthesis.history.searches:
+    for search in synthesis.searches:
         cost = sum(search.costs.values(), Cost())
         counts = (search.visits, cost.rows, cost.tokens)
         searches.append((search.seed, search.loss, search.gain, *counts))
@@ -388,7 +385,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
         "accept": synthesis.accept,
         "reject": synthesis.reject,
         "visits": climb.visits,
-        "ending": climb.end.value,
+        "ending": climb.end,
         "costs": {name: (c.rows, c.tokens, c.calls) for name, c in synthesis.costs.items()},
         "steps": [
             (s.round, s.visit, s.position, s.old, s.new, s.sentence.text, *_two(s.log_probs))

@@ -61,7 +61,7 @@ def through_psychopy(out: Path, people: PlantedAnswers) -> Imported:
 def through_gorilla(out: Path, people: PlantedAnswers) -> Imported:
     folder = export_gorilla(TRIALS, out / "out").path
     data = gorilla.data(folder, out / "d.csv", people, prefix="Spreadsheet: ", people=PEOPLE)
-    return import_gorilla([data], trials=TRIALS)
+    return import_gorilla([data], TRIALS)
 
 
 def through_qualtrics(out: Path, people: PlantedAnswers) -> Imported:
