@@ -147,10 +147,6 @@ def checked_number(workers: int | None) -> int | None:
     return workers
 
 
-class _EndedError(BaseException):
-    """Raised in a worker that is not to go on, where it waits; no error that a task handles."""
-
-
 class _Thread:
     """A thread that runs while `run` waits for it, and else waits itself.
 
@@ -191,7 +187,7 @@ class _Thread:
             with runner(self._wait):
                 while (task := self._turns.get()) is not None:
                     self._results.put(self._context.answer(task))
-        except _EndedError:
+        except GeneratorExit:  # raised below: no error that a task handles
             return
         except BaseException as error:
             self._results.put(error)
@@ -200,5 +196,5 @@ class _Thread:
         self._results.put(call)
         answer: Answer | None = self._turns.get()
         if answer is None:
-            raise _EndedError
+            raise GeneratorExit
         return answer
