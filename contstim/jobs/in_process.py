@@ -147,10 +147,6 @@ def checked_number(workers: int | None) -> int | None:
     return workers
 
 
-class _EndedError(BaseException):
-    """Raised in a worker that is not to go on, where it waits; no error that a task handles."""
-
-
 class _Thread:
     """A thread that runs while `run` waits for it, and else waits itself.
 
@@ -192,7 +188,7 @@ class _Thread:
                 while (task := self._turns.get()) is not None:
                     assert not isinstance(task, Answer)
                     self._results.put(self._context.answer(task))
-        except _EndedError:
+        except GeneratorExit:  # raised below: no error that a task handles
             return
         except BaseException as error:
             self._results.put(error)
@@ -201,6 +197,6 @@ class _Thread:
         self._results.put(call)
         answer = self._turns.get()
         if answer is None:
-            raise _EndedError
+            raise GeneratorExit
         assert isinstance(answer, Answer)
         return answer

@@ -107,7 +107,7 @@ class Struck(ProcessExecutor):
         self._sends += bool(task.fingerprint)
         if task.fingerprint and self.left and self._sends % self._every == 0:
             self.left -= 1
-            os.kill(self._workers[worker].process.pid or 0, self._sent)
+            os.kill(self._processes[worker].pid or 0, self._sent)
         super().send(worker, task)  # after the blow, so that no answer comes
 
 
@@ -191,7 +191,7 @@ def test_a_chunk_that_kills_every_worker_is_named_and_the_others_are_kept(
         def send(self, worker: int, task: Any) -> None:
             first = task.fingerprint and sentences[0] in task.call.arguments[0]
             if first and "2gram" in task.model:
-                self._workers[worker].process.kill()
+                self._processes[worker].kill()
             super().send(worker, task)
 
     with (

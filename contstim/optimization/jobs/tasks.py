@@ -24,7 +24,7 @@ from contstim.optimization.search.constraints import Candidates, capitals, fixed
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
-from contstim.store.triplets import JobState, Outcome
+from contstim.store.triplets import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -280,7 +280,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 )
             constraints = (*constraints, fixed(blocked))
         if reason:
-            return Outcome(JobState.INADMISSIBLE, reason)
+            return Outcome("inadmissible", reason)
         began = perf_counter()
         try:
             with counting(Tally()) as tally, merged():
@@ -300,10 +300,10 @@ class TripletTask(WorkerTask[SearchContext]):
             # Whether the sentence is to blame is asked only where a search has failed.
             for model in loaded.values():
                 if model.log_probs([self.natural])[0] == -np.inf:
-                    return Outcome(JobState.INADMISSIBLE, f"{model.name} gives it probability zero")
+                    return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
         return Outcome(
-            JobState.FOUND,
+            "found",
             triplet.alike,
             triplet,
             tuple(map(trail_of, syntheses)),

@@ -21,7 +21,7 @@ from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT
 from contstim.reviews import Decision, ItemKind
 from contstim.stimuli import Triplet
-from contstim.store.triplets import AssignedSentence, JobState, Result, TripletStore
+from contstim.store.triplets import AssignedSentence, Result, TripletStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -168,7 +168,7 @@ def find_triplets(
     return TripletResults(
         triplets=tuple(triplet for triplet in triplets if triplet.distinct),
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
-        failures=tuple(_renamed(r, names) for r in found if r.state is JobState.FAILED),
+        failures=tuple(_renamed(r, names) for r in found if r.state == "failed"),
         pairs=tuple(
             pair_statistics(
                 (names[pair[0]], names[pair[1]]),
@@ -221,7 +221,7 @@ def _standing(
         for slot in slots
         if slot.rejected
         or usable[slot.pair](slot.sentence)
-        or ((result := results.get(slot.result)) and result.state is JobState.INADMISSIBLE)
+        or ((result := results.get(slot.result)) and result.state == "inadmissible")
     ]
 
 
