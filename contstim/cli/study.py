@@ -30,7 +30,7 @@ def new(
 
     Example: `contstim new my-study`
     """
-    from contstim.study.template import new_study
+    from contstim.study.study_file import new_study
 
     path = new_study(name)
     remark(f"{path}: a study to begin with. Do it with: contstim run {path}", quiet=quiet)
