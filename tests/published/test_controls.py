@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_rel
 
-from contstim.experiments.analysis.controls import feature_preferences
+from contstim.experiments.analysis.controls import feature_preferences, mean_log_frequencies
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.reproduce.golan2023_data import read_experiment
@@ -75,16 +75,8 @@ def test_frequencies_of_words_agree_with_the_published_feature(published_data: P
     """The study took its feature from another corpus than its vocabulary's frequencies."""
     folder = published_data / "contstimlang"
     published = read_stimulus_features(folder)["log_frequency"]
-    frequencies = read_frequencies(folder)
-    rarest = min(frequencies.values())
-
-    def mean_log_frequency(text: str) -> float:
-        """A word as written, or in lower case; one that is not there is as rare as the rarest."""
-        words = Sentence.parse(text).words
-        rates = [frequencies.get(w, frequencies.get(w.lower(), rarest)) for w in words]
-        return float(np.log10(rates).mean())
-
-    pairs = np.array([[mean_log_frequency(text), value] for text, value in published.items()])
+    ours = mean_log_frequencies(map(Sentence.parse, published), read_frequencies(folder))
+    pairs = np.array([[ours[text], value] for text, value in published.items()])
     assert np.corrcoef(pairs.T)[0, 1] > 0.95
 
 

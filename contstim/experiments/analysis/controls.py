@@ -31,6 +31,16 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.stimuli import Trial
 
+__all__ = [
+    "count_tokens",
+    "feature_preferences",
+    "feature_shares",
+    "mean_log_frequencies",
+    "mean_zipfs",
+    "read_features",
+    "token_count_control",
+]
+
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
 
@@ -75,6 +85,32 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
 def mean_zipfs(sentences: Iterable[Sentence], frequencies: WordFrequencies) -> dict[str, float]:
     """The mean word frequency of each sentence, on the Zipf scale."""
     return {sentence.text: frequencies.mean_zipf(sentence) for sentence in sentences}
+
+
+def mean_log_frequencies(
+    sentences: Iterable[Sentence], frequencies: Mapping[str, float]
+) -> dict[str, float]:
+    """The mean log10 frequency of the words of each sentence, as in the 2023 study.
+
+    For its published frequencies; those of a text are measured by `mean_zipfs`. A word is looked
+    up as written, then in lower case; one that is not there counts like the rarest that is.
+
+    Args:
+        sentences: what to measure.
+        frequencies: word → relative frequency.
+
+    Raises:
+        InputError: no frequencies, or one that is not positive.
+    """
+    rarest = min(frequencies.values(), default=0.0)
+    if not rarest > 0:
+        raise InputError("Frequencies of words must be positive, and there must be some.")
+
+    def log_frequency(word: str) -> float:
+        frequency = frequencies.get(word, frequencies.get(word.lower(), rarest))
+        return float(np.log10(frequency))
+
+    return {s.text: float(np.mean(list(map(log_frequency, s.words)))) for s in sentences}
 
 
 def count_tokens(
