@@ -357,12 +357,14 @@ def bounds_table(
 
     The columns are sentence, model, log_prob, lower_bound (the mean over orders) and gap, in nats.
     """
-    rows: list[tuple[object, ...]] = []
-    for model in scores:
-        if model.lower_bounds is not None and model.log_probs is not None:
-            pairs = zip(model.log_probs.tolist(), model.lower_bounds.tolist(), strict=True)
-            for sentence, (score, bound) in zip(sentences, pairs, strict=True):
-                rows.append((sentence.text, model.name, score, bound, score - bound))
+    rows = [
+        (sentence.text, model.name, score, bound, score - bound)
+        for model in scores
+        if model.lower_bounds is not None and model.log_probs is not None
+        for sentence, score, bound in zip(
+            sentences, model.log_probs.tolist(), model.lower_bounds.tolist(), strict=True
+        )
+    ]
     return _table(("sentence", "model", "log_prob", "lower_bound", "gap"), rows)
 
 
