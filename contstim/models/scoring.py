@@ -385,17 +385,16 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
         InputError: the record cannot be read, or is not that of a table of scores.
     """
     path = record_path(scores)
-    if not path.exists():
-        return {}
-    entries = read_json_object(path).get("models", {})
+    entries = read_json_object(path).get("models", {}) if path.exists() else {}
     # an entry may say more, such as the specification that the model was loaded by
-    names = [field.name for field in fields(Convention)]
+    names = {field.name for field in fields(Convention)}
     try:
-        given = {
-            m: {n: entries[m][n] for n in names if n in entries[m]} for m in models if m in entries
+        return {
+            model: Convention(**{n: value for n, value in entries[model].items() if n in names})
+            for model in models
+            if model in entries
         }
-        return {model: Convention(**entry) for model, entry in given.items()}
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
         raise InputError(
             f"{path} is not the record of a table of scores: {error}. Score the sentences again."
         ) from error
