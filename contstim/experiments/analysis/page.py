@@ -95,7 +95,7 @@ def _preface(analysis: Analysis) -> Iterator[Part]:
         f"{counted(len(excluded), 'participant')}{':' if excluded else '.'}"
     )
     if excluded:
-        yield Table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
+        yield Table(("left out", "why"), [*excluded.items()], texts=2)
     # Whoever gives one rating throughout is left out by catch trials, if by anything. Those who are
     # not are named, since their answers lower every measure and ceiling.
     uniform = [found.participant for found in analysis.admission.report.of(Problem.ONE_RATING)]
