@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from inspect import Parameter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from contstim.cli.commands import run_step
+from contstim.cli.commands import parameter, run_step
 from contstim.cli.output import Quiet, remark, warn
 from contstim.errors import WorkerError
 from contstim.steps.review import WriteReviewPage, flagged
@@ -147,9 +146,5 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> Non
     serve_review(content, file, port=port, opened=opened)
 
 
-def _option(name: str, default: object, annotation: object) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-REVIEW_OPTIONS = (_option("serve", False, _SERVE), _option("port", 8001, _PORT))
+REVIEW_OPTIONS = (parameter("serve", _SERVE, False), parameter("port", _PORT, 8001))
 """Options of `contstim review` that its step does not have."""

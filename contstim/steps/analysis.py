@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import read_contrasts
-from contstim.experiments.analysis.figures import require_rivals
+from contstim.experiments.analysis.figures import require_rivals, shown
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
@@ -22,6 +22,7 @@ from contstim.models.training_text import (
     read_contamination,
 )
 from contstim.options import AnswerScale, Help, Reads, Seed, Writes
+from contstim.reporting.report import Table
 from contstim.scores import ScoreTable
 from contstim.steps.step import Outcome, Step, Value
 from contstim.stimuli import Condition, Kind, Trial, read_trials
@@ -159,7 +160,37 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
         for warning in (*analysis.cautions, *contamination_warnings(seen, "natural sentences")):
             reporter.warn(warning)
         facts = {"seed": self.seed, **analysis_facts(analysis), **contamination_facts(seen)}
-        return Outcome(analysis, facts)
+        return Outcome(analysis, facts, shown=shown_of(analysis))
+
+
+def shown_of(analysis: Analysis) -> list[str | Table]:
+    """How consistent each model is with people, for the terminal."""
+    results = shown(analysis)
+    columns = [{row.model: row for row in result.models} for result in results]
+    # A dash where the model is not judged on these trials; a space keeps digits aligned.
+    rows = [
+        (
+            model,
+            *(
+                f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"
+                if model in column
+                else "–"
+                for result, column in zip(results, columns, strict=True)
+            ),
+        )
+        for model in analysis.ratings.models
+    ]
+    headings = [f"{r.scope.name.lower()}\n{r.measure.name.rpartition('-')[2]}" for r in results]
+    whom = "artificial participants" if analysis.origin.simulated > 0 else "people"
+    units = str(analysis.sampling.units)
+    cannot = {r.scope.name.lower(): r.detectability.cannot(units) for r in results}
+    return [
+        *filter(None, [analysis.origin.warning]),
+        f"Consistency with {whom}:",
+        Table(("model", *headings), rows),
+        "* significantly below the noise ceiling on the same trials",
+        *(f"{scope}: {text}" for scope, text in cannot.items() if text),
+    ]
 
 
 def analysis_facts(analysis: Analysis) -> dict[str, object]:

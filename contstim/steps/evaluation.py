@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -66,13 +65,13 @@ from contstim.store import Store
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from contstim.evaluation.folder import Findings
     from contstim.models.base import LanguageModel, Scorer
     from contstim.reporter import Reporter
+    from contstim.reporting.report import Table
     from contstim.sentence import Sentence
-    from contstim.stimuli import Triplet
 
 
 class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the store."):
@@ -165,8 +164,9 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             people=agreement,
             published=accuracies,
         )
+        findings = minimal_pair_findings(evaluation)
         facts, written = write_findings(
-            minimal_pair_findings(evaluation),
+            findings,
             self.out,
             models=models,
             data=[*files, *(p for p in (answers, summary, self.scores, self.text) if p)],
@@ -181,7 +181,8 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
                 f"Not read by every model: {counted(unread, 'sentence')}, see "
                 f"{self.out / 'left_out.csv'}."
             )
-        return Outcome(evaluation, facts, writes=tuple(written))
+        shown = ("Accuracy on minimal pairs (95 % interval):", findings.summary)
+        return Outcome(evaluation, facts, writes=tuple(written), shown=shown)
 
     def _train_on_parts(
         self, loaded: Sequence[Scorer], reporter: Reporter
@@ -259,7 +260,12 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
         evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts), self.settings)
         findings = acceptability_findings(evaluation)
         facts, written = write_findings(findings, self.out, models=models, data=evaluation.files)
-        return Outcome(evaluation, facts, writes=tuple(written))
+        for reason, number in evaluation.excluded_for().items():
+            if number:
+                reporter.say(f"Not evaluated: {counted(number, 'pair')}, {reason}.")
+        _tell_left_out("sentence", {o.sentence for o in evaluation.scores.left_out}, reporter)
+        shown = (f"Criteria met by {len(evaluation.pairs):,} minimal pairs:", findings.summary)
+        return Outcome(evaluation, facts, writes=tuple(written), shown=shown)
 
 
 class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
@@ -318,40 +324,22 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
                 store=store,
                 progress=scoring_progress(reporter, total, together=together),
             )
+        findings = desiderata_findings(results)
         facts, written = write_findings(
-            desiderata_findings(results),
+            findings,
             self.out,
             models=loaded,
             data=[*filter(None, (self.sentences, words_from, self.word_list))],
             seed=settings.seed,
             sample=settings.sample,
         )
-        sentences_lost = {omission.sentence for omission in results.left_out}
-        for what, lost in (("sentence", sentences_lost), ("word", results.words_left_out)):
-            if lost:
-                number = counted(len(lost), what)
-                reporter.say(f"Left out: {number}; see {self.out / 'left_out.csv'}.")
-        return Outcome(results, facts, writes=tuple(written))
+        _tell_left_out("sentence", {o.sentence for o in results.left_out}, reporter)
+        _tell_left_out("word", results.words_left_out, reporter)
+        shown = (f"{findings.title}:", findings.summary)
+        return Outcome(results, facts, writes=tuple(written), shown=shown)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Models beside each other, and what sets them against each other.
-
-    Attributes:
-        models: their names.
-        findings: rank correlations, disagreements, scores.
-        commands: the command that selects natural pairs, and those that synthesize sentences.
-        triplets: what the latter find, where they were run.
-    """
-
-    models: tuple[str, ...]
-    findings: Findings
-    commands: tuple[str, ...]
-    triplets: tuple[Triplet, ...]
-
-
-class CompareModels(_Evaluation[Comparison], name="compare"):
+class CompareModels(_Evaluation["Findings"], name="compare"):
     """Say how alike models or scoring rules order sentences, and where they part most.
 
     Rank correlations, the share of pairs of sentences that two models order alike, the sentences on
@@ -372,7 +360,7 @@ class CompareModels(_Evaluation[Comparison], name="compare"):
     synthesize: Annotated[bool, Help("Run the synthesis too, and write synthesized.csv.")] = False
     seed: Seed = 0
 
-    def work(self, reporter: Reporter) -> Outcome[Comparison]:
+    def work(self, reporter: Reporter) -> Outcome[Findings]:
         """Score the sentences, write the findings, and search where that is asked for."""
         if self.synthesize and len(self.models) < 2:
             raise InputError("`synthesize` needs two models: name them (`models`).")
@@ -405,16 +393,25 @@ class CompareModels(_Evaluation[Comparison], name="compare"):
         facts, written = write_findings(
             findings, self.out, models=models, data=data, seed=self.seed
         )
-        if left_out:
-            number = counted(len(left_out), "sentence")
-            reporter.say(f"{number} left out: see {self.out / 'left_out.csv'}.")
-        triplets: Sequence[Triplet] = ()
+        _tell_left_out("sentence", left_out, reporter)
+        lines = [f"  {command}" for command in commands]
+        shown: list[str | Table] = [f"{findings.title}:", findings.summary]
+        shown += ["Set them against each other:", *lines]
         if self.synthesize and contest:
             triplets = contest_triplets(models, *contest, seed=self.seed)
             written.append(self.out / "synthesized.csv")
             write_triplets(written[-1], triplets)
-        comparison = Comparison(table.models, findings, tuple(commands), tuple(triplets))
-        return Outcome(comparison, facts, writes=tuple(written))
+            for each in triplets:
+                shown += [f"{each.model_1} rejects: {each.synthetic_1}"]
+                shown += [f"{each.model_2} rejects: {each.synthetic_2}"]
+                if not each.distinct:
+                    shown += [f"Nothing was found from {each.natural.text!r}: {each.alike}."]
+        return Outcome(findings, facts, writes=tuple(written), shown=shown)
+
+
+def _tell_left_out(what: str, names: Collection[object], reporter: Reporter) -> None:
+    if names:
+        reporter.say(f"Without a score: {counted(len(names), what)}; see left_out.csv.")
 
 
 def _tell_unknown_words(

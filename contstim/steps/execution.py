@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerSettings:
-    """Options of running work: the executor and its number of processes."""
+class Execution:
+    """Options of running searches: the executor and its number of processes."""
 
     PANEL: ClassVar[str] = "Where the work is done"
 
@@ -46,6 +46,7 @@ class WorkerSettings:
     ] = None
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs of a worker.")] = None
     ray_address: Annotated[str | None, Aside("With ray: the cluster, or auto.")] = None
+    models_in_memory: Annotated[int, Aside("Models that a worker keeps.", at_least=2)] = 2
 
     def new_executor(self) -> Executor:
         """Executor of the work, as the settings say.
@@ -73,7 +74,7 @@ class WorkerSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoringExecution(WorkerSettings):
+class ScoringExecution(Execution):
     """Options of running the scoring of sentences: the executor and its number of processes."""
 
     # Batches of sentences are full anyway, so that nothing is gained by sharing them
@@ -138,7 +139,7 @@ class ScoringExecution(WorkerSettings):
             yield scorers
 
 
-LOCAL_SCORING = ScoringExecution()
+LOCAL, LOCAL_SCORING = Execution(), ScoringExecution()
 
 
 def scoring_progress(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from contstim.errors import InputError
+from contstim.evaluation.folder import page_table
 from contstim.experiments.analysis.controls import (
     FeaturePreference,
     TokenCountTest,
@@ -36,6 +37,17 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
+    from contstim.reporting.report import Table
+
+# Columns that a terminal shows of tables
+_FITS = {"models": "model", "log_likelihood": "log-likelihood", "aic": "AIC", "gain": "gain"}
+_COMPARISONS = {"first": "model", "second": "less", "difference": "difference"}
+_COMPARISONS |= {"low": "95 % from", "high": "to", "adjusted": "p"}
+_TESTS = {"model": "model", "errors_only": "only where people prefer the other", "pairs": "trials"}
+_TESTS |= {"fewer": "fewer tokens preferred", "low": "95 % from", "high": "to", "adjusted": "p"}
+_PREFERENCES = {"model": "model", "feature": "prefers more", "model_share": "share"}
+_PREFERENCES |= {"people_share": "people's", "trials": "trials", "difference": "difference"}
+_PREFERENCES |= {"low": "95 % from", "high": "to", "adjusted": "p"}
 
 Controls: TypeAlias = tuple[Sequence[TokenCountTest], Sequence[FeaturePreference]]
 
@@ -112,7 +124,8 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
             together=self.settings.together,
             progress=partial(reporter.progress, "fitting"),
         )
-        for name, table in analysis.tables().items():
+        tables = analysis.tables()
+        for name, table in tables.items():
             if table:
                 write_table(self.out / f"{name}.csv", with_origin(table, admission.origin))
         reporter.say(str(admission))
@@ -144,7 +157,15 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
             "excluded": [asdict(exclusion) for exclusion in admission.excluded],
             "simulated_participants": admission.origin.simulated,
         }
-        return Outcome(analysis, facts)
+        rated = analysis.empty.rated
+        shown: list[str | Table] = [
+            f"{counted(rated.size, 'rating')}, {counted(len(rated.participants), 'participant')}, "
+            f"{counted(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, and "
+            "p-values adjusted (Benjamini, Hochberg) over all of them:",
+            page_table(tables["fits"], _FITS),
+            *([page_table(tables["comparisons"], _COMPARISONS)] if tables["comparisons"] else []),
+        ]
+        return Outcome(analysis, facts, shown=shown)
 
 
 class CompareControls(OfAnswers[Controls], name="controls"):
@@ -203,4 +224,9 @@ class CompareControls(OfAnswers[Controls], name="controls"):
             "excluded": [asdict(exclusion) for exclusion in admission.excluded],
             "simulated_participants": admission.origin.simulated,
         }
-        return Outcome((tests, preferences), facts)
+        shown: list[str | Table] = []
+        for rows, names in ((tests, _TESTS), (preferences, _PREFERENCES)):
+            if rows:
+                title = f"P-values are adjusted (Benjamini, Hochberg) over {rows[0].family}:"
+                shown += [title, page_table(rows_table(rows), names)]
+        return Outcome((tests, preferences), facts, shown=shown)

@@ -121,7 +121,7 @@ class ImportResponses(Step[Imported], name="import"):
         for note in imported.notes:
             reporter.say(note)
         reporter.warn(origin.warning)
-        return Outcome(imported, facts)
+        return Outcome(imported, facts, shown=[str(report)])
 
 
 def import_step(platform: Platform | str) -> type[ImportResponses] | None:

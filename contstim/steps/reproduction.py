@@ -12,7 +12,8 @@ from contstim.evaluation.folder import write_findings
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.reproduce import adc, golan2023
 from contstim.options import Reads, Seed, Writes
-from contstim.steps.analysis import Samples, analysis_facts
+from contstim.reporting.report import Table
+from contstim.steps.analysis import Samples, analysis_facts, shown_of
 from contstim.steps.step import Outcome, Step, found_files
 from contstim.tables import write_table
 
@@ -60,10 +61,11 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         analysis = golan2023.analyze_golan2023(folder, file, sampling=sampling, progress=progress)
         compared = golan2023.claims(analysis)
         write_analysis(analysis, self.out, title="Golan et al. (2023), experiment 1")
-        _write_claims(compared, self.out / "tables" / "claims.csv")
+        shown = [*shown_of(analysis), *_claims(compared, self.out / "tables" / "claims.csv")]
         for caution in analysis.cautions:
             reporter.warn(caution)
-        return Outcome((analysis, compared), {"seed": self.seed, **analysis_facts(analysis)})
+        facts = {"seed": self.seed, **analysis_facts(analysis)}
+        return Outcome((analysis, compared), facts, shown=shown)
 
 
 class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reproduce adc"):
@@ -88,11 +90,16 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
         findings = acceptability_findings(evaluation, title)
         facts, _ = write_findings(findings, self.out, data=evaluation.files)
-        _write_claims(compared, self.out / "claims.csv")
-        return Outcome((evaluation, compared), facts)
+        shown = ["Criteria met:", findings.summary, *_claims(compared, self.out / "claims.csv")]
+        return Outcome((evaluation, compared), facts, shown=shown)
 
 
-def _write_claims(compared: Claims, path: Path) -> None:
+def _claims(compared: Claims, path: Path) -> list[str | Table]:
+    """Write the claims, and show them."""
     about, published, ours = zip(*compared, strict=True)
     holds = [claim == found for _, claim, found in compared]
     write_table(path, {"about": about, "published": published, "ours": ours, "holds": holds})
+    verdicts = ["holds" if held else "does not hold" for held in holds]
+    rows = [*zip(about, published, ours, verdicts, strict=True)]
+    table = Table(("claim", "published", "ours", ""), rows, texts=4)
+    return ["Published claims:", table, f"{sum(holds)} of {len(rows)} claims hold."]

@@ -16,7 +16,7 @@ from contstim.frequencies import read_frequencies
 from contstim.item_flags import FlagSettings, flag_items
 from contstim.options import AnswerScale, Help, Reads, Writes
 from contstim.reporting.review import ItemAnswers, PageContent
-from contstim.reviews import Review, read_reviews, undecided, write_review
+from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
@@ -26,10 +26,10 @@ from contstim.vocabulary import REPEATABLE_ENGLISH
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from contstim.reporter import Reporter
-    from contstim.reviews import ReviewedItem, Stimulus
+    from contstim.reviews import ItemKind, ReviewedItem, Stimulus
     from contstim.scale import Scale
 
 _Item = TypeVar("_Item", Pair, Triplet, Trial)
@@ -134,7 +134,24 @@ class WriteReviewPage(Step[PageContent], name="review"):
             decisions = read_reviews(self.review).decisions
             write_review(self.merged, decisions)
             reporter.say(f"{self.merged}: {counted(len(decisions), 'row')}.")
-        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)})
+        shown = _decided(read_reviews(self.review), n_items, kind) if self.review else ()
+        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*shown])
+
+
+def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
+    """The decisions of reviewers about items of a kind, in a few lines."""
+    # A file may hold decisions about pairs, triplets and trials
+    decisions = [item for item in review.decisions if item.kind is kind]
+    for name in dict.fromkeys(item.reviewer for item in decisions):
+        # By item, not by row: files may repeat each other's rows
+        own = {i.item_id: i.decision for i in decisions if i.reviewer == name and i.decision}
+        rejected = [*own.values()].count(Decision.REJECT)
+        yield f"{name}: {len(own):,} of {counted(n_items, kind)} decided, {rejected:,} rejected"
+    names = {item.item_id for item in decisions}
+    yield (
+        f"rejected by anybody: {len(review.rejected & names):,}; reviewers disagree: "
+        f"{len(review.disagreements.keys() & names):,}"
+    )
 
 
 def _answers(

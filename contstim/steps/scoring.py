@@ -138,6 +138,16 @@ class ScoreSentences(
             reporter.warn(warning)
         for scored in scores:
             scored.unknown.tell(reporter.warn, reporter.say)
+            if scored.lower_bounds is not None and scored.log_probs is not None:
+                gap = (scored.log_probs - scored.lower_bounds).mean()
+                reporter.say(
+                    f"  {scored.name}: on average {gap:.2f} nats above the mean over orders."
+                )
+            if scored.n_sampled:
+                reporter.say(
+                    f"  {scored.name}: {scored.n_sampled:,} scores are sampled; `standard_errors` "
+                    "tells how good they are."
+                )
         reporter.say(
             f"{self.out}: {counted(len(stimuli), 'sentence')} under "
             f"{counted(len(scores), 'model')}."

@@ -23,7 +23,7 @@ from contstim.experiments.design.power_report import (
 from contstim.experiments.responses.table import write_responses
 from contstim.files import write_text
 from contstim.models.scoring import require_log_probabilities
-from contstim.options import Aside, Help, Reads, Seed, Stem, Writes
+from contstim.options import Aside, Help, Reads, Seed, Writes
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.report import Picture
 from contstim.scale import Scale
@@ -100,7 +100,9 @@ class SimulatePower(Step[DesignPower], name="power"):
 
     trials: Annotated[Path, Reads("The table of trials, from `design`.")]
     scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
-    out: Annotated[Path, Stem("Beginning of the names of what is written.", beside=_POWER_ENDINGS)]
+    out: Annotated[
+        Path, Writes("Beginning of the names of what is written.", beside=_POWER_ENDINGS, stem=True)
+    ]
     settings: PowerSettings = _POWER
     seed: Seed = 0
 

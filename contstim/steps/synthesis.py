@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -35,22 +34,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
-@dataclass(frozen=True)
-class Synthesized:
-    """Result of a search, with the scoring rule of each model.
-
-    Attributes:
-        result: the sentence or the pair.
-        rules: of each model, by its name.
-        as_json: the result and what it rests on, as JSON.
-    """
-
-    result: Synthesis | SymmetricPair
-    rules: dict[str, str]
-    as_json: str
-
-
-class SynthesizeSentence(Step[Synthesized], name="synthesize"):
+class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
     """Change a sentence word by word until one model rejects what another accepts.
 
     Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
@@ -93,7 +77,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         judges = () if self.search.judge is None else (self.search.judge[0].specification,)
         return (*super().specifications(), *judges)
 
-    def work(self, reporter: Reporter) -> Outcome[Synthesized]:
+    def work(self, reporter: Reporter) -> Outcome[Synthesis | SymmetricPair]:
         """Search, and write what was found."""
         natural = Sentence.parse(self.sentence)
         search = self.search
@@ -143,8 +127,14 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         as_json = json.dumps(result.facts | facts, indent=2, ensure_ascii=False)
         if self.out is not None:
             write_text(self.out, as_json + "\n")
-        rules = {model.name: model.convention.rule for model in models}
-        return Outcome(Synthesized(result, rules, as_json), facts, complete=bool(result.changed))
+        if not result.changed:
+            reporter.say(
+                "Nothing was found: no sentence on which these models disagree more. Try another "
+                "`seed`, another sentence, more words, or fewer constraints."
+            )
+        rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
+        shown = as_json if self.as_json else f"Scoring rules: {rules}."
+        return Outcome(result, facts, complete=bool(result.changed), shown=[shown])
 
     def _words(self, models: Sequence[LanguageModel], reporter: Reporter) -> tuple[Vocabulary, int]:
         """The words to use, and how many were dropped because a model does not know them."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.corpus import read_sentences
-from contstim.evaluation.folder import write_findings
+from contstim.evaluation.folder import page_table, write_findings
 from contstim.evaluation.restarts import judge, restart_findings
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import DiscountWarning, train_ngram
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.reporter import Reporter
+    from contstim.reporting.report import Table
     from contstim.sentence import Sentence
 
 Precision = Annotated[
@@ -212,7 +213,12 @@ class TrainAcceptability(
         if left_out:
             reporter.say(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.")
         reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
-        return Outcome(findings, facts, writes=(*written, *folders))
+        tables = [page_table(findings.tables[name]) for name in ("summary", "features")]
+        shown: list[str | Table] = [
+            "Matthews correlation:",
+            *(table for table in tables if table.rows),
+        ]
+        return Outcome(findings, facts, writes=(*written, *folders), shown=shown)
 
 
 def tell_training(reporter: Reporter, name: str, now: Progress) -> None:

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import InputError
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
+from contstim.optimization.jobs.question import SearchRules
 from contstim.reviews import ItemKind, read_reviews
 from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
 from contstim.steps.design import DesignSettings, MakeDesign
-from contstim.steps.execution import ScoringExecution
+from contstim.steps.execution import Execution, ScoringExecution
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage
@@ -39,7 +40,7 @@ from contstim.steps.simulation import (
     SimulationSettings,
 )
 from contstim.steps.training import TRAININGS, TrainNgram
-from contstim.steps.triplets import Execution, SearchTriplets, TripletSettings
+from contstim.steps.triplets import SearchTriplets
 from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
 from contstim.study.places import (
     ANALYSIS,
@@ -263,14 +264,16 @@ def _triplets(files: StudyFiles) -> Iterator[StudyStage]:
     section, natural = files.section("triplets", TripletsSection), files.natural
     if section is None or natural is None:
         return
-    settings, study = part_of(section, TripletSettings), files.study
+    study = files.study
     step = SearchTriplets(
         models=files.specifications,
         sentences=natural,
         out=TRIPLETS,
         vocabulary=files.vocabulary,
-        settings=settings,
+        settings=part_of(section, SearchRules),
+        uncapped=section.uncapped,
         execution=part_of(section, Execution),
+        retry_failed=section.retry_failed,
         store=STORE,
         assignment=ASSIGNMENT,
         begin_with=ARCHIVED_ASSIGNMENT if ARCHIVED_ASSIGNMENT.exists() else None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.reporter import Reporter
     from contstim.sentence import Sentence
-    from contstim.steps.execution import WorkerSettings
+    from contstim.steps.execution import Execution
     from contstim.study.amounts import StudyNumbers
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
@@ -169,7 +169,7 @@ def words_under_cap(study: Study, vocabulary: Path, natural: Path) -> tuple[int,
     return len(words), sum(counting) / max(len(counting), 1)
 
 
-def workers_of(section: WorkerSettings) -> int:
+def workers_of(section: Execution) -> int:
     """Number of tasks done at a time; on a Ray cluster one, unless their number is given."""
     if section.executor in ("local", "interleaved"):
         return 1
