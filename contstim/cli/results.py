@@ -32,10 +32,10 @@ def show_result(step: Any, outcome: Outcome[Any], *, quiet: bool) -> None:
             print(part)
         else:
             print_rows(part.header, part.rows, texts=part.texts)
-    folder = step.writes()[0].parent if step.record_path() else None
-    if folder and (folder / "report.html").is_file():
-        page = folder / "report.html"
-        remark(f"Everything is in {folder}/; open {page} in a browser.", quiet=quiet)
+    record = step.record_path()
+    page = record.with_name("report.html") if record else None
+    if page and page.is_file():
+        remark(f"Everything is in {page.parent}/; open {page} in a browser.", quiet=quiet)
     # After everything is written and printed: the status is for scripts
     if step.name.startswith("reproduce") and any(
         said != ours for _, said, ours in outcome.value[1]

@@ -156,7 +156,8 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
         seen = read_contamination(self.scores, table.models, natural)
         title = "Which models people agree with"
         write_analysis(analysis, self.out, title=title, pair=settings.pair, seen=seen)
-        reporter.say(str(analysis.admission.report))
+        admission = analysis.admission
+        reporter.say(f"{admission.report}\n{admission}")
         for warning in (*analysis.cautions, *contamination_warnings(seen, "natural sentences")):
             reporter.warn(warning)
         facts = {"seed": self.seed, **analysis_facts(analysis), **contamination_facts(seen)}

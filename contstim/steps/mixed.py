@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 # Columns that a terminal shows of tables
 _FITS = {"models": "model", "log_likelihood": "log-likelihood", "aic": "AIC", "gain": "gain"}
-_COMPARISONS = {"first": "model", "second": "less", "difference": "difference"}
+_COMPARISONS = {"first": "model", "second": "against", "difference": "difference"}
 _COMPARISONS |= {"low": "95 % from", "high": "to", "adjusted": "p"}
-_TESTS = {"model": "model", "errors_only": "only where people prefer the other", "pairs": "trials"}
-_TESTS |= {"fewer": "fewer tokens preferred", "low": "95 % from", "high": "to", "adjusted": "p"}
+_TESTS = {"model": "model", "errors_only": "errors only", "pairs": "trials"}
+_TESTS |= {"fewer": "fewer tokens", "low": "95 % from", "high": "to", "adjusted": "p"}
 _PREFERENCES = {"model": "model", "feature": "prefers more", "model_share": "share"}
 _PREFERENCES |= {"people_share": "people's", "trials": "trials", "difference": "difference"}
 _PREFERENCES |= {"low": "95 % from", "high": "to", "adjusted": "p"}

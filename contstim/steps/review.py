@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.reliability import reliabilities_of
@@ -189,10 +189,7 @@ def _answers(
         text += f": mean rating {np.mean(ratings[name]):.1f}"
         if reliability is not None:
             sureness, side = reliability.sureness, 2 if reliability.sure_of_2 > 1 / 2 else 1
-            text += (
-                f" (shrunken {reliability.shrunken_rating:.1f}, reliability "
-                f"{reliability.reliability:.2f}), {sureness:.0%} sure of sentence {side}"
-            )
+            text += f", {sureness:.0%} sure of sentence {side}"
         answers[name] = ItemAnswers(text, sureness)
     return answers
 
@@ -302,3 +299,13 @@ def trials_in_place(before: Sequence[Trial], now: Sequence[Trial]) -> list[Trial
         lambda trial: (trial.group, trial.condition, trial.model_1, trial.model_2, trial.kind_2),
         placed,
     )
+
+
+def tell_stayed(certificate: Any, what: str, reporter: Reporter) -> None:
+    """Say how many reviewed pairs, triplets or trials stay; nothing where none was reviewed."""
+    if certificate.reviewed:
+        reporter.say(
+            f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
+            f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
+            f"stay (proven)."
+        )

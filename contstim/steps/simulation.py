@@ -36,6 +36,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from contstim.experiments.design.artificial import ArtificialParticipants
     from contstim.experiments.responses.table import Response
     from contstim.reporter import Reporter
     from contstim.stimuli import Trial
@@ -230,20 +231,14 @@ class SimulateResponses(
             lapses=self.settings.lapses,
             seed=self.seed,
         )
-        answer = self._answer()
-        if answer is not None and people.scale is Scale.CHOICE:
+        if self.server is not None and people.scale is Scale.CHOICE:
             raise InputError(
                 "The page that `server` serves asks for confidence, and these trials ask for "
-                "choices. "
-                "Simulate without `server`, or make the design with `scale` confidence."
+                "choices. Simulate without `server`, or make the design with `scale` confidence."
             )
         participants = self.settings.in_all(len(people.groups))
         progress = partial(reporter.progress, "participants")
-        responses = (
-            simulate_responses(people, participants)
-            if answer is None
-            else answer(people, progress=progress)
-        )
+        responses = self._answers(people, participants, progress)
         write_responses(self.out, responses)
         reporter.say(
             f"{self.out}: {counted(len(responses), 'response')} of "
@@ -270,19 +265,19 @@ class SimulateResponses(
         """File of answers to a served study as they come."""
         return Path(f"{self.out}.journal")
 
-    def _answer(self) -> Callable[..., Sequence[Response]] | None:
-        """Function by which participants answer a study that is served; None without a server."""
+    def _answers(
+        self, people: ArtificialParticipants, number: int, progress: Callable[[int, int], None]
+    ) -> Sequence[Response]:
+        """Answers of so many people: to trials, or to a study that is served."""
         if self.server is None:
             if self.browser:
                 raise InputError("`browser` opens the page of a running study: give `server`.")
-            return None
-        groups = {trial.group for trial in read_trials(self.trials)}
-        number = self.settings.in_all(len(groups))
+            return simulate_responses(people, number)
         if self.browser:
             from contstim.testing.browser import take_part_in_browser
 
-            return partial(
-                take_part_in_browser, url=self.server, participants=number, patience=self.patience
+            return take_part_in_browser(
+                people, self.server, number, patience=self.patience, progress=progress
             )
         try:
             from contstim.testing.participants import RunSettings, take_part
@@ -294,4 +289,4 @@ class SimulateResponses(
         run = RunSettings(
             self.server, number, self.at_once, self.pause, self.patience, str(self.trials)
         )
-        return partial(take_part, settings=run, journal=self._journal)
+        return take_part(people, run, journal=self._journal, progress=progress)

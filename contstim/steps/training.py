@@ -30,15 +30,12 @@ from contstim.steps.step import Outcome, Step, variant
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from contstim.evaluation.folder import Findings
     from contstim.models.ngram.training import Estimate
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.reporter import Reporter
     from contstim.reporting.report import Table
-    from contstim.sentence import Sentence
 
 Precision = Annotated[
     TrainingPrecision, Help("What the network computes in; auto: bfloat16 on a GPU that has it.")
@@ -99,7 +96,19 @@ class TrainNetwork(
         read = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
         # Asked before the training, which leaves the same file when it is new
         already = (self.out / "training.json").is_file()
-        done = self._train(list(read), partial(tell_training, reporter, "training"))
+        given: dict[str, Any] = {"device": self.device, "precision": self.precision}
+        given["on_progress"] = partial(tell_training, reporter, "training")
+        # Imported here: transformers take seconds that a recurrent network need not wait
+        train: Any
+        if isinstance(self.network, RecurrentSettings):
+            from contstim.models.training.recurrent import train_recurrent
+
+            train = train_recurrent
+        else:
+            from contstim.models.training.transformers import train_transformer
+
+            train = train_transformer
+        done: Training = train([*read], self.out, self.network, self.training, **given)
         if already:
             reporter.say(f"{done.out} was trained before with this text and these settings.")
         family = self.network.kind if isinstance(self.network, RecurrentSettings) else "hf"
@@ -109,23 +118,6 @@ class TrainNetwork(
             f"{len(done.curve)}; {done.ended}. Load it as {family}:{self.out}."
         )
         return Outcome(done, {"kind": self.network.kind})
-
-    def _train(
-        self, sentences: list[Sentence], on_progress: Callable[[Progress], None]
-    ) -> Training:
-        given: dict[str, Any] = {
-            "device": self.device,
-            "precision": self.precision,
-            "on_progress": on_progress,
-        }
-        # Imported here: transformers take seconds that a recurrent network need not wait
-        if isinstance(self.network, RecurrentSettings):
-            from contstim.models.training.recurrent import train_recurrent
-
-            return train_recurrent(sentences, self.out, self.network, self.training, **given)
-        from contstim.models.training.transformers import train_transformer
-
-        return train_transformer(sentences, self.out, self.network, self.training, **given)
 
 
 class TrainAcceptability(
@@ -186,19 +178,13 @@ class TrainAcceptability(
             trust_remote_code=self.trust_remote_code,
             on_progress=lambda number, now: tell_training(reporter, f"restart {number}", now),
         )
-        # The classifiers are read back from their folders: results are those of what users will
-        # load.
+        # Read back from their folders: results are those of what users will load
         folders = [training.out for training in done.trainings]
         loading = Loading(device=self.device, trust_remote_code=self.trust_remote_code)
-        models = [
-            load_classifier(str(folder), name=f"classifier:{folder}", loading=loading)
-            for folder in folders
-        ]
+        models = [load_classifier(str(f), name=f"classifier:{f}", loading=loading) for f in folders]
         to_judge = to_judge or [LabelledSet("kept apart", done.validation)]
-        sets = [
-            judge(each.name, each.sentences, models, each.features)
-            for each in (*to_judge, *annotated)
-        ]
+        judged = (*to_judge, *annotated)
+        sets = [judge(each.name, each.sentences, models, each.features) for each in judged]
         findings = restart_findings(sets, models)
         facts, written = write_findings(
             findings,
@@ -209,7 +195,7 @@ class TrainAcceptability(
             base=self.base,
             seeds=[*done.seeds],
         )
-        left_out = {missing.sentence for judged in sets for missing in judged.left_out}
+        left_out = {missing.sentence for each in sets for missing in each.left_out}
         if left_out:
             reporter.say(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.")
         reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
@@ -230,53 +216,29 @@ def tell_training(reporter: Reporter, name: str, now: Progress) -> None:
     reporter.progress(name, now.step, now.steps, note)
 
 
-_NETWORKS: tuple[tuple[RecurrentSettings | TransformerSettings, TrainingSettings, str], ...] = (
-    (
-        RecurrentSettings("rnn"),
-        RECURRENT_TRAINING,
-        "Train a recurrent network over words (Elman's), with the sizes of the 2023 study.",
-    ),
-    (
-        RecurrentSettings("lstm"),
-        RECURRENT_TRAINING,
-        "Train a long short-term memory over words, with the sizes of the 2023 study.",
-    ),
-    (
-        RecurrentSettings("bilstm"),
-        RECURRENT_TRAINING,
-        "Train an LSTM that predicts each word from the words before and after it.",
-    ),
-    (
-        TransformerSettings("gpt2"),
-        TRANSFORMER_TRAINING,
-        "Train a small GPT-2 with a byte-level BPE tokenizer of its own.",
-    ),
-    (
-        TransformerSettings("bert"),
-        TRANSFORMER_TRAINING,
-        "Train a small BERT with a WordPiece tokenizer of its own.",
-    ),
-)
-
-
-def _page(summary: str, kind: str) -> str:
-    about = (TrainNetwork.__doc__ or "").partition("\n\n")[2].rstrip()
-    return (
-        f"{summary}\n\n{about}\n\n"
-        f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n"
-    )
-
-
-TRAININGS: dict[str, type[TrainNetwork]] = {
-    network.kind: variant(
-        TrainNetwork,
-        f"train {network.kind}",
-        _page(summary, network.kind),
-        # From left to right nothing is hidden
-        frozenset({"mask_share", "masking"}) if network.kind == "gpt2" else frozenset(),
-        network=network,
-        training=training,
-    )
-    for network, training, summary in _NETWORKS
+_NETWORKS = {
+    "rnn": "a recurrent network over words (Elman's), with the sizes of the 2023 study",
+    "lstm": "a long short-term memory over words, with the sizes of the 2023 study",
+    "bilstm": "an LSTM that predicts each word from the words before and after it",
+    "gpt2": "a small GPT-2 with a byte-level BPE tokenizer of its own",
+    "bert": "a small BERT with a WordPiece tokenizer of its own",
 }
+
+
+def _training_of(kind: Any) -> type[TrainNetwork]:
+    is_recurrent = kind in ("rnn", "lstm", "bilstm")
+    about = (TrainNetwork.__doc__ or "").partition("\n\n")[2].rstrip()
+    return variant(
+        TrainNetwork,
+        f"train {kind}",
+        f"Train {_NETWORKS[kind]}.\n\n{about}\n\n"
+        f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n",
+        # From left to right nothing is hidden
+        frozenset({"mask_share", "masking"}) if kind == "gpt2" else frozenset(),
+        network=RecurrentSettings(kind) if is_recurrent else TransformerSettings(kind),
+        training=RECURRENT_TRAINING if is_recurrent else TRANSFORMER_TRAINING,
+    )
+
+
+TRAININGS = {kind: _training_of(kind) for kind in _NETWORKS}
 """The training of each kind of network, with its usual settings as defaults."""

@@ -142,10 +142,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             raise InputError(
                 "`same_token_count` and `table` compare models: name some in `models`."
             )
-        if self.table is not None:
-            table_kind(
-                self.table
-            )  # a name that no table can have is refused before the text is read
+        if self.table is not None:  # a name that no table can have is refused before all reading
+            table_kind(self.table)
         # Options that would change nothing are refused
         if self.published is not None and self.settings.word_choice != _DEFAULTS.word_choice:
             raise InputError(
@@ -153,10 +151,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             )
         text_words: TextWords | None = None
         if self.text is not None:
-            read = reporter.reading(
-                "sentences", read_sentences(self.text, prose=self.settings.prose)
-            )
-            rules = self.settings.rules()
+            lines = read_sentences(self.text, prose=self.settings.prose)
+            read, rules = reporter.reading("sentences", lines), self.settings.rules()
             if rules is None:
                 words = Vocabulary.from_sentences(read, min_count=self.settings.min_count)
             else:
@@ -191,8 +187,6 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             _tell_of_dropped(text_words, left_out, reporter, keeps_names=self.settings.keeps_names)
         for name, number in n_words.items():
             reporter.say(f"  {name} knows {number:,} of {counted(len(offered.words), 'word')}")
-        if self.table is not None:
-            reporter.say(f"{self.table}: tokens of each word")
         facts = {
             "models": conventions(scorers),
             "min_count": self.settings.min_count,
