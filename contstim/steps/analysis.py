@@ -45,9 +45,7 @@ Samples = Annotated[
 class AnalysisSettings:
     """Options of comparing responses with models."""
 
-    contrasts: Annotated[
-        Path | None, Help("A table of the comparisons to test: first, second (models, ceiling).")
-    ] = None
+    contrasts: Annotated[Path | None, Help("Contrasts to test: a table first, second.")] = None
     min_catch: MinCatch = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
@@ -58,21 +56,16 @@ class AnalysisSettings:
         Help("corrected: Student's t; percentile: of resamples, too wide."),
     ] = "corrected"
     correction: Annotated[
-        Literal["bh", "holm"],
-        Help("Adjustment of p-values: false-discovery or family-wise error rate."),
+        Literal["bh", "holm"], Help("Of p-values: false-discovery or family-wise.")
     ] = "bh"
-    smallest_effect: Annotated[float, Help("The smallest difference that matters.")] = (
-        SMALLEST_EFFECT
-    )
+    smallest_effect: Annotated[float, Help("Smallest difference that matters.")] = SMALLEST_EFFECT
     bootstrap: Samples = 1000
     fdr: Annotated[float, Help("The error rate of significance.", at_least=0, at_most=1)] = 0.05
-    unanimous: Annotated[
-        float, Help("Share of people that counts as near all.", at_least=0.5, at_most=1)
-    ] = 0.9
+    unanimous: Annotated[float, Help("Share that is near all.", at_least=0.5, at_most=1)] = 0.9
     worst: Annotated[int, Help("Failures to list for each model.", at_least=0)] = 5
-    pair: Annotated[
-        tuple[str, str] | None, Help("Two models to draw; by default the best rivals.")
-    ] = None
+    pair: Annotated[tuple[str, str] | None, Help("Two models to draw; else the best rivals.")] = (
+        None
+    )
 
 
 class OfAnswers(Step[Value], name=""):

@@ -41,14 +41,12 @@ class DesignSettings:
     groups: Annotated[int, Help("Groups, each with trials of its own.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs for a group.", at_least=0)] = 9
     catch_per_group: Annotated[int, Help("Catch trials for a group.", at_least=0)] = 12
-    scale: Annotated[Scale, Help("What people answer: confidence, 1 to 6, or choice, 1 or 2.")] = (
+    scale: Annotated[Scale, Help("Answers: confidence, 1 to 6, or choice, 1 or 2.")] = (
         Scale.CONFIDENCE
     )
     seconds: Annotated[float, Help("Time for searching an assignment.", at_least=0.0)] = 60.0
     seconds_per_trial: Annotated[float, Help("What a trial takes.", at_least=0)] = SECONDS_PER_TRIAL
-    text: Annotated[
-        Path | None, Help("Text, table of counts or model of words that word frequencies are of.")
-    ] = None
+    text: Annotated[Path | None, Help("Text, counts or model that word frequencies are of.")] = None
 
 
 class MakeDesign(Step[Design], name="design"):

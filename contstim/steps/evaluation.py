@@ -97,25 +97,14 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
 
-    data: Annotated[
-        Path,
-        Reads(
-            "A checkout of alexwarstadt/blimp, a folder of tables, or a table of minimal pairs "
-            "(.jsonl, .csv, .parquet).",
-            folder=True,
-        ),
-    ]
+    data: Annotated[Path, Reads("BLiMP's checkout, a folder of tables, or a table.", folder=True)]
     models: GivenModels = ()
-    scores: Annotated[
-        Path | None, Reads("Scores of all sentences, as of `score`, in place of models.")
-    ] = None
+    scores: Annotated[Path | None, Reads("Scores of all sentences, in place of models.")] = None
     text: Annotated[Path | None, Reads("With --sizes: UTF-8 text, one sentence a line.")] = None
-    people: Annotated[
-        Path | None, Reads("People's answers; by default human_responses.csv in --data.")
-    ] = None
-    published: Annotated[
-        Path | None, Reads("Published accuracies; by default models_summary.jsonl.")
-    ] = None
+    people: Annotated[Path | None, Reads("Answers; by default human_responses.csv in --data.")] = (
+        None
+    )
+    published: Annotated[Path | None, Reads("Accuracies; by default models_summary.jsonl.")] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING
 
@@ -213,20 +202,10 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
     hf:bert-large-cased@pll-original --out adc`
     """
 
-    data: Annotated[
-        Path,
-        Reads(
-            "LI-Adger's folder, or a table of judged sentences (.csv, .parquet, .jsonl).",
-            folder=True,
-        ),
-    ]
+    data: Annotated[Path, Reads("LI-Adger's folder, or a table of judgements.", folder=True)]
     models: GivenModels = ()
-    scores: Annotated[
-        tuple[Path, ...], Reads("A table of scores, by the column id or sentence; repeatable.")
-    ] = ()
-    pairs: Annotated[
-        Path | None, Reads("Minimal pairs; by default all acceptable × unacceptable of an item.")
-    ] = None
+    scores: Annotated[tuple[Path, ...], Reads("Scores by id or sentence; repeatable.")] = ()
+    pairs: Annotated[Path | None, Reads("Minimal pairs; by default all of an item.")] = None
     settings: AcceptabilitySettings = ACCEPTABILITY
     execution: ScoringExecution = LOCAL_SCORING
 
@@ -282,10 +261,7 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
 
     models: GivenModels
     sentences: Sentences
-    frequencies: Annotated[
-        Path,
-        Reads("Text, table of counts or model of words that word frequencies are of.", folder=True),
-    ]
+    frequencies: Annotated[Path, Reads("Text, counts or model of words.", folder=True)]
     reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
     word_list: Annotated[Path | None, Reads("The words, one a line, instead of drawn ones.")] = None
     settings: DesiderataSettings = DESIDERATA
@@ -352,9 +328,9 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
 
     scores: Annotated[tuple[Path, ...], Reads("A table of scores, as of `score`; repeatable.")] = ()
     models: GivenModels = ()
-    sentences: Annotated[
-        Path | None, Reads("What models score: a text, or a table; by default the tables' own.")
-    ] = None
+    sentences: Annotated[Path | None, Reads("What to score; by default the tables' sentences.")] = (
+        None
+    )
     top: Annotated[int, Help("Sentences for each pair of models.", at_least=1)] = 10
     vocabulary: Annotated[Path | None, Reads("Words for synthesis.")] = None
     synthesize: Annotated[bool, Help("Run the synthesis too, and write synthesized.csv.")] = False

@@ -28,21 +28,14 @@ class Execution:
 
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
-        Aside(
-            "Work in this process, one search after the other (local) or several in turns that "
-            "share one GPU's batches (interleaved); in several processes, or on a Ray cluster."
-        ),
+        Aside("In this process; in turns that share a GPU's batches; in several; on Ray."),
     ] = "local"
     workers: Annotated[
         int | None,
-        Aside(
-            "How many processes; by default one for each GPU, else one for each processor. With "
-            "interleaved: how many searches at a time; by default 8.",
-            at_least=1,
-        ),
+        Aside("How many; by default one for each GPU, else processor; interleaved 8.", at_least=1),
     ] = None
     task_timeout: Annotated[
-        float | None, Aside("Seconds for one search, or 200 sentences, with loading.", at_least=1)
+        float | None, Aside("Seconds for a search, or 200 sentences.", at_least=1)
     ] = None
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs of a worker.")] = None
     ray_address: Annotated[str | None, Aside("With ray: the cluster, or auto.")] = None
@@ -79,15 +72,10 @@ class ScoringExecution(Execution):
 
     # Batches of sentences are full anyway, so that nothing is gained by sharing them
     executor: Annotated[
-        Literal["local", "processes", "ray"],
-        Aside("Work in this process, in several, or on a Ray cluster."),
+        Literal["local", "processes", "ray"], Aside("In this process, in several, or on Ray.")
     ] = "local"
     workers: Annotated[
-        int | None,
-        Aside(
-            "How many processes; by default one for each GPU, else one for each processor.",
-            at_least=1,
-        ),
+        int | None, Aside("Processes; by default one for each GPU, else processor.", at_least=1)
     ] = None
     models_in_memory: Annotated[int, Aside("Models that each worker keeps loaded.", at_least=1)] = 1
 

@@ -51,6 +51,9 @@ Earlier = Annotated[
     tuple[Path, ...], Aside("With --review: the tables that stood before. Repeatable.")
 ]
 
+OfferedWords = Annotated[
+    Path | None, Reads("Words to use; by default those frequent in the models' text.")
+]
 Uncapped = Annotated[Path | None, Help("With --word-cap: words that do not count, one a line.")]
 
 

@@ -58,8 +58,7 @@ class MixedOptions:
 
     together: Annotated[bool, Help("Also fit models together: what does each add?")] = False
     condition: Annotated[
-        tuple[str, ...],
-        Help("Only trials of this condition; by default all but catch. Repeatable."),
+        tuple[str, ...], Help("Only these trials; by default all but catch. Repeatable.")
     ] = ()
     people: Annotated[
         Literal["slopes", "intercept", "none"],
@@ -71,9 +70,7 @@ class MixedOptions:
         Literal["symmetric", "flexible"],
         Help("flexible: as R's clmm, depends on which sentence is sentence_1."),
     ] = "symmetric"
-    ratios: Annotated[Literal["nats", "ranks"], Help("Ratios in nats, or as signed ranks.")] = (
-        "nats"
-    )
+    ratios: Annotated[Literal["nats", "ranks"], Help("Ratios: nats or signed ranks.")] = "nats"
     min_catch: MinCatch = None
 
     @property
@@ -182,13 +179,10 @@ class CompareControls(OfAnswers[Controls], name="controls"):
     out: Annotated[Path, Writes("The folder to write.", record="controls")]
     features: Annotated[Path | None, Reads("A table: sentence, features.")] = None
     text: Annotated[
-        Path | None,
-        Reads("Text, table or model of words: adds mean word frequency, zipf.", folder=True),
+        Path | None, Reads("Text or counts: adds mean word frequency, zipf.", folder=True)
     ] = None
     tokens: Annotated[Path | None, Reads("A table: sentence, tokens of each model.")] = None
-    models: Annotated[
-        tuple[str, ...], Models("Count the tokens of this model. Repeatable.", flag="--model")
-    ] = ()
+    models: Annotated[tuple[str, ...], Models("Count its tokens. Repeatable.", flag="--model")] = ()
     min_catch: MinCatch = None
     trust_remote_code: TrustRemoteCode = False
 

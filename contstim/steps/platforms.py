@@ -75,7 +75,7 @@ class ImportResponses(Step[Imported], name="import"):
     trials_out: Annotated[Path | None, Writes("The table of trials to write.")] = None
     settings: Any
     duplicates: Annotated[
-        Literal["all", "first", "last"], Help("Of several ratings of a trial by a person.")
+        Literal["all", "first", "last"], Help("Of several ratings by a person.")
     ] = "all"
     scale: AnswerScale = None
 

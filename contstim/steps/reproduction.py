@@ -37,12 +37,7 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
     """
 
     data: Annotated[
-        Path,
-        Reads(
-            "A folder with contstimlang and contstimlang-fork/data, or a checkout of "
-            "dpmlab/contstimlang.",
-            folder=True,
-        ),
+        Path, Reads("contstimlang and contstimlang-fork/data, or dpmlab/contstimlang.", folder=True)
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
     ratings: Annotated[Path | None, Reads("The file of ratings, if elsewhere.")] = None
@@ -77,9 +72,7 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
     Example: `contstim reproduce adc --data li-adger --out adc`
     """
 
-    data: Annotated[
-        Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).", folder=True)
-    ]
+    data: Annotated[Path, Reads("A copy of hjvm/acceptability_delta_criterion.", folder=True)]
     out: Annotated[Path, Writes("The folder to write.", record="report.md")]
 
     def work(self, reporter: Reporter) -> Outcome[tuple[AcceptabilityEvaluation, Claims]]:

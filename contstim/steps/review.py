@@ -40,12 +40,11 @@ class ReviewSettings:
     """Options of flagging items on a page of review."""
 
     text: Annotated[
-        Path | None,
-        Help("Text, table of counts or model of words that tells rare words and names."),
+        Path | None, Help("Text, counts or model of words: tells rare ones and names.")
     ] = None
     rare: Annotated[float, Help("Words below it are rare, on the Zipf scale.")] = 3.0
     often: Annotated[
-        int | None, Help("Words in more items are flagged; by default 5, or 2 in 100.", at_least=1)
+        int | None, Help("Flag words in more items; by default 5, or 2 in 100.", at_least=1)
     ] = None
     language: Language = "en"
     blocked: Blocked = None
@@ -86,13 +85,11 @@ class WriteReviewPage(Step[PageContent], name="review"):
     table: Annotated[Path, Reads("Triplets, pairs or trials.", argument=True)]
     out: Annotated[Path, Writes("The page to write.")]
     scores: Annotated[Path | None, Reads("Scores of the sentences, as of `score`.")] = None
-    responses: Annotated[
-        Path | None, Reads("Answers to these trials: shows how sure people are.")
-    ] = None
+    responses: Annotated[Path | None, Reads("Answers to these trials: how sure people are.")] = None
     scale: AnswerScale = None
     review: Annotated[tuple[Path, ...], Reads("A review to show on its items. Repeatable.")] = ()
     earlier_rounds: Annotated[
-        tuple[Path, ...], Reads("A review of what stood before, or of other tables. Repeatable.")
+        tuple[Path, ...], Reads("A review of what stood before. Repeatable.")
     ] = ()
     merged: Annotated[Path | None, Writes("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""

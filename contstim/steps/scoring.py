@@ -67,18 +67,12 @@ class ScoreSentences(
     sentences: Sentences
     out: Annotated[Path, Writes("The table to write: .csv, .parquet, .jsonl or .npz.")]
     per_word: Annotated[bool, Help("Write a row for each token, with its word.")] = False
-    by: Annotated[
-        Literal["token", "word"], Help("With --per-word: a row for each token, or for each word.")
-    ] = "token"
-    boundary_correction: Annotated[
-        bool, Help("With --per-word: count that a word ends to the word (causal models).")
-    ] = False
-    standard_errors: Annotated[
-        Path | None, Writes("Also write the standard errors that sampling leaves.")
-    ] = None
-    bounds: Annotated[
-        Path | None, Writes("Also write scores under chain-mixture beside their lower bounds.")
-    ] = None
+    by: Annotated[Literal["token", "word"], Help("With --per-word: rows of what.")] = "token"
+    boundary_correction: Annotated[bool, Help("With --per-word: a word's end counts to it.")] = (
+        False
+    )
+    standard_errors: Annotated[Path | None, Writes("Also write sampling's standard errors.")] = None
+    bounds: Annotated[Path | None, Writes("Also write chain-mixture's lower bounds.")] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
     store: StoreBeside = None

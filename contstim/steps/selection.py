@@ -65,13 +65,10 @@ def _counts(path: Path | None) -> tuple[tuple[str, str, int], ...]:
 class PairSettings(NaturalRules):
     """Options of selecting natural sentence pairs."""
 
-    repeatable: Annotated[
-        Path | None, Reads("With --no-repeats: words that may repeat, one a line.")
-    ] = None
+    repeatable: Annotated[Path | None, Reads("With --no-repeats: words that may repeat.")] = None
     counts: GivenCounts = None
     exclude: Annotated[
-        tuple[Path, ...],
-        Reads("Leave out these sentences: a text or a table of stimuli. Repeatable."),
+        tuple[Path, ...], Reads("Leave out sentences of this file. Repeatable.")
     ] = ()
 
     def question(self) -> NaturalQuestion:
@@ -211,9 +208,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
     """
 
     triplets: Annotated[Path, Reads("Triplets to choose from, for all model pairs.")]
-    out: Annotated[
-        Path, Writes("The table of chosen triplets to write.", beside=(".certificate.json",))
-    ]
+    out: Annotated[Path, Writes("The table of triplets to write.", beside=(".certificate.json",))]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
     earlier: Earlier = ()

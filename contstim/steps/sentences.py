@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 class SentenceSettings:
     """Options of choosing natural sentences for a study from a text."""
 
-    words: Annotated[
-        str, Help("Number of words a sentence, such as 8 or 7-9.", metavar="N or N-M")
-    ] = "8"
+    words: Annotated[str, Help("Words a sentence, such as 8 or 7-9.", metavar="N or N-M")] = "8"
     without: Annotated[Path | None, Help("Leave out sentences with these phrases.")] = None
     repeats: Annotated[bool, Help("Also keep sentences in which a word occurs twice.")] = False
     language: Language = "en"
@@ -95,13 +93,11 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences"):
     text: Text
     out: Annotated[Path, Writes("The file of natural sentences to write.")]
     vocabulary: Annotated[Path | None, Reads("Keep sentences of these words only.")] = None
-    exclude: Annotated[
-        tuple[Path, ...], Reads("Leave out sentences of this text; repeatable.")
-    ] = ()
+    exclude: Annotated[tuple[Path, ...], Reads("Leave out those of this text; repeatable.")] = ()
     settings: SentenceSettings = _DEFAULTS
-    for_models: Annotated[
-        int | None, Help("Count for a study of so many models.", metavar="M", panel=_STUDY)
-    ] = None
+    for_models: Annotated[int | None, Help("Models of the study.", metavar="M", panel=_STUDY)] = (
+        None
+    )
     triplets_per_pair: Annotated[int, Help("As of triplets --per-pair.", panel=_STUDY)] = 100
     pairs_per_pair: Annotated[int, Help("As of select natural --per-pair.", panel=_STUDY)] = 10
     groups: Annotated[int, Help("As of design.", panel=_STUDY)] = 10

@@ -52,21 +52,15 @@ class PowerSettings:
     power_groups: Annotated[int | None, Help("Groups, if other than --groups.", at_least=1)] = None
     ceiling: Annotated[
         float | None,
-        Help(
-            "How often a person agrees with the majority of the others on "
-            "random natural pairs; by default as in the 2023 study, or --pilot."
-        ),
+        Help("How often a person agrees with most; by default as in 2023, or --pilot."),
     ] = None
     pilot: Annotated[
-        Path | None,
-        Aside("What `analyze` wrote of a pilot: people and models agree as often as there."),
+        Path | None, Aside("What `analyze` wrote of a pilot: agreement is as there.")
     ] = None
     smallest_effect: Annotated[
         float, Help("The smallest difference of accuracies that matters.", at_least=0, at_most=1)
     ] = SMALLEST_EFFECT
-    simulations: Annotated[
-        int, Help("Experiments for each planted model, with close and distant rivals.", at_least=1)
-    ] = 1000
+    simulations: Annotated[int, Help("Experiments for each planted model.", at_least=1)] = 1000
 
     def measured(self) -> MeasuredPeople:
         """Measurements to which simulated participants are calibrated.
@@ -101,9 +95,7 @@ class SimulatePower(Step[DesignPower], name="power"):
 
     trials: Annotated[Path, Reads("The table of trials, from `design`.")]
     scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
-    out: Annotated[
-        Path, Writes("Beginning of the names of what is written.", beside=_POWER_ENDINGS, stem=True)
-    ]
+    out: Annotated[Path, Writes("How the names of files begin.", beside=_POWER_ENDINGS, stem=True)]
     settings: PowerSettings = _POWER
     seed: Seed = 0
 
@@ -166,23 +158,13 @@ class SimulationSettings:
     """Options of artificial participants: how many rate trials, and how well."""
 
     participants: Annotated[
-        int | None,
-        Help(
-            "Participants in all; by default 10 in each group, in a study as [power] plans.",
-            at_least=1,
-        ),
+        int | None, Help("In all; by default 10 in a group, in a study as in [power].", at_least=1)
     ] = None
     noise: Annotated[
         float | None,
-        Help(
-            "Standard deviation of what is added to log-probability ratios, nats; by default what "
-            "gives --ceiling on the random natural pairs.",
-            at_least=0,
-        ),
+        Help("Standard deviation of noise, nats; by default what gives --ceiling.", at_least=0),
     ] = None
-    ceiling: Annotated[
-        float, Help("How often a person agrees with the majority of nine others there.")
-    ] = PUBLISHED_CEILING
+    ceiling: Annotated[float, Help("Agreement with nine others there.")] = PUBLISHED_CEILING
     lapses: Annotated[float, Help("Share of trials rated blindly.", at_least=0, at_most=1)] = 0.02
 
     def in_all(self, groups: int) -> int:
@@ -213,9 +195,7 @@ class SimulateResponses(
     browser: Annotated[bool, Help("With --server: in Chromium (Playwright).")] = False
     at_once: Annotated[int, Aside("With --server: participants at the same time.", at_least=1)] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
-    patience: Annotated[float, Aside("With --server: seconds before giving up.", at_least=1)] = (
-        300.0
-    )
+    patience: Annotated[float, Aside("With --server: seconds to wait.", at_least=1)] = 300.0
     seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[Sequence[Response]]:

@@ -17,9 +17,9 @@ from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesize import synthesize
-from contstim.options import Aside, Help, Models, Reads, Seed, Writes
+from contstim.options import Aside, Help, Models, Seed, Writes
 from contstim.sentence import Sentence
-from contstim.steps.fields import files_of_words, words_read
+from contstim.steps.fields import OfferedWords, files_of_words, words_read
 from contstim.steps.step import Outcome, Step
 from contstim.vocabulary import Vocabulary
 
@@ -48,16 +48,10 @@ class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --restarts 20`
     """
 
-    accept: Annotated[
-        tuple[str, ...], Models("The model to find the sentence no less likely. Repeatable.")
-    ]
-    reject: Annotated[
-        tuple[str, ...], Models("The model to find it as unlikely as can be. Repeatable.")
-    ]
+    accept: Annotated[tuple[str, ...], Models("The model to find it no less likely. Repeatable.")]
+    reject: Annotated[tuple[str, ...], Models("The model to find it unlikely. Repeatable.")]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
-    vocabulary: Annotated[
-        Path | None, Reads("Words to use; by default those frequent in the models' text.")
-    ] = None
+    vocabulary: OfferedWords = None
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
         Help("One sentence, or a pair on which two models disagree."),

@@ -52,9 +52,7 @@ class TrainNgram(Step["Estimate"], name="train ngram"):
     """
 
     text: Text
-    out: Annotated[
-        Path, Writes("The ARPA file to write.", beside=(".counts.csv", ".sentences.npy"))
-    ]
+    out: Annotated[Path, Writes("The ARPA file.", beside=(".counts.csv", ".sentences.npy"))]
     order: Annotated[int, Help("Length of the longest n-grams.", at_least=1, at_most=6)] = 3
     prose: Prose = False
 
@@ -138,16 +136,12 @@ class TrainAcceptability(
     """
 
     leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
-    data: Annotated[
-        Path, Reads("Labelled sentences: CoLA's .tsv, or a table with label and sentence.")
-    ]
+    data: Annotated[Path, Reads("CoLA's .tsv, or a table with label and sentence.")]
     out: ReportFolder
     base: Annotated[str, Help("A folder, or a name on the hub.")] = ClassifierSettings.base
     restarts: Annotated[int, Help("Classifiers to train.", at_least=1)] = 1
     evaluate: Annotated[tuple[Path, ...], Reads("Labelled sentences to judge; repeatable.")] = ()
-    annotations: Annotated[
-        Path | None, Reads("Labelled sentences with a column of 1 and 0 for each feature.")
-    ] = None
+    annotations: Annotated[Path | None, Reads("The same with a column for each feature.")] = None
     training: TrainingSettings = FINE_TUNING
     device: Device = "auto"
     precision: Precision = "auto"

@@ -22,6 +22,7 @@ from contstim.reviews import read_reviews
 from contstim.steps.execution import LOCAL, Execution
 from contstim.steps.fields import (
     GivenModels,
+    OfferedWords,
     StoreBeside,
     Uncapped,
     files_of_words,
@@ -64,28 +65,20 @@ class SearchTriplets(
     models: GivenModels
     sentences: Annotated[Path, Reads("Natural sentences, one a line, or a table.")]
     out: Annotated[Path, Writes("The table of triplets to write.")]
-    vocabulary: Annotated[
-        Path | None, Reads("Words to use; by default those frequent in the models' text.")
-    ] = None
+    vocabulary: OfferedWords = None
     settings: SearchRules = SearchRules()
     uncapped: Uncapped = None
     store: StoreBeside = None
     trajectories: Annotated[Path | None, Writes("Also write accepted steps.")] = None
-    evaluations: Annotated[Path | None, Writes("Also write all candidates that were scored.")] = (
-        None
-    )
-    assignment: Annotated[
-        Path | None, Writes("Also write the sentences of each pair of models.")
-    ] = None
+    evaluations: Annotated[Path | None, Writes("Also write scored candidates.")] = None
+    assignment: Annotated[Path | None, Writes("Also write each pair's sentences.")] = None
     execution: Execution = LOCAL
     retry_failed: Annotated[bool, Aside("Try those again that failed in an earlier run.")] = False
     review: Annotated[
-        tuple[Path, ...],
-        Reads("A review of triplets in the store: rejected ones are replaced. Repeatable."),
+        tuple[Path, ...], Reads("A review: rejected triplets are replaced. Repeatable.")
     ] = ()
     earlier: Annotated[
-        tuple[Path, ...],
-        Aside("With --review: trials that stood before, not to be begun with. Repeatable."),
+        tuple[Path, ...], Aside("With --review: trials that stood before. Repeatable.")
     ] = ()
     loading: Loading = DEFAULT_LOADING
     seed: Seed = 0
