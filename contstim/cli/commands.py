@@ -46,21 +46,14 @@ _FIRST = 5  # options that help shows first
 _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
-class Deferred(TyperCommand):
+def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
     """Stand-in for a command until it is called; lists need its name and help only."""
-
-    def __init__(self, name: str, page: str, make: Callable[[], Any]) -> None:
-        # The first clause, where it fits a line of the list
-        short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
-        text = short and short[0]
-        super().__init__(name, callback=lambda: None, help=cleandoc(page), short_help=text)
-        self._make = make
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
-    ) -> Any:
-        """Context of the command itself, which is made now."""
-        return self._make().make_context(info_name, args, parent, **extra)
+    # The first clause, where it fits a line of the list
+    short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
+    text = short and short[0]
+    command: Any = TyperCommand(name, callback=lambda: None, help=cleandoc(page), short_help=text)
+    command.make_context = lambda *given, **more: make().make_context(*given, **more)
+    return command
 
 
 class CommandGroup(TyperGroup):
@@ -97,11 +90,11 @@ class CommandGroup(TyperGroup):
         del ctx
         target = self.targets.get(cmd_name)
         if isinstance(target, str):
-            return Deferred(cmd_name, _page(target), lambda: _command(found(target), cmd_name))
+            return deferred(cmd_name, _page(target), lambda: _command(found(target), cmd_name))
         if target is None or isinstance(target, TyperGroup):
             return target
         step = target()
-        return step and Deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))
+        return step and deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))
 
 
 def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> CommandGroup:

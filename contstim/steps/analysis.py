@@ -82,7 +82,7 @@ class OfAnswers(Step[Value], name=""):
         responses = read_responses(self.responses, design, scale=self.scale)
         return design, responses, ScoreTable.read(self.scores)
 
-    def ratings(self, min_catch: int | None) -> tuple[Admission, Ratings]:
+    def ratings_of(self, min_catch: int | None) -> tuple[Admission, Ratings]:
         """Who finished and passed their catch trials, as for `analyze`, and their ratings."""
         design, responses, table = self.read()
         admission = admit(design, responses, catch=catch_rule(min_catch))

@@ -56,16 +56,16 @@ from contstim.models.specifications import parse_models
 from contstim.models.transforms import unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.scores import ScoreTable
-from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
+from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, ReportFolder, Sentences
-from contstim.steps.step import Outcome, Step, Value, found_files
+from contstim.steps.step import Outcome, Step, Value
 from contstim.steps.training import tell_training
 from contstim.stimuli import read_stimuli, write_triplets
 from contstim.store import Store
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from contstim.evaluation.folder import Findings
     from contstim.models.base import LanguageModel, Scorer
@@ -108,12 +108,10 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING
 
-    def reads(self) -> tuple[Path, ...]:
-        """Files that are read; the folder of pairs holds much else."""
-        read = [path for path in super().reads() if path != self.data]
-        beside = published_files(self.data, self.people, self.published)
-        files = found_files(self.data, pair_files)
-        return tuple(dict.fromkeys((*files, *filter(None, beside), *read)))
+    def files_of_data(self) -> Iterable[Path | None]:
+        """The pairs, and published results beside them."""
+        yield from published_files(self.data, self.people, self.published)
+        yield from pair_files(self.data)
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
@@ -136,15 +134,10 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
                 table = ScoreTable.read(self.scores)
                 scoring = pair_scores_from_table(table, pairs, self.settings.method)
             else:
-                together = not self.execution.is_local
+                methods, told = self.settings.method or Method, self.execution.progress
                 with self.opened() as store:
-                    scoring = score_pairs(
-                        models,
-                        pairs,
-                        self.settings.method or Method,
-                        store=store,
-                        progress=partial(scoring_progress, reporter, together=together),
-                    )
+                    progress = partial(told, reporter)
+                    scoring = score_pairs(models, pairs, methods, store=store, progress=progress)
         evaluation = evaluate_minimal_pairs(
             scoring,
             self.settings,
@@ -164,12 +157,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         written += model_files(model.specification for model, _ in trained)
         for (_, method), reason in scoring.refusals.items():
             reporter.warn(f"{method}: {reason}")
-        if scoring.left_out:
-            unread = len({omission.sentence for omission in scoring.left_out})
-            reporter.warn(
-                f"Not read by every model: {counted(unread, 'sentence')}, see "
-                f"{self.out / 'left_out.csv'}."
-            )
+        _tell_left_out("sentence", {o.sentence for o in scoring.left_out}, reporter)
         shown = ("Accuracy on minimal pairs (95 % interval):", findings.summary)
         return Outcome(evaluation, facts, writes=tuple(written), shown=shown)
 
@@ -209,11 +197,9 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
     settings: AcceptabilitySettings = ACCEPTABILITY
     execution: ScoringExecution = LOCAL_SCORING
 
-    def reads(self) -> tuple[Path, ...]:
-        """Files that are read; LI-Adger's folder holds much else."""
-        read = [path for path in super().reads() if path != self.data]
-        files = found_files(self.data, lambda data: judgement_files(data, self.pairs))
-        return tuple(dict.fromkeys((*files, *read)))
+    def files_of_data(self) -> Iterable[Path | None]:
+        """The judgements."""
+        return judgement_files(self.data, self.pairs)
 
     def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation]:
         """Score the sentences, and write the findings."""
@@ -232,8 +218,7 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
             if models:
                 _tell_unknown_words(models, judgements.texts, reporter)
                 # A sentence that several items share is scored once.
-                distinct, together = len(set(judgements.texts)), not self.execution.is_local
-                progress = scoring_progress(reporter, distinct, together=together)
+                progress = self.execution.progress(reporter, len(set(judgements.texts)))
                 with self.opened() as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
         evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts), self.settings)
@@ -283,7 +268,6 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
         # Every word is scored in every carrier.
         total = len(chosen) + len(settings.carrier) * len(words)
         specifications, compared = with_reference(self.models, self.reference)
-        together = not self.execution.is_local
         with (
             self.execution.scorers(specifications, self.loading, reporter.say) as loaded,
             self.opened() as store,
@@ -298,7 +282,7 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
                 carriers=settings.carrier,
                 reference=None if compared is None else loaded[compared],
                 store=store,
-                progress=scoring_progress(reporter, total, together=together),
+                progress=self.execution.progress(reporter, total),
             )
         findings = desiderata_findings(results)
         facts, written = write_findings(
@@ -346,7 +330,7 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
         # Without sentences of its own, a comparison is of those that the tables hold.
         sizes = [len(table.log_probs) for table in tables.values()]
         total = len(set(texts or ())) or max(sizes, default=0)
-        progress = scoring_progress(reporter, total)
+        progress = LOCAL_SCORING.progress(reporter, total)
         with self.opened() as store:
             table, left_out = gather(tables, models, texts, store=store, progress=progress)
         _tell_unknown_words(models, table.sentences or (), reporter)

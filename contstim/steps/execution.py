@@ -126,31 +126,30 @@ class ScoringExecution(Execution):
         ) as scorers:
             yield scorers
 
+    def progress(
+        self, reporter: Reporter, n_sentences: int, what: str = ""
+    ) -> Callable[[Scorer, int], None]:
+        """Progress of scoring: a bar for each model, or one for all that workers score together.
+
+        Args:
+            reporter: told it.
+            n_sentences: distinct sentences for each model.
+            what: name of what is scored, where models score several things one after the other.
+
+        Returns:
+            A function to be told each model and how many sentences more have their score.
+        """
+        together = not self.is_local
+        done: Counter[str] = Counter()
+        names: set[str] = set()  # of the models that have begun
+
+        def advance(model: Scorer, more: int) -> None:
+            names.add(model.name)
+            label = " ".join(filter(None, ("scores" if together else model.name, what)))
+            done[label] += more
+            reporter.progress(label, done[label], n_sentences * (len(names) if together else 1))
+
+        return advance
+
 
 LOCAL, LOCAL_SCORING = Execution(), ScoringExecution()
-
-
-def scoring_progress(
-    reporter: Reporter, n_sentences: int, what: str = "", *, together: bool = False
-) -> Callable[[Scorer, int], None]:
-    """Progress of scoring: a bar for each model, or one for all that are scored at the same time.
-
-    Args:
-        reporter: told it.
-        n_sentences: distinct sentences for each model.
-        what: name of what is scored, where models score several things one after the other.
-        together: whether models are scored at the same time.
-
-    Returns:
-        A function to be told each model and how many sentences more have their score.
-    """
-    done: Counter[str] = Counter()
-    names: set[str] = set()  # of the models that have begun
-
-    def advance(model: Scorer, more: int) -> None:
-        names.add(model.name)
-        label = " ".join(filter(None, ("scores" if together else model.name, what)))
-        done[label] += more
-        reporter.progress(label, done[label], n_sentences * (len(names) if together else 1))
-
-    return advance

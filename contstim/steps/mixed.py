@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -52,48 +52,6 @@ _PREFERENCES |= {"low": "95 % from", "high": "to", "adjusted": "p"}
 Controls: TypeAlias = tuple[Sequence[TokenCountTest], Sequence[FeaturePreference]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MixedOptions:
-    """Options of fitting mixed models: the models, and the ratings they are fitted to."""
-
-    together: Annotated[bool, Help("Also fit models together: what does each add?")] = False
-    condition: Annotated[
-        tuple[str, ...], Help("Only these trials; by default all but catch. Repeatable.")
-    ] = ()
-    people: Annotated[
-        Literal["slopes", "intercept", "none"],
-        Help("Whether participants differ in slopes and leaning, in leaning, or not."),
-    ] = "slopes"
-    items: Annotated[Literal["intercept", "none"], Help("Whether trials differ.")] = "intercept"
-    link: Annotated[Literal["probit", "logit"], Help("Noise: normal or logistic.")] = "probit"
-    thresholds: Annotated[
-        Literal["symmetric", "flexible"],
-        Help("flexible: as R's clmm, depends on which sentence is sentence_1."),
-    ] = "symmetric"
-    ratios: Annotated[Literal["nats", "ranks"], Help("Ratios: nats or signed ranks.")] = "nats"
-    min_catch: MinCatch = None
-
-    @property
-    def settings(self) -> MixedSettings:
-        """The mixed model."""
-        items = self.items == "intercept"
-        return MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """Those of the trials.
-
-        Raises:
-            InputError: there is no such condition.
-        """
-        try:
-            return tuple(Condition(name) for name in self.condition) or TESTING
-        except ValueError:
-            raise InputError(
-                f"`condition` is {', '.join(self.condition)}; there are {', '.join(Condition)}."
-            ) from None
-
-
 class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
     """Model answers with random effects of people and items, and compare models by it.
 
@@ -108,17 +66,33 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    settings: MixedOptions = MixedOptions()
+    together: Annotated[bool, Help("Also fit models together: what does each add?")] = False
+    condition: Annotated[
+        tuple[Condition, ...], Help("Only these trials; by default all but catch. Repeatable.")
+    ] = ()
+    people: Annotated[
+        Literal["slopes", "intercept", "none"],
+        Help("Whether participants differ in slopes and leaning, in leaning, or not."),
+    ] = "slopes"
+    items: Annotated[Literal["intercept", "none"], Help("Whether trials differ.")] = "intercept"
+    link: Annotated[Literal["probit", "logit"], Help("Noise: normal or logistic.")] = "probit"
+    thresholds: Annotated[
+        Literal["symmetric", "flexible"],
+        Help("flexible: as R's clmm, depends on which sentence is sentence_1."),
+    ] = "symmetric"
+    ratios: Annotated[Literal["nats", "ranks"], Help("Ratios: nats or signed ranks.")] = "nats"
+    min_catch: MinCatch = None
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
         """Fit the models, and write the tables."""
-        settings, conditions = self.settings.settings, self.settings.conditions
-        admission, ratings = self.ratings(self.settings.min_catch)
+        items, conditions = self.items == "intercept", self.condition or TESTING
+        settings = MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
+        admission, ratings = self.ratings_of(self.min_catch)
         analysis = compare_mixed(
             ratings,
             settings,
             conditions=conditions,
-            together=self.settings.together,
+            together=self.together,
             progress=partial(reporter.progress, "fitting"),
         )
         tables = analysis.tables()
@@ -192,7 +166,7 @@ class CompareControls(OfAnswers[Controls], name="controls"):
             raise InputError(
                 "Give something to control for: `features`, `text`, `tokens` or `models`."
             )
-        admission, ratings = self.ratings(self.min_catch)
+        admission, ratings = self.ratings_of(self.min_catch)
         sentences = read_stimuli(self.trials)
         measured = {} if self.features is None else read_features(self.features)
         if self.text is not None:

@@ -14,11 +14,11 @@ from contstim.experiments.reproduce import adc, golan2023
 from contstim.options import Reads, Seed, Writes
 from contstim.reporting.report import Table
 from contstim.steps.analysis import Samples, analysis_facts, shown_of
-from contstim.steps.step import Outcome, Step, found_files
+from contstim.steps.step import Outcome, Step
 from contstim.tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.evaluation.criteria import AcceptabilityEvaluation
     from contstim.experiments.analysis.run import Analysis
@@ -44,9 +44,9 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
     bootstrap: Samples = 1000
     seed: Seed = 0
 
-    def reads(self) -> tuple[Path, ...]:
-        """The file of ratings; the folder holds much else."""
-        return found_files(self.data, lambda data: golan2023.locate(data, self.ratings)[1:])
+    def files_of_data(self) -> Iterable[Path | None]:
+        """The file of ratings."""
+        return golan2023.locate(self.data, self.ratings)[1:]
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Claims]]:
         """Analyse the ratings, and compare claims."""

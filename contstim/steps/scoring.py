@@ -21,7 +21,7 @@ from contstim.models.scoring import (
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination_facts, contamination_warnings
 from contstim.options import Help, Writes
-from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
+from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, Sentences, StoreBeside
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli
@@ -95,12 +95,11 @@ class ScoreSentences(
             standard_errors=self.standard_errors is not None,
             lower_bounds=self.bounds is not None,
         )
-        together = not self.execution.is_local
-        progress = scoring_progress(reporter, len(set(stimuli)), together=together)
+        progress = self.execution.progress(reporter, len(set(stimuli)))
         # Words are not kept between runs, so that they need no store.
         path = self.store or self.out.parent / "contstim.sqlite"
         with nullcontext() if self.per_word else Store(path) as store:
-            if together:
+            if not self.execution.is_local:
                 workers = self.execution.scorers(specifications, self.loading, reporter.say)
                 with workers as scorers:
                     scores = score_together(

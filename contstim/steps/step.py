@@ -45,7 +45,7 @@ from contstim.options import Aside, Help, Models, Reads, Writes
 from contstim.reporter import SILENT, Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
@@ -190,16 +190,24 @@ class Step(Generic[Value]):
         from contstim.models.catalog import model_files
         from contstim.models.vocabularies import counts_path
 
+        try:
+            inside = [path for path in self.files_of_data() if path is not None]
+        except InputError:  # they are not there yet
+            inside = []
         own = [
             path
             for field, value in self.values()
-            if not isinstance(field.note, Aside | Writes)
+            if not isinstance(field.note, Aside | Writes) and not (inside and field.name == "data")
             for path in _paths(value)
         ]
         # Of a trained model, which tells how frequent words are, the counts stand beside it
         counts = [path for path in map(counts_path, own) if path.exists()]
-        paths = (*own, *counts, *self.further_reads(), *model_files(self.specifications()))
+        paths = (*inside, *own, *counts, *self.further_reads(), *model_files(self.specifications()))
         return tuple(dict.fromkeys(path for path in paths if str(path) != "-"))
+
+    def files_of_data(self) -> Iterable[Path | None]:
+        """The files that are read of a folder `data` that holds much else; by default all."""
+        return ()
 
     def further_reads(self) -> Iterable[Path]:
         """Files that settings name in a way of their own."""
@@ -372,14 +380,6 @@ def _by_group(kind: type[Any]) -> dict[str, list[Field]]:
     for field in fields_of(kind):
         groups.setdefault(field.group, []).append(field)
     return groups
-
-
-def found_files(folder: Path, find: Callable[[Path], Iterable[Path | None]]) -> tuple[Path, ...]:
-    """The files of a folder that a step reads; the folder where they are not there yet."""
-    try:
-        return tuple(path for path in find(folder) if path is not None)
-    except InputError:
-        return (folder,)
 
 
 def _paths(value: Any) -> Iterator[Path]:
