@@ -92,9 +92,9 @@ def print_rows(
         title: above the table; empty for none.
     """
     cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    # Of all texts, specifications of models alone have a colon before what is no space
+    # Of all texts, specifications of models alone begin with a kind and a colon
     every = dict.fromkeys(cell for row in (header, *cells) for cell in row)
-    names = names_for_tables([text for text in every if re.match(r"\S*[a-z]:\S+$", text)])
+    names = names_for_tables([text for text in every if re.match(r"[a-z-]+:\S", text)])
     shown = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)
     for row in cells:
         shown.add_row(*(names.get(cell, cell) for cell in row))

@@ -50,7 +50,7 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
     names = names_for_tables(result.models)
     columns = [*names.values()]
     if isinstance(result, SymmetricPair):
-        climbs = result.climbs
+        climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
         # Log-probabilities are models × sentences; a row of the table is a sentence. The first
         # climb scores model_2, which is to accept, before model_1.
         of_1, of_2 = zip(*result.log_probs, strict=True)
@@ -62,7 +62,7 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
         ]
     else:
         columns = [f"{r}: {name}" for r, name in zip(result.roles, columns, strict=True)]
-        climbs = (result.climb,)
+        climbs, about = (result.climb,), ""
         rows = [
             ("natural", result.natural, result.natural_log_probs),
             ("synthetic", result.synthetic, result.log_probs),
@@ -77,7 +77,7 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     lines = [
-        f"Log-probabilities in nats. {counted(n_steps, 'word')} replaced in "
+        f"{about}Log-probabilities in nats. {counted(n_steps, 'word')} replaced in "
         f"{counted(visits, 'visit')} from {counted(starts, 'start')}; ended because "
         f"{climbs[-1].end.value}."
     ]

@@ -201,12 +201,12 @@ def _mean(nats: float | None) -> str:
 def _tell_what_lacks(results: TripletResults, reporter: Reporter) -> None:
     """Say which searches found nothing or failed, and which natural sentences were passed over."""
     if results.unchanged:
-        reporter.say(
+        reporter.warn(
             f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "
             "in the table. For others in their place raise `per_pair`, or give more words."
         )
     if results.failures:
-        reporter.say("Run the same command with `retry_failed` to try the failed searches again.")
+        reporter.warn("Run the same command with `retry_failed` to try the failed searches again.")
     for pair in results.pairs:
         if pair.inadmissible:
             reasons = ", ".join(f"{number:,} {reason}" for reason, number in pair.reasons.items())
