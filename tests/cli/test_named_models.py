@@ -144,7 +144,8 @@ def test_long_names_are_explained_and_never_cut_on_a_narrow_terminal(folder: Pat
         run("compare --sentences natural.txt --out c", *models(*long)).stdout,
         run("synthesize --vocabulary vocab.txt --restarts 1", *pair).stdout,
         run(
-            "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --restarts 1 --out t.csv",
+            "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --out t.csv",
+            *("--restarts", "1"),
             *models(*long),
         ).stdout,
     ]
