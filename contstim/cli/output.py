@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
     from rich.table import Table
-    from rich.text import Text
 
     from contstim.sentence import Sentence
 
@@ -101,16 +100,35 @@ def print_rows(
     print_table(shown, names)
 
 
-def changed_words(sentence: Sentence, natural: Sentence) -> Text:
-    """A sentence with the words that differ from the natural one in bold colour."""
+def print_sentences(
+    natural: Sentence,
+    rows: Iterable[tuple[str, Sentence, Sequence[float]]],
+    names: Mapping[str, str],
+    roles: Sequence[str] = (),
+) -> None:
+    """Print a table of sentences, with the words that differ from the natural one in bold colour.
+
+    Args:
+        natural: the natural sentence.
+        rows: label, sentence and log-probability under each model.
+        names: of the models, and what they are called in the table.
+        roles: of the models, before their names.
+    """
     from rich.text import Text
 
-    words = [
-        Text(word, style="" if word == old else "bold magenta")
-        # Searches replace words and never add one: both have equally many
-        for word, old in zip(sentence.words, natural.words, strict=True)
-    ]
-    return Text(" ").join(words) + sentence.end
+    columns = list(names.values())
+    if roles:
+        columns = [f"{role}: {name}" for role, name in zip(roles, columns, strict=True)]
+    table = results_table("", "sentence", *columns, texts=2)
+    for label, sentence, scores in rows:
+        words = [
+            Text(word, style="" if word == old else "bold magenta")
+            # Searches replace words and never add one: both have equally many
+            for word, old in zip(sentence.words, natural.words, strict=True)
+        ]
+        shown = Text(" ").join(words) + sentence.end
+        table.add_row(label, shown, *(f"{score:.2f}" for score in scores))
+    print_table(table, names)
 
 
 def remark(text: str, *, quiet: bool = False) -> None:

@@ -49,6 +49,8 @@ TARGETS: dict[str, Any] = {
     "reproduce": _steps("reproduce", "Analyse published data again, claim by claim."),
     "generate": _steps("generate", "Make test sentences from the embedded English."),
     "demo": "contstim.cli.looking:demo",
+    # Further steps of one word come last
+    **{name: target for name, target in STEPS.items() if " " not in name},
 }
 
 app = typer.Typer(

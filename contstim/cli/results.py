@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from contstim.cli.output import (
-    changed_words,
-    names_for_tables,
-    print_rows,
-    print_table,
-    remark,
-    results_table,
-    terminal,
-)
+from contstim.cli.output import names_for_tables, print_rows, print_sentences, remark, terminal
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -49,6 +41,7 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
 
     names = names_for_tables(result.models)
     columns = [*names.values()]
+    roles: tuple[str, ...] = ()
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
         # Log-probabilities are models × sentences; a row of the table is a sentence. The first
@@ -61,17 +54,13 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
             (f"{columns[1]} rejects", result.sentence_2, of_2),
         ]
     else:
-        columns = [f"{r}: {name}" for r, name in zip(result.roles, columns, strict=True)]
+        roles = result.roles
         climbs, about = (result.climb,), ""
         rows = [
             ("natural", result.natural, result.natural_log_probs),
             ("synthetic", result.synthetic, result.log_probs),
         ]
-    table = results_table("", "sentence", *columns, texts=2)
-    for kind, sentence, scores in rows:
-        words = changed_words(sentence, result.natural)
-        table.add_row(kind, words, *(f"{score:.2f}" for score in scores))
-    print_table(table, names)
+    print_sentences(result.natural, rows, names, roles)
     n_steps = sum(len(climb.steps) for climb in climbs)
     # A later start counts if a word was replaced from there; the first one counts always.
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)

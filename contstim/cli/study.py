@@ -124,26 +124,19 @@ def plan(
 
 
 def _print_plan(planned: StudyPlan) -> None:
-    from contstim.study.times import longest
-
     rows = []
     for row in planned.stages:
         what = f"{row.what} ({row.because})" if row.because else row.what
         rows.append((row.stage, row.state, what, duration(row.seconds), row.basis))
     print_rows(("stage", "state", "what", "about", "which is"), rows, texts=3)
-    total = f"About {duration(planned.seconds)} in all"
-    if planned.unknown:
-        total += f", without {', '.join(planned.unknown)}, which were not measured"
-    if share := longest((row.stage, row.seconds) for row in planned.stages):
-        total += f"; {share[1]:.0%} of that is {share[0]}"
-    print(f"{total}.")
-    numbers = planned.numbers
+    unknown = f", without {', '.join(planned.unknown)}" if planned.unknown else ""
+    print(f"About {duration(planned.seconds)} in all{unknown}.")
+    numbers, supply = planned.numbers, planned.supply
     if numbers.groups:
         print(
             f"{numbers.trials:,} trials for {counted(numbers.groups, 'group')}: "
             f"{numbers.trials_each:,} for each participant, about {numbers.minutes:.0f} min."
         )
-    supply = planned.supply
     if supply is not None:
         needs = [(need.use, need.times, need.each, need.needed) for need in supply.needs.rows]
         print_rows(("natural sentences", "times", "each", "needed"), needs)

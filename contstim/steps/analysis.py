@@ -82,10 +82,12 @@ class OfAnswers(Step[Value], name=""):
         responses = read_responses(self.responses, design, scale=self.scale)
         return design, responses, ScoreTable.read(self.scores)
 
-    def ratings_of(self, min_catch: int | None) -> tuple[Admission, Ratings]:
+    def ratings_of(self, min_catch: int | None, reporter: Reporter) -> tuple[Admission, Ratings]:
         """Who finished and passed their catch trials, as for `analyze`, and their ratings."""
         design, responses, table = self.read()
         admission = admit(design, responses, catch=catch_rule(min_catch))
+        reporter.say(str(admission))
+        reporter.warn(admission.origin.warning)
         return admission, gather(design, admission.responses, table)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.corpus import read_lines, read_sentences
 from contstim.errors import ContstimError, InputError
@@ -86,6 +87,20 @@ class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the 
         return Store(self.store or self.out / "contstim.sqlite")
 
 
+def written_findings(
+    value: Value,
+    findings: Findings,
+    folder: Path,
+    *,
+    shown: Sequence[str | Table] = (),
+    **about: Any,
+) -> Outcome[Value]:
+    """Write findings, and show their summary; see `write_findings`."""
+    facts, written = write_findings(findings, folder, **about)
+    shown = (f"{findings.title}:", findings.summary, *shown)
+    return Outcome(value, facts, writes=tuple(written), shown=shown)
+
+
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp"):
     """Ask models which sentence of a minimal pair is acceptable (Warstadt et al. 2020).
 
@@ -146,20 +161,19 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             people=agreement,
             published=accuracies,
         )
-        findings = minimal_pair_findings(evaluation)
-        facts, written = write_findings(
-            findings,
+        for (_, method), reason in scoring.refusals.items():
+            reporter.warn(f"{method}: {reason}")
+        _tell_left_out("sentence", {o.sentence for o in scoring.left_out}, reporter)
+        outcome = written_findings(
+            evaluation,
+            minimal_pair_findings(evaluation),
             self.out,
             models=models,
             data=[*files, *(p for p in (answers, summary, self.scores, self.text) if p)],
             pairs=len(pairs),
         )
-        written += model_files(model.specification for model, _ in trained)
-        for (_, method), reason in scoring.refusals.items():
-            reporter.warn(f"{method}: {reason}")
-        _tell_left_out("sentence", {o.sentence for o in scoring.left_out}, reporter)
-        shown = ("Accuracy on minimal pairs (95 % interval):", findings.summary)
-        return Outcome(evaluation, facts, writes=tuple(written), shown=shown)
+        further = model_files(model.specification for model, _ in trained)
+        return replace(outcome, writes=(*outcome.writes, *further))
 
     def _train_on_parts(
         self, loaded: Sequence[Scorer], reporter: Reporter
@@ -222,14 +236,14 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
                 with self.opened() as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
         evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts), self.settings)
-        findings = acceptability_findings(evaluation)
-        facts, written = write_findings(findings, self.out, models=models, data=evaluation.files)
         for reason, number in evaluation.excluded_for().items():
             if number:
                 reporter.say(f"Not evaluated: {counted(number, 'pair')}, {reason}.")
         _tell_left_out("sentence", {o.sentence for o in evaluation.scores.left_out}, reporter)
-        shown = (f"Criteria met by {len(evaluation.pairs):,} minimal pairs:", findings.summary)
-        return Outcome(evaluation, facts, writes=tuple(written), shown=shown)
+        findings = acceptability_findings(evaluation)
+        return written_findings(
+            evaluation, findings, self.out, models=models, data=evaluation.files
+        )
 
 
 class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
@@ -284,19 +298,17 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
                 store=store,
                 progress=self.execution.progress(reporter, total),
             )
-        findings = desiderata_findings(results)
-        facts, written = write_findings(
-            findings,
+        _tell_left_out("sentence", {o.sentence for o in results.left_out}, reporter)
+        _tell_left_out("word", results.words_left_out, reporter)
+        return written_findings(
+            results,
+            desiderata_findings(results),
             self.out,
             models=loaded,
             data=[*filter(None, (self.sentences, words_from, self.word_list))],
             seed=settings.seed,
             sample=settings.sample,
         )
-        _tell_left_out("sentence", {o.sentence for o in results.left_out}, reporter)
-        _tell_left_out("word", results.words_left_out, reporter)
-        shown = (f"{findings.title}:", findings.summary)
-        return Outcome(results, facts, writes=tuple(written), shown=shown)
 
 
 class CompareModels(_Evaluation["Findings"], name="compare"):
@@ -350,23 +362,22 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
                 reporter.say(f"No commands to synthesize sentences: {error}")
         findings = comparison_findings(table, top=self.top, left_out=left_out, commands=commands)
         data = [path for path in (*self.scores, self.sentences, self.vocabulary) if path]
-        facts, written = write_findings(
-            findings, self.out, models=models, data=data, seed=self.seed
-        )
         _tell_left_out("sentence", left_out, reporter)
-        lines = [f"  {command}" for command in commands]
-        shown: list[str | Table] = [f"{findings.title}:", findings.summary]
-        shown += ["Set them against each other:", *lines]
+        shown = ["Set them against each other:", *(f"  {command}" for command in commands)]
+        writes = []
         if self.synthesize and contest:
             triplets = contest_triplets(models, *contest, seed=self.seed)
-            written.append(self.out / "synthesized.csv")
-            write_triplets(written[-1], triplets)
+            writes = [self.out / "synthesized.csv"]
+            write_triplets(writes[0], triplets)
             for each in triplets:
                 shown += [f"{each.model_1} rejects: {each.synthetic_1}"]
                 shown += [f"{each.model_2} rejects: {each.synthetic_2}"]
                 if not each.distinct:
                     shown += [f"Nothing was found from {each.natural.text!r}: {each.alike}."]
-        return Outcome(findings, facts, writes=tuple(written), shown=shown)
+        outcome = written_findings(
+            findings, findings, self.out, shown=shown, models=models, data=data, seed=self.seed
+        )
+        return replace(outcome, writes=(*outcome.writes, *writes))
 
 
 def _tell_left_out(what: str, names: Collection[object], reporter: Reporter) -> None:

@@ -87,7 +87,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
         """Fit the models, and write the tables."""
         items, conditions = self.items == "intercept", self.condition or TESTING
         settings = MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
-        admission, ratings = self.ratings_of(self.min_catch)
+        admission, ratings = self.ratings_of(self.min_catch, reporter)
         analysis = compare_mixed(
             ratings,
             settings,
@@ -99,8 +99,6 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
         for name, table in tables.items():
             if table:
                 write_table(self.out / f"{name}.csv", with_origin(table, admission.origin))
-        reporter.say(str(admission))
-        reporter.warn(admission.origin.warning)
         rated = analysis.empty.rated
         if settings.people != "none" and rated.sided < rated.size:
             reporter.warn(
@@ -166,7 +164,7 @@ class CompareControls(OfAnswers[Controls], name="controls"):
             raise InputError(
                 "Give something to control for: `features`, `text`, `tokens` or `models`."
             )
-        admission, ratings = self.ratings_of(self.min_catch)
+        admission, ratings = self.ratings_of(self.min_catch, reporter)
         sentences = read_stimuli(self.trials)
         measured = {} if self.features is None else read_features(self.features)
         if self.text is not None:
@@ -185,8 +183,6 @@ class CompareControls(OfAnswers[Controls], name="controls"):
             if rows:
                 # A control without tests writes no file, not an empty one.
                 write_table(self.out / f"{name}.csv", rows_table(rows))
-        reporter.say(str(admission))
-        reporter.warn(admission.origin.warning)
         facts = {
             "models": conventions(models),
             "excluded": [asdict(exclusion) for exclusion in admission.excluded],

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.evaluation.acceptability_report import acceptability_findings
-from contstim.evaluation.folder import write_findings
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.reproduce import adc, golan2023
 from contstim.options import Reads, Seed, Writes
 from contstim.reporting.report import Table
 from contstim.steps.analysis import Samples, analysis_facts, shown_of
+from contstim.steps.evaluation import written_findings
 from contstim.steps.step import Outcome, Step
 from contstim.tables import write_table
 
@@ -82,9 +82,9 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
         compared = tuple(adc.claims(evaluation, differences))
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
         findings = acceptability_findings(evaluation, title)
-        facts, _ = write_findings(findings, self.out, data=evaluation.files)
-        shown = ["Criteria met:", findings.summary, *_claims(compared, self.out / "claims.csv")]
-        return Outcome((evaluation, compared), facts, shown=shown)
+        shown = _claims(compared, self.out / "claims.csv")
+        value = (evaluation, compared)
+        return written_findings(value, findings, self.out, shown=shown, data=evaluation.files)
 
 
 def _claims(compared: Claims, path: Path) -> list[str | Table]:

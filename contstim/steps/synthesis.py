@@ -83,7 +83,6 @@ class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
             raise InputError("The symmetric `objective` takes one model in `accept` and `reject`.")
-        budget = search.budget
         models = load_models([*self.accept, *self.reject, *judges], self.loading)
         for model in models:
             unknown_words(model, [natural]).tell(reporter.warn, reporter.say)
@@ -95,20 +94,20 @@ class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
             reporter.say(f"{scores}  {step.old} → {step.new}: {step.sentence.text}{start}")
 
         def tell_search(search: SearchSummary) -> None:
-            text = f"Search {search.number + 1} (seed {search.seed}): loss {search.loss:.2f} nats"
-            if search.number:
-                text += f", {search.gain:.2f} better than before" if search.gain else ", no gain"
-            reporter.say(f"{text}. Searching again.")
+            gain = f", {search.gain:.2f} better than before" if search.gain else ""
+            reporter.say(
+                f"Search {search.number + 1} (seed {search.seed}): loss {search.loss:.2f}{gain}."
+            )
 
         options: dict[str, Any] = {
             "recipe": recipe,
             "constraints": constraints,
             "seed": self.seed,
-            "restarts": budget,
-            "on_step": None if self.as_json else tell_step,
+            "restarts": search.budget,
             "fluency": None if judge is None else (models[-1], judge[1]),
-            "on_restart": None if self.as_json else tell_search,
         }
+        if not self.as_json:
+            options |= {"on_step": tell_step, "on_restart": tell_search}
         # In the order of loading: those that accept, those that reject, the model of fluency
         accepting = models[: len(self.accept)]
         rejecting = models[len(self.accept) :][: len(self.reject)]
@@ -138,9 +137,8 @@ class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
             return words, 0
         words, dropped = shared_vocabulary(models, words)
         if dropped:
-            both = "both" if len(models) == 2 else "all"
             reporter.say(
                 f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the vocabulary "
-                f"are not known to {both} models and are left out."
+                "are left out: not every model knows them."
             )
         return words, len(dropped)

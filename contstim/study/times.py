@@ -15,7 +15,7 @@ from contstim.study.sections import ScoresSection, SentencesSection
 from contstim.study.stage_records import record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from contstim.reporter import Reporter
@@ -178,12 +178,3 @@ def workers_of(section: Execution) -> int:
     from contstim.jobs.processes import usable_processors, visible_gpus
 
     return len(visible_gpus()) or usable_processors()
-
-
-def longest(times: Iterable[tuple[str, float | None]]) -> tuple[str, float] | None:
-    """The stage that takes longest, and its share of the time of all; None where none takes any."""
-    known = [(name, seconds) for name, seconds in times if seconds]
-    if not known:
-        return None
-    name, seconds = max(known, key=lambda each: each[1])
-    return name, seconds / sum(each[1] for each in known)

@@ -138,7 +138,7 @@ def test_unknown_words_are_dropped_and_counted_unless_allowed(folder: Path) -> N
     )
     done = run(folder, *command)
     assert "2 of" in done.stderr
-    assert "not known to both models" in done.stderr
+    assert "not every model knows them" in done.stderr
     assert json.loads(succeed(folder, *command, "--allow-unknown", "--json"))["words_dropped"] == 0
 
 
@@ -191,6 +191,10 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("train ngram --text short.txt --order 4 --out x.arpa", "long enough for order 4"),
         ("vocabulary --text empty.txt --out v.txt", "holds no text"),
         ("vocabulary --text corpus.txt --min-count 0 --out v.txt", "1 or more"),
+        (
+            "vocabulary --text corpus.txt --min-count x --out v.txt",
+            "--min-count: 'x' is not a whole",
+        ),
         ("vocabulary --text corpus.txt --min-count 99999 --out v.txt", "99999 times"),
         ("vocabulary --out v.txt", "either --text or --published"),
         ("vocabulary --published none --out v.txt", "There is no none"),

@@ -19,7 +19,7 @@ from contstim.study.places import StudyFiles
 from contstim.study.planning import StudyPlan, plan_study
 from contstim.study.stages import stages_of
 from contstim.study.study_file import read_study
-from contstim.study.times import ScoringSpeed, longest, stage_time
+from contstim.study.times import ScoringSpeed, stage_time
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from contstim.wording import duration
 from tests.study.small import STAGES, change
@@ -234,8 +234,3 @@ def test_time_of_scores(study: Path) -> None:
 )
 def test_durations_in_words(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
-
-
-def test_longest_stage() -> None:
-    assert longest([("scores", 1.0), ("triplets", 3.0), ("pairs", None)]) == ("triplets", 0.75)
-    assert longest([("scores", 0.0)]) is None
