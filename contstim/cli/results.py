@@ -47,7 +47,7 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
         # Log-probabilities are models × sentences; a row of the table is a sentence. The first
         # climb scores model_2, which is to accept, before model_1.
         of_1, of_2 = zip(*result.log_probs, strict=True)
-        second, first, *others = climbs[0].start_log_probs.tolist()
+        second, first, *others = climbs[0].start.log_probs.tolist()
         rows = [
             ("natural", result.natural, (first, second, *others)),
             (f"{columns[0]} rejects", result.sentence_1, of_1),
@@ -68,10 +68,13 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
     lines = [
         f"{about}Log-probabilities in nats. {counted(n_steps, 'word')} replaced in "
         f"{counted(visits, 'visit')} from {counted(starts, 'start')}; ended because "
-        f"{climbs[-1].end.value}."
+        f"{climbs[-1].end}."
     ]
-    if len(result.history.searches) > 1:
-        lines.append(f"This is the {result.history.text}; {result.history.end.value}.")
+    if len(result.searches) > 1:
+        lines.append(
+            f"This is the best of {len(result.searches)} searches, the last {result.in_vain} of "
+            f"which gained next to nothing; {result.end_of_searches}."
+        )
     lines += [
         f"{name} read {counted(cost.rows, 'sequence')} of {counted(cost.tokens, 'token')}."
         for name, cost in result.costs.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -168,9 +168,9 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences"):
         facts: dict[str, object] = {"kept": len(selected), "left_out": dict(left_out)}
         if needs is None:
             return Outcome(selected, facts)
-        facts["needed"] = {row.use: row.needed for row in needs.rows}
+        facts["needed"] = {use: needed for use, *_, needed in needs.rows}
         header = ("natural sentences for", "model pairs or groups", "each", "needed")
-        shown = Table(header, [astuple(row) for row in needs.rows])
+        shown = Table(header, needs.rows)
         too_few = needs.in_all - len(selected)
         if too_few > 0:
             reporter.say(

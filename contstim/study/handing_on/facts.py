@@ -115,7 +115,7 @@ class StudyFacts:
                 embedded = embedded_text(text)
                 path = written if embedded else Path(text)
                 is_there = path.is_file()
-                row = {"use": use, "name": path.name, "embedded": embedded and embedded.sentences}
+                row = {"use": use, "name": path.name, "embedded": embedded}
                 row["lines"] = sum(1 for _ in read_sentences(path)) if is_there else "–"
                 row["checksum"] = checksum(path)[len("sha256:") :][:16] if is_there else "–"
                 rows.append(row)
