@@ -162,13 +162,13 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
 def shown_of(analysis: Analysis) -> list[str | Table]:
     """How consistent each model is with people, for the terminal."""
     results = shown(analysis)
-    columns = [{row.model: row for row in result.models} for result in results]
+    columns = [{row["model"]: row["value"] for row in result.models} for result in results]
     # A dash where the model is not judged on these trials; a space keeps digits aligned.
     rows = [
         (
             model,
             *(
-                f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"
+                f"{column[model]:.3f}{'*' if model in result.below_ceiling() else ' '}"
                 if model in column
                 else "–"
                 for result, column in zip(results, columns, strict=True)

@@ -193,6 +193,6 @@ class CompareControls(OfAnswers[Controls], name="controls"):
         shown: list[str | Table] = []
         for rows, names in ((tests, _TESTS), (preferences, _PREFERENCES)):
             if rows:
-                title = f"P-values are adjusted (Benjamini, Hochberg) over {rows[0].family}:"
+                title = f"P-values are adjusted (Benjamini, Hochberg) over {rows[0]['family']}:"
                 shown += [title, page_table(rows_table(rows), names)]
         return Outcome((tests, preferences), facts, shown=shown)
