@@ -125,7 +125,9 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
             "scale": str(ratings.scale),
             "conditions": [str(each) for each in conditions],
             "models_left_out": dict(analysis.left_out),
-            "excluded": [asdict(exclusion) for exclusion in admission.excluded],
+            "excluded": [
+                {"participant": who, "reason": why} for who, why in admission.excluded.items()
+            ],
             "simulated_participants": admission.origin.simulated,
         }
         rated = analysis.empty.rated
@@ -187,7 +189,9 @@ class CompareControls(OfAnswers[Controls], name="controls"):
                 write_table(self.out / f"{name}.csv", rows_table(rows))
         facts = {
             "models": conventions(models),
-            "excluded": [asdict(exclusion) for exclusion in admission.excluded],
+            "excluded": [
+                {"participant": who, "reason": why} for who, why in admission.excluded.items()
+            ],
             "simulated_participants": admission.origin.simulated,
         }
         shown: list[str | Table] = []
