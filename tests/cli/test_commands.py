@@ -318,8 +318,8 @@ def test_names_and_folders_with_brackets_are_shown_as_they_are(folder: Path) -> 
     options = ("--vocabulary", "vocab.txt", "--restarts", "1", "--sentence", natural)
     shown = succeed(folder, "synthesize", *models, *options)
     assert "d[b]/[/b]/trigram.arpa" in shown
-    options = ("--sentences", "natural.txt", "--out", "odd.csv")
-    succeed(folder, "score", "--model", "kenlm:d[b]/[/b]/trigram.arpa", *options)
+    table = ("--sentences", "natural.txt", "--out", "odd.csv")
+    succeed(folder, "score", "--model", "kenlm:d[b]/[/b]/trigram.arpa", *table)
 
 
 def test_repeated_words_are_exempt_by_a_vocabulary_files_own_list(folder: Path) -> None:
