@@ -8,7 +8,8 @@ from collections import defaultdict
 
 import pytest
 
-from contstim.english.minimal_pairs import LabelledPair, generate_pairs, shipped_paradigms
+from contstim.english.minimal_pairs import LabelledPair, generate_pairs
+from contstim.english.paradigm import shipped_paradigms
 from contstim.sentence import Sentence
 from tests.english.recognition import derives
 
