@@ -171,7 +171,7 @@ class Generator:
                 f"have the features asked for, and that variables can have one value."
             )
         # Children of the rule stand in the order of the constituents, good ones before bad ones.
-        children = self._sampler.draw_freely(rng, top).children
+        children = self._sampler.draw(rng, symbol=top).children
         drawn = {item.name: child for item, child in zip(constituents, children, strict=True)}
         # The good sentence first: the bad one takes over words that it has chosen of several.
         good_items, bad_items, _ = version

@@ -11,6 +11,7 @@ Tests of a model of your own are then:
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,6 +20,11 @@ from contstim.errors import ContstimError, ModelError, SentenceError
 from contstim.models.base import Continuation, LanguageModel, Scorer, require_language_model
 from contstim.models.costs import Tally, counting
 from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contstim.arrays import FloatArray
 
 # Different lengths, so that batches are padded; a question; and the first sentence once more
 SENTENCES = [
@@ -35,35 +41,16 @@ SENTENCES = [
 WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 
-def tolerance(scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+def tolerance(scores: FloatArray) -> float:
     """The larger of 1e-4 nats and a millionth of the score."""
     finite = np.abs(scores[np.isfinite(scores)])
     return max(1e-4, 1e-6 * float(finite.max(initial=0)))
 
 
-SIGNS = (
-    "<s>",
-    "</s>",
-    "<unk>",
-    "<UNK>",
-    "<pad>",
-    "<mask>",
-    "[MASK]",
-    "[mask]",
-    "[CLS]",
-    "[SEP]",
-    "[PAD]",
-    "[UNK]",
-    "<|endoftext|>",
-    "</w>",
-    "<special1>",
-    "<0x0A>",
-    "▁",
-    "dog<s>",
-    "[SEP]dog",
-    "a<|endoftext|>b",
-    "▁dog",
-)
+SIGNS = """
+<s> </s> <unk> <UNK> <pad> <mask> [MASK] [mask] [CLS] [SEP] [PAD] [UNK] <|endoftext|> </w>
+<special1> <0x0A> ▁ dog<s> [SEP]dog a<|endoftext|>b ▁dog
+""".split()
 """Words that are signs of some model, alone and glued to letters."""
 
 # Unknown words, other scripts, and 200 words, which not every model can read
@@ -197,26 +184,28 @@ class LanguageModelContract(ScorerContract):
     def test_replacement_log_probs_equal_scores_of_rewritten_sentences(
         self, model: LanguageModel
     ) -> None:
-        for sentence in SENTENCES[:3]:
-            for position in range(len(sentence)):
-                ours = model.replacement_log_probs(sentence, position, WORDS)
-                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
-                np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
+        for sentence, position, fresh in self.rewritten(model):
+            ours = model.replacement_log_probs(sentence, position, WORDS)
+            np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
 
     # A search discards words by these bounds: a bound that is too low would lose the best word
     def test_exact_values_and_upper_bounds_are_true(self, model: LanguageModel) -> None:
+        for sentence, position, fresh in self.rewritten(model):
+            known = model.replacements(sentence, position, WORDS)
+            for values in (known.exact, known.estimate, known.upper_bound):
+                assert values.shape == (len(WORDS),)
+            exact = ~np.isnan(known.exact)
+            found = known.exact[exact]
+            np.testing.assert_allclose(found, fresh[exact], rtol=0, atol=tolerance(fresh))
+            assert (known.upper_bound >= fresh - tolerance(fresh)).all()
+            assert not np.isnan(known.estimate).any()
+
+    def rewritten(self, model: LanguageModel) -> Iterator[tuple[Sentence, int, FloatArray]]:
+        """Each place of three sentences, and the scores with every word there, (n_words,)."""
         for sentence in SENTENCES[:3]:
             for position in range(len(sentence)):
-                known = model.replacements(sentence, position, WORDS)
-                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
-                for values in (known.exact, known.estimate, known.upper_bound):
-                    assert values.shape == (len(WORDS),)
-                exact = ~np.isnan(known.exact)
-                np.testing.assert_allclose(
-                    known.exact[exact], fresh[exact], rtol=0, atol=tolerance(fresh)
-                )
-                assert (known.upper_bound >= fresh - tolerance(fresh)).all()
-                assert not np.isnan(known.estimate).any()
+                changed = [sentence.replace(position, word) for word in WORDS]
+                yield sentence, position, model.log_probs(changed)
 
     # Costs of a search are reproducible only if nothing of an earlier one is left to spare passes
     def test_what_has_been_forgotten_costs_as_much_again(self, model: LanguageModel) -> None:

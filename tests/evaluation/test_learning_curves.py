@@ -74,7 +74,7 @@ def test_networks_learn_too_and_once(
             settings,
             tmp_path,
             device="cpu",
-            on_progress=lambda _now, name: names.append(name),
+            on_progress=lambda name, _now: names.append(name),
         )
         return model.log_probs(english[60:63])
 
