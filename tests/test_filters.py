@@ -21,6 +21,7 @@ from contstim.filters import (
     nltk_tagger,
     not_in,
     unlike_earlier,
+    whole_sentence_rules,
     without,
     word_count,
 )
