@@ -16,7 +16,7 @@ from contstim.optimization.selection.verification import verify_natural
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_triplets
 
-SCALE = Scale(training=400, natural=250, per_pair=1, triplets=1, most_epochs=1)
+SCALE = Scale(training=1_000, natural=500, per_pair=1, triplets=1, most_epochs=1)
 
 
 @pytest.fixture(scope="module")
