@@ -6,7 +6,7 @@
 PYTHON ?= python3
 BENCH ?=
 RUN := .venv/bin/
-BENCHMARKS := $(shell grep -l __main__ benchmarks/*.py)
+BENCHMARKS := $(notdir $(shell grep -l __main__ benchmarks/*.py))
 
 .PHONY: demo test slow coverage check docs bench published package clean
 
@@ -40,8 +40,11 @@ docs: .venv/ready
 	$(RUN)python -m sphinx -q -W --keep-going -b html docs build/site
 	$(RUN)python docs/extensions/links.py build/site
 
-bench: .venv/ready
-	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(RUN)python $$script $(BENCH); done
+# `make -j2` runs two at a time: for a smoke run, not for figures
+bench: $(BENCHMARKS:%=run-%)
+
+run-%: .venv/ready
+	@echo "== $*"; $(RUN)python benchmarks/$* $(BENCH)
 
 package: .venv/ready
 	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'

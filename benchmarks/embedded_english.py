@@ -143,9 +143,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--only", nargs="*", default=[], help="of these models alone")
-    parser.add_argument("--quick", action="store_true", help="1,000 sentences: a smoke run")
+    parser.add_argument("--quick", action="store_true", help="500 sentences: a smoke run")
     options = parser.parse_args()
-    text = generate(1_000 if options.quick else options.sentences, seed=0)
+    text = generate(500 if options.quick else options.sentences, seed=0)
     seen = set(text)
     held_out = [s for s in generate(2 * HELD_OUT, seed=1) if s not in seen][:HELD_OUT]
     pairs = agreement_pairs(20 if options.quick else PAIRS, seen)

@@ -35,7 +35,7 @@ from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.search.perturbation import SlackPerturbation
+from contstim.optimization.search.perturbation import Perturbation
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchBudget
 from contstim.optimization.search.synthesize import synthesize
@@ -59,7 +59,7 @@ PATIENCES = (1, 2, 3, 4, 5, 6, 8)
 
 
 @dataclass(frozen=True)
-class UntilSpent(SlackPerturbation):
+class UntilSpent(Perturbation):
     """The default perturbation until a search has cost so much, whatever it gains."""
 
     patience: int = 10**9
@@ -128,11 +128,11 @@ def measure(pair: str, n: int, n_searches: int, *, quick: bool) -> None:
             number, natural, SearchBudget(n_searches, patience=None), DEFAULT_OF_NETWORKS
         )
         seconds = process_time() - began
-        passes = [sum(c.rows for c in s.costs.values()) for s in found.history.searches]
-        losses.append([summary.loss for summary in found.history.searches])
+        passes = [sum(c.rows for c in s.costs.values()) for s in found.searches]
+        losses.append([summary.loss for summary in found.searches])
         natural_scores.append(found.natural_log_probs[1])
         # What the searches took up to each; of n-gram models, all searches about alike by visits.
-        visits = np.cumsum([s.visits for s in found.history.searches])
+        visits = np.cumsum([s.visits for s in found.searches])
         several_costs.append(np.cumsum(passes) if sum(passes) else seconds * visits / visits[-1])
         is_network = bool(sum(passes))
         default = DEFAULT.restarts

@@ -23,7 +23,7 @@ from contstim.models.recurrent.adapter import LeftToRightModel
 from contstim.models.words import encode_batch
 from contstim.optimization.search.climb import climb
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.objectives import AcceptReject, ScoredSentence
+from contstim.optimization.search.objectives import Objective, ScoredSentence
 from contstim.optimization.search.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Contest(Evaluator):
         self.candidates = candidates
         self.began, self.passes, self.seconds = process_time(), np.inf, np.inf
         log_probs = self.log_probs(candidates.natural)
-        self.objective = AcceptReject(models, float(log_probs[0]))
+        self.objective = Objective(models, (True, False), (float(log_probs[0]), 0.0))
         self.natural = self.objective.assess(candidates.natural, log_probs)
         self.passes, self.seconds = passes, seconds
         self.best, self.curve = self.natural.loss, [(0, 0.0, 0.0)]
@@ -296,7 +296,7 @@ def _of_recurrent(model: LeftToRightModel, position: Position) -> FloatArray:
     inputs = table[ids[:-1]].requires_grad_()
     with torch.enable_grad():
         states, _ = network.forwards(inputs[None])
-        terms = network.output.all(states[0])[torch.arange(len(ids) - 1), ids[1:]]
+        terms = network.distributions(states[0])[torch.arange(len(ids) - 1), ids[1:]]
         # The word itself is the term at its index; those after it depend on its embedding
         total = terms.sum() - terms[position.index]
         (gradient,) = torch.autograd.grad(total, inputs)

@@ -36,7 +36,7 @@ from rival_searches import RIVALS, Contest, Spent
 
 from contstim.demo import train
 from contstim.english import generate
-from contstim.optimization.search.constraints import Candidates, NoRepeats
+from contstim.optimization.search.constraints import Candidates, no_repeats
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 
@@ -86,7 +86,7 @@ def contests(
     models: dict[str, LanguageModel] = {}
     for number, natural in enumerate(usable):
         vocabulary = Vocabulary((*initial,), (*natural.words[1:], *frequent))
-        candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable),))
+        candidates = Candidates(vocabulary, natural, (no_repeats(vocabulary.repeatable),))
         for kind, names in KINDS.items():
             for name in names:
                 models[name] = models.get(name) or load(name, folder, text, epochs)

@@ -88,11 +88,11 @@ def search(accept: str, reject: str, natural: Sentence, words: Vocabulary, recip
     start = process_time()
     found = synthesize(*models, natural, words, recipe=RECIPES[recipe], seed=SEED)
     seconds = process_time() - start
-    curve, best = [], found.climb.start_loss
+    curve, best = [], found.climb.start.loss
     for step in found.climb.steps:
         if step.loss < best:
             best = step.loss
-            curve.append((step.cost.rows, step.cost.tokens, found.climb.start_loss - best))
+            curve.append((step.cost.rows, step.cost.tokens, found.climb.start.loss - best))
     costs = [asdict(found.costs[name]) for name in found.models]
     return {
         "accept": accept,

@@ -37,7 +37,7 @@ from contstim.experiments.analysis.families import read_contrasts
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import collected_responses
-from contstim.experiments.platforms.gorilla import GorillaOptions, import_gorilla
+from contstim.experiments.platforms.gorilla import import_gorilla
 from contstim.experiments.platforms.jspsych.folder import keep_texts
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.pcibex import import_pcibex
@@ -130,10 +130,9 @@ HUMANS_CSV = (
     + "\n"
 )
 GORILLA_CSV = """\
-Participant Private ID,sentence1,sentence2,Zone Name,Reaction Time,Trial Number
-ann,A b c,C b a,resp2,1200,1
-ann,D e f,F e d,resp5,900,2
-ann,G h,H g,resp6,900,3
+Zone Name,trial_id,shown_left,Reaction Time,Participant Private ID
+resp2,t0,1,1200,ann
+resp5,t1,2,900,ann
 """
 JSPSYCH_CSV = """\
 participant,trial_id,left,rating,response,rt
@@ -172,17 +171,6 @@ phenomenon = "mine"
 [simple]
 good = "NAME[sem=adult, agr=?a] REFL"
 bad = "NAME"
-"""
-OPTIONS = """\
-[columns]
-left = "sentence1"
-
-[ratings]
-resp1 = 1
-resp2 = 2
-
-[only]
-display = "trial"
 """
 
 
@@ -511,28 +499,11 @@ READERS = {
     ),
     "paradigms": Reader("p.toml", "toml", PARADIGMS.encode(), read_paradigms),
     "a certificate": Reader("c.json", "json", _certificate, NaturalCertificate.load),
-    "options for Gorilla": Reader(
-        "o.toml",
-        "toml",
-        OPTIONS.encode(),
-        GorillaOptions.read,
-        harmless={
-            "empty": "nothing is stated, all is recognised",
-            "a list for a text": "several values may be read",
-        },
-    ),
-    "options for Gorilla as JSON": Reader(
-        "o.json",
-        "json",
-        b'{"columns": {"left": "sentence1"}, "ratings": {"resp1": 1}}\n',
-        GorillaOptions.read,
-        harmless={"a list for a text": "several columns may hold one thing"},
-    ),
     "Gorilla's data": Reader(
         "g.csv",
         "csv",
         GORILLA_CSV.encode(),
-        lambda p: import_gorilla([p], trials=TRIALS),
+        lambda p: import_gorilla([p], TRIALS),
         harmless=PEOPLE,
     ),
     "jsPsych's data": Reader(

@@ -63,6 +63,7 @@ def n_rows(path: Path) -> int:
         return sum(1 for _ in csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_first_study_runs_as_printed(folder: Path) -> None:
     first, more = blocks("toml")
     assert len(first.splitlines()) <= 25

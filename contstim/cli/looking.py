@@ -88,10 +88,11 @@ def check(
     exporter = None if place is None else place.exporter
     if exporter is None or exporter.check is None:
         raise InputError(f"{platform} has no rules that a folder is checked against.")
-    findings = exporter.check(folder)
-    for finding in findings:
-        print(finding)
-    if any(finding.error for finding in findings):
+    errors, warnings = exporter.check(folder)
+    for kind, findings in (("error", errors), ("warning", warnings)):
+        for finding in findings:
+            print(f"{kind}: {finding}")
+    if errors:
         raise typer.Exit(1)
     remark(f"{folder} obeys {exporter.format}.", quiet=quiet)
 

@@ -6,7 +6,7 @@ import functools
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
-from contstim.reporting.report import spans, value_text
+from contstim.reporting.report import spans
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -21,7 +21,6 @@ def write_html(report: Report) -> str:
     return page_template("contstim.reporting", "report.html.jinja").render(
         report=report,
         spans=spans,
-        value_text=value_text,
         base64=lambda png: b64encode(png).decode(),
         # the number of columns stands in a PNG's first chunk
         pixels=lambda png: round(int.from_bytes(png[16:20]) * _PIXELS),

@@ -23,7 +23,6 @@ from contstim.reporting.report import (
     Paragraph,
     Report,
     Span,
-    Style,
     Table,
 )
 from contstim.wording import counted
@@ -121,7 +120,7 @@ def _runs(text: str) -> Text:
     # A condition of a template may leave what ends a clause on a line of its own
     line = re.sub(r"\n(?=[,;.)])", "", text).replace("\n", " ").strip()
     runs: list[str | Span] = [
-        _plain(text) if text else Span(_plain(bold or name), Style.STRONG if bold else Style.CODE)
+        _plain(text) if text else Span(_plain(bold or name), "strong" if bold else "code")
         for bold, name, text in _RUNS.findall(line)
     ]
     return tuple(runs) if any(isinstance(run, Span) for run in runs) else "".join(map(str, runs))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ExportTrials(Step[Exported], name="export"):
     """Write trials as a platform takes them, with a README that says what to do."""
 
-    exporter: ClassVar[Exporter[Any]]
+    exporter: ClassVar[Exporter]
 
     trials: Annotated[Path, Reads("What to show: trials.csv.")]
     out: Annotated[Path, Writes("The folder to write, or the file that the platform takes.")]
@@ -67,7 +67,7 @@ class ImportResponses(Step[Imported], name="import"):
     """Write what people answered on a platform as a table of responses."""
 
     platform: ClassVar[str]
-    reader: ClassVar[Reader[Any]]
+    reader: ClassVar[Reader]
 
     files: Annotated[tuple[Path, ...], Reads("Data of the platform.", argument=True)] = ()
     trials: Annotated[Path | None, Reads("What was shown: trials.csv.")] = None
@@ -94,7 +94,8 @@ class ImportResponses(Step[Imported], name="import"):
             if self.trials is None:
                 raise InputError("`scale` is that of the trials that were shown: give `trials`.")
             shown = on_scale(shown, scale)
-        imported = reader.read(self.files, shown, self.settings)
+        settings = () if reader.settings is None else (self.settings,)
+        imported = reader.read(self.files, shown, *settings)
         if self.duplicates != "all":
             imported = keep_one(imported, self.duplicates)
         if scale is None:

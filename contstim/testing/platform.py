@@ -362,7 +362,9 @@ class ReadContract:
     def read(self, files: Sequence[Path], trials: Sequence[Trial], folder: Path) -> Imported:
         reader = self.platform.reader
         assert reader is not None
-        return reader.read(files, trials, reader.settings(**self.reading(folder)))
+        kind = reader.settings
+        settings = () if kind is None else (kind(**self.reading(folder)),)
+        return reader.read(files, trials, *settings)
 
     def test_what_people_answered_comes_back_in_canonical_order(self, tmp_path: Path) -> None:
         files, answers = self.collect(tmp_path)

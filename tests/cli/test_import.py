@@ -11,7 +11,6 @@ from contstim.stimuli import write_trials
 from tests.cli.running import run, succeed
 from tests.experiments.platforms.test_jspsych_reading import page, write
 from tests.experiments.responses.experiment import make_responses, make_trials
-from tests.experiments.responses.exports import gorilla_rows, write_gorilla
 
 TRIALS = make_trials()
 RESPONSES = make_responses(TRIALS, {"9001": 1, "9002": 2})
@@ -19,7 +18,17 @@ RESPONSES = make_responses(TRIALS, {"9001": 1, "9002": 2})
 
 def test_import_gorilla(tmp_path: Path) -> None:
     half = [r for r in RESPONSES if r.participant == "9001" or r.position <= 10]
-    write_gorilla(tmp_path / "export.csv", gorilla_rows(TRIALS, half))
+    rows = [
+        {
+            "Participant Private ID": r.participant,
+            "trial_id": r.trial_id,
+            "shown_left": r.left,
+            "Zone Name": f"resp{r.rating if r.left == 1 else 7 - r.rating}",
+            "Reaction Time": r.rt_ms,
+        }
+        for r in half
+    ]
+    write(tmp_path / "export.csv", rows)
     write_trials(tmp_path / "trials.csv", TRIALS)
     said = succeed(
         tmp_path, *"import gorilla export.csv --trials trials.csv --out responses.csv".split()

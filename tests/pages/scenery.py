@@ -22,8 +22,6 @@ from tests.experiments.platforms import (
     test_psychopy,
     test_qualtrics,
 )
-from tests.experiments.responses.experiment import make_responses
-from tests.experiments.responses.exports import gorilla_rows, write_gorilla
 from tests.models.tiny import TEXTS
 from tests.pages.blocks import ROOT, read_blocks, read_commands
 from tests.pages.reader import Reader
@@ -200,7 +198,3 @@ def _write_answers(folder: Path) -> None:
             target = folder / place
             shutil.copy(file, target / file.name if target.is_dir() else target)
     shutil.rmtree(folder / "answers")
-    groups = sorted({trial.group for trial in trials})
-    asked = {f"{9_000 + 2 * group + n}": group for group in groups for n in (0, 1)}
-    answers = gorilla_rows(trials, make_responses(list(trials), asked))
-    write_gorilla(folder / "export.csv", answers)

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import torch
 
-from contstim.experiments.platforms.gorilla import GorillaOptions
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.study.planning import plan_study
@@ -153,13 +152,6 @@ def write_as(name: str) -> Callable[[Reader, str], None]:
     return write
 
 
-def read_options(reader: Reader, text: str) -> None:
-    """Read the options of an import, which are of no single export."""
-    (reader.folder / "options.toml").write_text(text, encoding="utf-8")
-    options = GorillaOptions.read(reader.folder / "options.toml")
-    assert all(getattr(options, name) for name in tomllib.loads(text))
-
-
 def name_an_entry_point(reader: Reader, text: str) -> None:
     """The object that the entry point names is one that the page's Python makes."""
     for group in tomllib.loads(text)["project"]["entry-points"].values():
@@ -169,7 +161,6 @@ def name_an_entry_point(reader: Reader, text: str) -> None:
 TOML: dict[str, Callable[[Reader, str], None]] = {
     "docs/clusters.md": plan_with,
     "docs/minimal-pairs-of-your-own.md": write_as("mine.toml"),
-    "docs/responses.md": read_options,
     "docs/study.md": plan_with,
     "docs/tutorials/own-model.md": name_an_entry_point,
 }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.collection.requests import ReceivedDecision
-    from contstim.reporting.review import PageContent
+    from contstim.reporting.review import ReviewPage
     from contstim.reviews import Review, ReviewedItem, Stimulus
 
 HOST = "127.0.0.1"
@@ -141,7 +141,7 @@ class ReviewFile:
 
 
 def serve_review(
-    content: PageContent,
+    content: ReviewPage,
     file: ReviewFile,
     *,
     port: int,
@@ -166,7 +166,7 @@ def serve_review(
             run(application, listening)
 
 
-def review_application(content: PageContent, file: ReviewFile, port: int) -> Starlette:
+def review_application(content: ReviewPage, file: ReviewFile, port: int) -> Starlette:
     """The page and the address that takes decisions, as an ASGI application."""
     hosts = {f"{HOST}:{port}", f"localhost:{port}"}
     saving = asyncio.Lock()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from contstim.documents import shortened
 from contstim.errors import StoreError
 from contstim.experiments.collection.database import Keys, open_readable
-from contstim.experiments.platforms.platform import NoSettings, Platform, Reader
+from contstim.experiments.platforms.platform import Platform, Reader
 from contstim.experiments.responses.alignment import Imported
 from contstim.experiments.responses.table import Response, response_columns
 from contstim.tables import write_csv
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from contstim.tables import Column
 
 
-def import_collected(
-    files: Sequence[Path], trials: Sequence[Trial], settings: NoSettings
-) -> Imported:
+def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported:
     """Read the database of `contstim collect`, whether its server runs or not.
 
     Example: `contstim import collected experiment.sqlite --trials trials.csv --out responses.csv`
@@ -35,9 +33,8 @@ def import_collected(
     Raises:
         StoreError: there is no such database, or it is damaged.
     """
-    del settings
     (database,) = files
-    return Imported(tuple(trials), collected_responses(database), (), ())
+    return Imported(tuple(trials), collected_responses(database))
 
 
 def collected_responses(database: Path) -> tuple[Response, ...]:
@@ -132,8 +129,6 @@ def _csv(columns: Mapping[str, Column]) -> str:
 
 PLATFORM = Platform(
     "collected",
-    reader=Reader(
-        import_collected, NoSettings, files="The database of `collect`, or a backup.", several=False
-    ),
+    reader=Reader(import_collected, files="The database of `collect`, or a backup.", several=False),
 )
 """The database as a platform whose answers are read."""

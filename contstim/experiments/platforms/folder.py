@@ -21,8 +21,6 @@ from contstim.tables import read_csv, write_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from contstim.experiments.platforms.lists import StimulusList
-
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
@@ -124,10 +122,9 @@ class ExportFolder:
         table = {c: [row.get(c, "") for row in rows] for c in columns}
         self._add(name, partial(write_table, columns=table))
 
-    def lists(self, lists: Sequence[StimulusList]) -> None:
-        """Write lists.csv: which group of the trials each list belongs to."""
-        rows = [{"list_name": each.name, "group": each.group} for each in lists]
-        self.rows("lists.csv", rows, ("list_name", "group"))
+    def lists(self, lists: Sequence[Sequence[Mapping[str, object]]]) -> None:
+        """Write lists.csv: which group of the trials each list of rows belongs to."""
+        self.rows("lists.csv", [rows[0] for rows in lists], ("list_name", "group"))
 
     def text(self, name: str, text: str) -> None:
         """Write a text."""

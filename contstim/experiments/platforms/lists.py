@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
@@ -72,53 +72,22 @@ class ListSettings:
     seed: Seed = 0
 
 
-@dataclass(frozen=True)
-class StimulusList:
-    """The trials of one group in an order, each with its sides.
-
-    Attributes:
-        name: L and a number; names sort as text in the order of the lists.
-        group: of the trials, from 1.
-        shown: in order of presentation.
-    """
-
-    name: str
-    group: int
-    shown: tuple[Shown, ...]
-
-    def rows(self, show: Callable[[str], str]) -> list[dict[str, object]]:
-        """A row for each trial as it is shown, by the names of columns that exports have.
-
-        Args:
-            show: how a text that people read stands in a cell.
-        """
-        return [
-            {
-                "list_name": self.name,
-                "group": self.group,
-                "position": shown.position,
-                "trial_id": shown.trial.trial_id,
-                "condition": str(shown.trial.condition),
-                "left": shown.left,
-                "left_sentence": show(left),
-                "right_sentence": show(right),
-            }
-            for shown in self.shown
-            for left, right in [sides(shown)]
-        ]
-
-
 def stimulus_lists(
     trials: Sequence[Trial],
+    show: Callable[[str], str],
     *,
     per_group: int = 2,
     seed: int = 0,
     scale: Scale = Scale.CONFIDENCE,
-) -> tuple[StimulusList, ...]:
+) -> list[list[dict[str, Any]]]:
     """The lists of all groups, neighbours of one group mirrored.
+
+    Each is a row for every trial of its group in order of presentation, by the names of columns
+    that exports have. Names of lists sort as text in the order of the lists.
 
     Args:
         trials: a design's.
+        show: how a text that people read stands in a cell.
         per_group: how many lists each group has; with an odd number sides are not balanced over
             the lists of a group.
         seed: decides sides and orders (`presentation`).
@@ -138,12 +107,23 @@ def stimulus_lists(
     group_participants = [(g, p) for g in groups for p in range(1, per_group + 1)]
     # Zeros before numbers, because platforms sort lists by name, as text: L02 before L10.
     width = max(2, len(str(len(group_participants))))
-    return tuple(
-        StimulusList(
-            f"L{number:0{width}}", g, presentation(trials, group=g, participant=p, seed=seed)
-        )
-        for number, (g, p) in enumerate(group_participants, start=1)
-    )
+    return [
+        [
+            {
+                "list_name": f"L{number:0{width}}",
+                "group": group,
+                "position": shown.position,
+                "trial_id": shown.trial.trial_id,
+                "condition": str(shown.trial.condition),
+                "left": shown.left,
+                "left_sentence": show(left),
+                "right_sentence": show(right),
+            }
+            for shown in presentation(trials, group=group, participant=participant, seed=seed)
+            for left, right in [sides(shown)]
+        ]
+        for number, (group, participant) in enumerate(group_participants, start=1)
+    ]
 
 
 def sides(shown: Shown) -> tuple[str, str]:
@@ -226,13 +206,19 @@ def export_csv(
     participants = settings.participants
     folder = ExportFolder(out, "csv")
     scale = trials[0].scale if trials else Scale.CONFIDENCE
-    lists = stimulus_lists(trials, per_group=participants, seed=settings.seed, scale=scale)
+    lists = stimulus_lists(
+        trials,
+        # People read these cells, so what looks like a formula gets a space that nobody sees.
+        lambda text: escape_formula(text, NO_BREAK_SPACE),
+        per_group=participants,
+        seed=settings.seed,
+        scale=scale,
+    )
     rows = [
         # Lists stand group after group, so participants begin from 1 again in each.
         {"participant": number % participants + 1, **row}
-        for number, stimulus_list in enumerate(lists)
-        # People read these cells, so what looks like a formula gets a space that nobody sees.
-        for row in stimulus_list.rows(lambda text: escape_formula(text, NO_BREAK_SPACE))
+        for number, shown in enumerate(lists)
+        for row in shown
     ]
     folder.rows("presentation.csv", rows, COLUMNS)
     folder.readme(

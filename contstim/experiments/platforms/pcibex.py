@@ -75,22 +75,22 @@ def export_pcibex(
     """
     settings = settings or ListSettings()
     folder = ExportFolder(out, "pcibex")
-    lists = stimulus_lists(trials, seed=settings.seed)
+    lists = stimulus_lists(trials, as_html, seed=settings.seed)
     # A trial has one number in both mirrored lists.
     item = {trial.trial_id: number for number, trial in enumerate(trials, start=1)}
     rows = [
         {
             **row,
             # PCIbex takes what we call a list for a group: the rows that one participant sees.
-            "group": stimulus_list.name,
-            "item": item[str(row["trial_id"])],
+            "group": row["list_name"],
+            "item": item[row["trial_id"]],
             "label": "trial",
-            "stimulus_group": stimulus_list.group,
+            "stimulus_group": row["group"],
             "left_html": row["left_sentence"],
             "right_html": row["right_sentence"],
         }
-        for stimulus_list in lists
-        for row in stimulus_list.rows(as_html)
+        for shown in lists
+        for row in shown
     ]
     script = template("pcibex.js").replace("QUESTION", as_html(QUESTION))
     for button, label in enumerate(BUTTONS, start=1):
@@ -126,7 +126,7 @@ def import_pcibex(
 
     Raises:
         InputError: a file cannot be read, names no columns, or has no trial; a line says something
-            that cannot be; and see `align`.
+            that cannot be; and see `import_files`.
     """
     selector = (settings or PcibexReading()).selector
     return import_files(files, trials, lambda path: _trials(path, selector))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.plugins import plugin, plugin_names
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from contstim.experiments.responses.alignment import Imported
     from contstim.stimuli import Trial
-
-Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True)
@@ -50,12 +48,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class NoSettings:
-    """There is nothing to decide."""
-
-
-@dataclass(frozen=True)
-class Exporter(Generic[Settings]):
+class Exporter:
     """Exporter of trials to something that people take part in, or that others can use.
 
     Attributes:
@@ -66,34 +59,33 @@ class Exporter(Generic[Settings]):
         out: what the help says of `--out`.
         fixed: settings that are not asked for, and what they are.
         to_edit: files of the folder that are there to be edited; exported again, they are kept.
-        check: findings about a folder, each with a text and whether it is an `error`; gives the
-            command `contstim check`.
+        check: errors of a folder, and warnings; gives the command `contstim check`.
         format: what a folder without errors obeys; said after `check`.
     """
 
-    export: Callable[[Sequence[Trial], Path, Settings], Exported]
-    settings: type[Settings]
+    export: Callable[[Sequence[Trial], Path, Any], Exported]
+    settings: type[Any]
     out: str = "The folder to write."
     fixed: Mapping[str, object] = field(default_factory=dict)
     to_edit: tuple[str, ...] = ()
-    check: Callable[[Path], Sequence[Any]] | None = None
+    check: Callable[[Path], tuple[list[str], list[str]]] | None = None
     format: str = ""
 
 
 @dataclass(frozen=True)
-class Reader(Generic[Settings]):
+class Reader:
     """Reader of the data of a platform as responses in canonical order.
 
     Attributes:
         read: the responses of files to trials; raises InputError for files that cannot be read.
-        settings: what `read` takes, a frozen dataclass.
+        settings: what `read` takes beside files and trials, a frozen dataclass; None for nothing.
         files: what the help says of the files; empty where there are none to give, and no trials.
         several: whether there may be more than one file.
         builds_trials: whether `read` builds the trials itself where it is given none.
     """
 
-    read: Callable[[Sequence[Path], Sequence[Trial], Settings], Imported]
-    settings: type[Settings]
+    read: Callable[..., Imported]
+    settings: type[Any] | None = None
     files: str = ""
     several: bool = True
     builds_trials: bool = False
@@ -110,8 +102,8 @@ class Platform:
     """
 
     name: str
-    exporter: Exporter[Any] | None = None
-    reader: Reader[Any] | None = None
+    exporter: Exporter | None = None
+    reader: Reader | None = None
 
 
 GROUP = "contstim.platforms"

@@ -198,7 +198,7 @@ def cells(row: Trial | Response) -> dict[str, Any]:
 
 
 def _verify(folder: Path) -> None:
-    errors = [str(finding) for finding in check_psych_ds(folder) if finding.error]
+    errors, _ = check_psych_ds(folder)
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
 

@@ -95,13 +95,10 @@ def export_psychopy(
             f"their trials out. Other platforms show them.\n{lines}"
         )
     folder = ExportFolder(out, "psychopy")
-    lists = stimulus_lists(trials, seed=settings.seed)
-    for stimulus_list in lists:
-        rows = [
-            {**row, "stimulus_group": stimulus_list.group}
-            for row in stimulus_list.rows(psychopy_cell)
-        ]
-        folder.rows(f"{stimulus_list.name}.csv", rows, COLUMNS)
+    lists = stimulus_lists(trials, psychopy_cell, seed=settings.seed)
+    for shown in lists:
+        rows = [{**row, "stimulus_group": row["group"]} for row in shown]
+        folder.rows(f"{shown[0]['list_name']}.csv", rows, COLUMNS)
     folder.lists(lists)
     folder.readme(template("psychopy.md"), lists=len(lists), question=QUESTION, buttons=BUTTON_LIST)
     return folder.finish(seed=settings.seed)
@@ -176,7 +173,7 @@ def import_psychopy(
 
     Raises:
         InputError: a file cannot be read, has no trial, or no column of the component; a rating is
-            none of 1 to 6; and see `align`.
+            none of 1 to 6; and see `import_files`.
     """
     component = (settings or PsychopyReading()).component
     return import_files(files, trials, lambda path: _answers(path, component))

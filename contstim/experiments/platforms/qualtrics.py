@@ -68,14 +68,14 @@ def export_qualtrics(
     """
     settings = settings or QualtricsSettings()
     folder = ExportFolder(out, "qualtrics")
-    lists = stimulus_lists(trials, per_group=settings.lists_per_group, seed=settings.seed)
+    lists = stimulus_lists(trials, as_html, per_group=settings.lists_per_group, seed=settings.seed)
     lines = ["[[AdvancedFormat]]", ""]
     key = []
-    for stimulus_list in lists:
-        lines += [f"[[Block:{stimulus_list.name}]]", ""]
-        for row in stimulus_list.rows(as_html):
+    for shown in lists:
+        lines += [f"[[Block:{shown[0]['list_name']}]]", ""]
+        for row in shown:
             # Letters and digits only, which Qualtrics never changes in the name of a column.
-            tag = f"{stimulus_list.name}Q{row['position']:03}"
+            tag = f"{row['list_name']}Q{row['position']:03}"
             lines += _question(tag, row, timing=settings.timing)
             key.append({"tag": tag, **row})
     folder.text("survey.txt", "\n".join(lines))
@@ -136,7 +136,7 @@ def import_qualtrics(
 
     Raises:
         InputError: a file cannot be read, lacks a column, or has no question of the key; a rating
-            is not a number; and see `align`.
+            is not a number; and see `import_files`.
     """
     questions = _read_key(settings.key)
     return import_files(files, trials, lambda path: _answers(path, questions, settings))

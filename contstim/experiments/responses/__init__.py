@@ -2,7 +2,7 @@
 
 table        responses.csv, read and written, texts that must not run as formulas, and how many
              participants are people
-alignment    what a platform recorded of a rating, and which trial it is about, in canonical order
+alignment    what a platform recorded of a rating, in the canonical order of its trial
 checks       responses against trials: every problem by name
 admission    who takes part in an analysis, who does not, and why
 """

@@ -23,7 +23,6 @@ class Problem(StrEnum):
     """Problem of a participant's responses; the text is what the user reads."""
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
-    NO_PAIR = "gave ratings where no pair of sentences was recorded"
     DUPLICATE = "rated the same trial more than once"
     OUTSIDE_SCALE = "gave ratings outside the scale (confidence: 1 to 6; choice: 1 and 2)"
     TWO_GROUPS = "is in more than one group"

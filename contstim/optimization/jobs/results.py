@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from contstim.store.triplets import JobState
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.models.base import Convention
-    from contstim.models.training_text import TrainingText
     from contstim.stimuli import Triplet
     from contstim.store.triplets import AssignedSentence, Result
 
@@ -54,7 +53,7 @@ class TripletResults:
     failures: tuple[Result, ...]
     pairs: tuple[PairStatistics, ...]
     conventions: Mapping[str, Convention]
-    training_texts: Mapping[str, TrainingText | None]
+    training_texts: Mapping[str, Path | None]
     floors: Mapping[str, Mapping[int, float]]
     judge: Convention | None
     assignment: tuple[AssignedSentence, ...]
@@ -164,7 +163,7 @@ def pair_statistics(
     """
     found = [result.triplet for result in results if result.triplet is not None]
     triplets = [triplet for triplet in found if triplet.distinct]
-    passed_over = [r for r in results if r.state is JobState.INADMISSIBLE]
+    passed_over = [r for r in results if r.state == "inadmissible"]
     reasons = Counter(inadmissibility(result.reason) for result in passed_over)
     # What each model loses by the sentence that it rejects: the two terms of Eq. 4.
     drops = [
@@ -178,7 +177,7 @@ def pair_statistics(
         *models,
         triplets=len(triplets),
         unchanged=len(found) - len(triplets),
-        failed=sum(result.state is JobState.FAILED for result in results),
+        failed=sum(result.state == "failed" for result in results),
         inadmissible=len(passed_over),
         reasons=dict(reasons.most_common()),
         missing=missing,

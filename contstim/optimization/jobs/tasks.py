@@ -20,18 +20,18 @@ from contstim.models.costs import Cost, Tally, counting
 from contstim.models.merging import merged
 from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.models.vocabularies import DEFAULT_MIN_COUNT, default_vocabulary
-from contstim.optimization.search.constraints import Candidates, Capitals, Fixed, NoRepeats
+from contstim.optimization.search.constraints import Candidates, capitals, fixed, no_repeats
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
-from contstim.store.triplets import JobState, Outcome
+from contstim.store.triplets import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from contstim.arrays import FloatArray
     from contstim.models.base import Convention, LanguageModel
-    from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
@@ -119,14 +119,14 @@ class ModelProfile:
         words: those that it lets a search use; None where every word will do.
         training_text: the sentences that it was trained on; None where they are not known.
         is_black_box: see `LanguageModel.is_black_box`.
-        unknown: the words of the natural sentences that it does not know; None where nobody asked.
+        unknown: about the words of the natural sentences that it does not know.
     """
 
     convention: Convention
     words: Vocabulary | None
-    training_text: TrainingText | None = None
+    training_text: Path | None = None
     is_black_box: bool = False
-    unknown: UnknownWords | None = None
+    unknown: UnknownWords = ("", False)
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ class TripletTask(WorkerTask[SearchContext]):
         constraints = self._constraints(vocabulary)
         # Without constraints, a position where no word fits is the user's vocabulary's fault.
         if constraints and not reason:
-            rules = (NoRepeats(vocabulary.repeatable), *constraints)
+            rules = (no_repeats(vocabulary.repeatable), *constraints)
             candidates = Candidates(vocabulary, self.natural, rules)
             can_change = [candidates.allowed(self.natural, p).any() for p in candidates.positions]
             blocked = [
@@ -278,9 +278,9 @@ class TripletTask(WorkerTask[SearchContext]):
                 reason = (
                     "nothing may be put in: the constraints allow no other word at any position"
                 )
-            constraints = (*constraints, Fixed(frozenset(blocked)))
+            constraints = (*constraints, fixed(blocked))
         if reason:
-            return Outcome(JobState.INADMISSIBLE, reason)
+            return Outcome("inadmissible", reason)
         began = perf_counter()
         try:
             with counting(Tally()) as tally, merged():
@@ -300,10 +300,10 @@ class TripletTask(WorkerTask[SearchContext]):
             # Whether the sentence is to blame is asked only where a search has failed.
             for model in loaded.values():
                 if model.log_probs([self.natural])[0] == -np.inf:
-                    return Outcome(JobState.INADMISSIBLE, f"{model.name} gives it probability zero")
+                    return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
         return Outcome(
-            JobState.FOUND,
+            "found",
             triplet.alike,
             triplet,
             tuple(map(trail_of, syntheses)),
@@ -353,11 +353,8 @@ class TripletTask(WorkerTask[SearchContext]):
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
         limits = replace(self.question, exclude=(*self.question.exclude, *self.capped))
         constraints = limits.constraints(self.natural, every_fix=False)
-        if self.question.capitals == "rules":
-            capitals = Capitals.of(vocabulary)
-            if capitals.capitalised or capitals.small:
-                constraints = (*constraints, capitals)
-        return constraints
+        rule = capitals(vocabulary) if self.question.capitals == "rules" else None
+        return constraints if rule is None else (*constraints, rule)
 
 
 def trail_of(synthesis: Synthesis) -> dict[str, Any]:
@@ -380,7 +377,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     """
     climb = synthesis.climb
     searches = []
-    for search in synthesis.history.searches:
+    for search in synthesis.searches:
         cost = sum(search.costs.values(), Cost())
         counts = (search.visits, cost.rows, cost.tokens)
         searches.append((search.seed, search.loss, search.gain, *counts))
@@ -388,7 +385,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
         "accept": synthesis.accept,
         "reject": synthesis.reject,
         "visits": climb.visits,
-        "ending": climb.end.value,
+        "ending": climb.end,
         "costs": {name: (c.rows, c.tokens, c.calls) for name, c in synthesis.costs.items()},
         "steps": [
             (s.round, s.visit, s.position, s.old, s.new, s.sentence.text, *_two(s.log_probs))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from contstim.errors import InputError, ModelError
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
+from contstim.models.transforms import tell_unknown
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
 from contstim.optimization.jobs.floors import find_floors
 from contstim.optimization.jobs.queues import Searches, TripletQueue
@@ -21,7 +22,7 @@ from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT
 from contstim.reviews import Decision, ItemKind
 from contstim.stimuli import Triplet
-from contstim.store.triplets import AssignedSentence, JobState, Result, TripletStore
+from contstim.store.triplets import AssignedSentence, Result, TripletStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -109,8 +110,7 @@ def find_triplets(
     with worker_pool(executor, context, say=reporter.say, task_limit=task_limit) as workers:
         profiles = _inspect(ordered, sentences, workers)
         for profile in profiles.values():
-            if profile.unknown is not None:
-                profile.unknown.tell(reporter.warn, reporter.say)
+            tell_unknown(profile.unknown, reporter.warn, reporter.say)
         further = question.further
         judges = () if further is None else (further.specification,)
         if not {*judges} <= profiles.keys():
@@ -168,7 +168,7 @@ def find_triplets(
     return TripletResults(
         triplets=tuple(triplet for triplet in triplets if triplet.distinct),
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
-        failures=tuple(_renamed(r, names) for r in found if r.state is JobState.FAILED),
+        failures=tuple(_renamed(r, names) for r in found if r.state == "failed"),
         pairs=tuple(
             pair_statistics(
                 (names[pair[0]], names[pair[1]]),
@@ -221,7 +221,7 @@ def _standing(
         for slot in slots
         if slot.rejected
         or usable[slot.pair](slot.sentence)
-        or ((result := results.get(slot.result)) and result.state is JobState.INADMISSIBLE)
+        or ((result := results.get(slot.result)) and result.state == "inadmissible")
     ]
 
 

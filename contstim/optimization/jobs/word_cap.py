@@ -24,8 +24,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from contstim.store.triplets import JobState
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -65,7 +63,7 @@ class CapRounds:
             pair: [
                 (slot, result)
                 for slot in of_pair
-                if (result := searches.standing(slot)) and result.state is not JobState.INADMISSIBLE
+                if (result := searches.standing(slot)) and result.state != "inadmissible"
             ]
             for pair, of_pair in slots.items()
         }
@@ -112,8 +110,7 @@ class CapRounds:
         new = [
             (slot, result)
             for slot, result in outcomes
-            if result.state is not JobState.INADMISSIBLE
-            and (slot.pair, slot.slot) not in self._accepted
+            if result.state != "inadmissible" and (slot.pair, slot.slot) not in self._accepted
         ]
         refused = self._decide(new)
         is_last = not refused and self._end >= self._per_pair

@@ -71,7 +71,7 @@ class SentenceRegression:
             return
         self._known.add(sentence)
         self.lowest_drafted = min(self.lowest_drafted, drafted)
-        terms = _terms(sentence.words)
+        terms: list[Term] = [*sentence.words, *pairwise(sentence.words)]
         self._add([term for term in terms if term not in self._place])
         places = [_OFFSET, _DRAFT, _TOKENS, *(self._place[t] for t in terms if t in self._place)]
         values = np.ones(len(places))
@@ -141,10 +141,6 @@ class SentenceRegression:
         covariance = np.diag([0.0] * old + [_prior(term) ** 2 for term in terms])
         covariance[:old, :old] = self._covariance
         self._covariance = covariance
-
-
-def _terms(words: Sequence[str]) -> list[Term]:
-    return [*words, *pairwise(words)]
 
 
 def _prior(term: Term) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 
-class End(Enum):
-    """Why a climb ended; the text is what the user reads."""
-
-    SETTLED = "no better word was found at as many positions in a row as can be changed"
-    UNCHANGED = "no word at any position made the models disagree more"
-    EXHAUSTED = "no better sentence was found from here, nor from the starts made by perturbing it"
+SETTLED = "no better word was found at as many positions in a row as can be changed"
+UNCHANGED = "no word at any position made the models disagree more"
+EXHAUSTED = "no better sentence was found from here, nor from the starts made by perturbing it"
+"""Why a climb ended, as the user reads it."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,6 @@ class Climb:
 
     Attributes:
         start: where it started.
-        start_log_probs: of the start, (n_models,), nats.
-        start_loss: of the start.
         steps: each accepted step, of all rounds; the first step of a later round is a new start
             or goes on from one.
         sentence: the best sentence.
@@ -74,14 +69,12 @@ class Climb:
         end: why it ended.
     """
 
-    start: Sentence
-    start_log_probs: FloatArray
-    start_loss: float
+    start: ScoredSentence
     steps: tuple[Step, ...]
     sentence: Sentence
     log_probs: FloatArray
     visits: int
-    end: End
+    end: str
 
     def facts(self, names: Sequence[str]) -> dict[str, Any]:
         """Every accepted step as plain values for JSON, log-probabilities by names of models."""
@@ -99,7 +92,7 @@ class Climb:
                 for step in self.steps
             ],
             "visits": self.visits,
-            "end": self.end.value,
+            "end": self.end,
         }
 
 
@@ -139,20 +132,11 @@ def climb(
     visits = rounds_without_gain = 0
 
     def accept(before: ScoredSentence, after: ScoredSentence, index: int, round_: int) -> None:
-        step = Step(
-            position=index,
-            old=before.sentence.words[index],
-            new=after.sentence.words[index],
-            sentence=after.sentence,
-            log_probs=after.log_probs,
-            loss=after.loss,
-            visit=visits,
-            round=round_,
-            cost=evaluator.cost,
-        )
-        steps.append(step)
+        old, new = (scored.sentence.words[index] for scored in (before, after))
+        told = (after.sentence, after.log_probs, after.loss, visits, round_, evaluator.cost)
+        steps.append(Step(index, old, new, *told))
         if on_step is not None:
-            on_step(step)
+            on_step(steps[-1])
 
     for round_ in count():
         # Positions come in random cycles, each once before any twice, until as many in a row as
@@ -190,14 +174,6 @@ def climb(
             evaluator.record(visits, index, restart.sentence, restart.log_probs)
             accept(best, restart, index, round_ + 1)
         current = restart
-    last = End.SETTLED if perturbation is None else End.EXHAUSTED
-    return Climb(
-        start=start,
-        start_log_probs=first.log_probs,
-        start_loss=first.loss,
-        steps=tuple(steps),
-        sentence=best.sentence,
-        log_probs=best.log_probs,
-        visits=visits,
-        end=End.UNCHANGED if best is first else last,
-    )
+    last = SETTLED if perturbation is None else EXHAUSTED
+    end = UNCHANGED if best is first else last
+    return Climb(first, tuple(steps), best.sentence, best.log_probs, visits, end)

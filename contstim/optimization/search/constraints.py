@@ -2,200 +2,131 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from contstim.models.caching import WORDS, SizedCache
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Callable, Iterable, Set
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.search.objectives import ScoredSentence
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
-
-class Constraint(ABC):
-    """A rule about the words of a sentence that is made from a natural one; they combine freely."""
-
-    @abstractmethod
-    def allowed(
-        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
-        """Mask of words that may replace the sentence's word at a 0-based position, (n_words,)."""
-
-    def fixes(self, position: int) -> bool:  # noqa: ARG002
-        """True if a 0-based position is never to change."""
-        return False
+    Mask: TypeAlias = Callable[[Sentence, Sentence, int, tuple[str, ...]], BoolArray]
 
 
 @dataclass(frozen=True)
-class NoRepeats(Constraint):
-    """No word occurs twice, compared in lower case, save those listed and those of the natural one.
+class Constraint:
+    """A rule about the words of a sentence that is made from a natural one; they combine freely.
 
     Attributes:
+        name: in messages.
+        allowed: given the natural sentence, the sentence as it stands, a 0-based position and
+            words, which of these may replace the word that stands there, (n_words,).
+        fixed: 0-based positions that are never to change.
+    """
+
+    name: str
+    allowed: Mask
+    fixed: frozenset[int] = frozenset()
+
+
+def no_repeats(repeatable: Iterable[str] = ()) -> Constraint:
+    """No word occurs twice, compared in lower case, save those listed and those of the natural one.
+
+    Args:
         repeatable: words that may occur twice, in lower case.
     """
 
-    repeatable: frozenset[str] = frozenset()
-
     def allowed(
-        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
+        _natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        """See `Constraint.allowed`."""
-        del natural
         others = {word.lower() for i, word in enumerate(sentence.words) if i != position}
-        return ~_listed(words, others - self.repeatable)
+        return ~_listed(words, others.difference(repeatable))
+
+    return Constraint("no_repeats", allowed)
 
 
-@dataclass(frozen=True)
-class Fixed(Constraint):
-    """Some positions keep the natural sentence's words.
-
-    Attributes:
-        positions: 0-based.
-    """
-
-    positions: frozenset[int]
-
-    def allowed(
-        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
-        """See `Constraint.allowed`."""
-        del natural, sentence
-        return np.full(len(words), position not in self.positions)
-
-    def fixes(self, position: int) -> bool:
-        """See `Constraint.fixes`."""
-        return position in self.positions
+def fixed(positions: Iterable[int]) -> Constraint:
+    """Some 0-based positions keep the natural sentence's words."""
+    some = frozenset(positions)
+    return Constraint("fixed", lambda _n, _s, i, words: np.full(len(words), i not in some), some)
 
 
-@dataclass(frozen=True)
-class OnlyWords(Constraint):
-    """New words come from a list, compared in lower case.
+def only_words(listed: Iterable[str]) -> Constraint:
+    """New words come from a list, in lower case, with which they are compared in lower case."""
+    some = frozenset(listed)
+    return Constraint("only_words", lambda _n, _s, _i, words: _listed(words, some))
 
-    Attributes:
-        words: in lower case.
-    """
 
-    words: frozenset[str]
+def without_words(listed: Iterable[str]) -> Constraint:
+    """New words are none of a list, in lower case, with which they are compared in lower case."""
+    some = frozenset(listed)
+    return Constraint("without_words", lambda _n, _s, _i, words: ~_listed(words, some))
+
+
+def same_length(margin: int = 0) -> Constraint:
+    """About as many characters as the natural sentence, at most `margin` more or fewer."""
 
     def allowed(
-        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
+        natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        """See `Constraint.allowed`."""
-        del natural, sentence, position
-        return _listed(words, self.words)
-
-
-@dataclass(frozen=True)
-class WithoutWords(Constraint):
-    """New words are none of a list, compared in lower case.
-
-    Attributes:
-        words: in lower case.
-    """
-
-    words: frozenset[str]
-
-    def allowed(
-        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
-        """See `Constraint.allowed`."""
-        del natural, sentence, position
-        return ~_listed(words, self.words)
-
-
-@dataclass(frozen=True)
-class SameLength(Constraint):
-    """About as many characters as the natural sentence.
-
-    Attributes:
-        margin: how many more or fewer there may be.
-    """
-
-    margin: int = 0
-
-    def allowed(
-        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
-    ) -> BoolArray:
-        """See `Constraint.allowed`."""
         # Characters of the sentence without the word, spaces included, and then with each word.
         others = len(sentence.bare) - len(sentence.words[position])
-        excess = _lengths(words) + (others - len(natural.bare))
-        within: BoolArray = np.abs(excess) <= self.margin
+        within: BoolArray = np.abs(_lengths(words) + (others - len(natural.bare))) <= margin
         return within
 
+    return Constraint("same_length", allowed)
 
-@dataclass(frozen=True)
-class MaxChanges(Constraint):
-    """At most so many words differ from the natural sentence's.
 
-    Attributes:
-        words: how many.
-    """
-
-    words: int
+def max_changes(most: int) -> Constraint:
+    """At most so many words differ from the natural sentence's, whose own may always come back."""
 
     def allowed(
-        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
+        natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        """See `Constraint.allowed`; the natural sentence's own word always is."""
         # Words that are new at other positions; if they use up what is allowed, this one may only
         # become the natural sentence's again.
         pairs = enumerate(zip(natural.words, sentence.words, strict=True))
-        elsewhere = sum(new != old for i, (old, new) in pairs if i != position)
-        if elsewhere < self.words:
+        if sum(new != old for i, (old, new) in pairs if i != position) < most:
             return np.ones(len(words), np.bool_)
         return np.array([word == natural.words[position] for word in words], np.bool_)
 
+    return Constraint("max_changes", allowed)
 
-@dataclass(frozen=True)
-class Capitals(Constraint):
+
+def capitals(vocabulary: Vocabulary) -> Constraint | None:
     """New words are capitalised only at the start of a sentence, and small only inside it.
 
     Names are capitalised anywhere: they are the capitalised words of the vocabulary that stand
-    nowhere in it in small letters. The natural sentence's words stay as they are.
-
-    Attributes:
-        capitalised: words that may not stand inside a sentence.
-        small: words that may not start one.
+    nowhere in it in small letters. The natural sentence's words stay as they are. A list that was
+    made by the rules for words has no word in both cases: None. One of every word of a text holds
+    `The` beside `the` for words inside sentences, from headings and from quotations.
     """
-
-    capitalised: frozenset[str]
-    small: frozenset[str]
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> Capitals:
-        """The words of a vocabulary that also stand there with the other case.
-
-        A list that was made by the rules for words has none of them; one of every word of a text
-        holds `The` beside `the` for words inside sentences, from headings and from quotations.
-        """
-        inner, initial = set(vocabulary.inner), set(vocabulary.initial)
-        return cls(
-            frozenset(
-                word
-                for word in inner
-                if (word[0] != word[0].lower() and word[0].lower() + word[1:] in inner)
-                or (word != word.lower() and word.lower() in inner)
-            ),
-            frozenset(word for word in initial if _capitalise(word) in initial - {word}),
-        )
+    inner, initial = set(vocabulary.inner), set(vocabulary.initial)
+    not_inside = frozenset(
+        word
+        for word in inner
+        if (word[0] != word[0].lower() and word[0].lower() + word[1:] in inner)
+        or (word != word.lower() and word.lower() in inner)
+    )
+    # Not str.capitalize, which writes `iPhone` as `Iphone`
+    small = frozenset(w for w in initial if w[0].upper() + w[1:] in initial - {w})
 
     def allowed(
-        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
+        natural: Sentence, _sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        """See `Constraint.allowed`."""
-        del sentence
-        misplaced = self.capitalised if position else self.small
+        misplaced = not_inside if position else small
         return ~_members(words, misplaced - {natural.words[position]})
+
+    return Constraint("capitals", allowed) if not_inside or small else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +185,7 @@ class Candidates:
     def positions(self) -> tuple[int, ...]:
         """The 0-based positions that are not fixed."""
         every = range(len(self.natural))
-        return tuple(p for p in every if not any(c.fixes(p) for c in self.constraints))
+        return tuple(p for p in every if not any(p in c.fixed for c in self.constraints))
 
     def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:
         """A position of a sentence, and the words for it."""
@@ -282,16 +213,10 @@ class Candidates:
             if new == old or new not in _places(words):
                 continue
             for constraint in self.constraints:
-                if not constraint.allowed(self.natural, sentence, index, words)[
-                    _places(words)[new]
-                ]:
-                    name = type(constraint).__name__
-                    faults.append(f"{name} does not allow {new!r} as word {index + 1}")
+                allowed = constraint.allowed(self.natural, sentence, index, words)
+                if not allowed[_places(words)[new]]:
+                    faults.append(f"{constraint.name} does not allow {new!r} as word {index + 1}")
         return faults
-
-
-def _capitalise(word: str) -> str:
-    return word[0].upper() + word[1:]  # not str.capitalize, which writes `iPhone` as `Iphone`
 
 
 def _listed(words: tuple[str, ...], chosen: Set[str]) -> BoolArray:
@@ -307,15 +232,15 @@ def _listed(words: tuple[str, ...], chosen: Set[str]) -> BoolArray:
 # A vocabulary's tens of thousands of words are asked about at every visit: computed once.
 
 
-def _find_places(words: tuple[str, ...]) -> dict[str, int]:
-    return {word: index for index, word in enumerate(words)}
-
-
 def _places_by_lower_case(words: tuple[str, ...]) -> dict[str, list[int]]:
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, word in enumerate(words):
         places[word.lower()].append(index)
     return dict(places)
+
+
+def _find_places(words: tuple[str, ...]) -> dict[str, int]:
+    return {word: index for index, word in enumerate(words)}
 
 
 def _count_characters(words: tuple[str, ...]) -> IntArray:

@@ -1,6 +1,6 @@
 """New starts for a climb that has settled: its best sentence, changed (iterated local search).
 
-A settled sentence mostly stands just above the floor. There are two ways on. `SlackPerturbation`
+A settled sentence mostly stands just above the floor. There are two ways on. `Perturbation`
 replaces some of its words by others that stay above the floor and that the accepting models like
 better than the rejecting ones do, even where the reject model then finds the sentence likelier: the
 room so gained above the floor, the slack, is for the next round.
@@ -31,7 +31,6 @@ which is 4 nats better than where it began, though both words had to change.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,10 +40,8 @@ from contstim.optimization.search.objectives import ScoredSentence
 from contstim.optimization.search.screening import PositionEstimates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.optimization.search.constraints import Candidates, Position
+    from contstim.optimization.search.constraints import Candidates
     from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.screening import SearchState
@@ -54,16 +51,24 @@ _ROUNDING = 1e-9  # nats; a gain is more than that, so that rounding is none
 _CACHED_BYTES = 2**26
 
 
-class Perturbation(ABC):
-    """A way to make a new start.
+@dataclass(frozen=True)
+class Perturbation:
+    """A way to make a new start: replace a few words by those with the largest expected slack.
 
     Attributes:
+        max_words: how many are replaced at most.
+        max_drafts: for how many words of a position a draft is asked.
+        draft_covers: how much work a draft is; see `LanguageModel.draft`.
         patience: rounds without gain after which the search ends.
+        tries: sentences that are scored to find a start which keeps the constraint.
     """
 
-    patience: int
+    max_words: int = 3
+    max_drafts: int = 8
+    draft_covers: int = 1
+    patience: int = 4
+    tries: int = 4
 
-    @abstractmethod
     def perturb(
         self,
         best: ScoredSentence,
@@ -83,47 +88,26 @@ class Perturbation(ABC):
             state: what the proposer has learned; this may add to it.
             rng: for what is left to chance.
         """
-
-
-@dataclass(frozen=True)
-class SlackPerturbation(Perturbation):
-    """Replace a few words by those with the largest expected slack.
-
-    Attributes:
-        max_words: how many are replaced at most.
-        max_drafts: for how many words of a position a draft is asked.
-        draft_covers: how much work a draft is; see `LanguageModel.draft`.
-        patience: see `Perturbation`.
-        tries: sentences that are scored to find a start which keeps the constraint.
-    """
-
-    max_words: int = 3
-    max_drafts: int = 8
-    draft_covers: int = 1
-    patience: int = 4
-    tries: int = 4
-
-    def perturb(
-        self,
-        best: ScoredSentence,
-        candidates: Candidates,
-        objective: Objective,
-        evaluator: Evaluator,
-        state: SearchState,
-        rng: np.random.Generator,
-    ) -> ScoredSentence | None:
-        """See `Perturbation.perturb`."""
         for _ in range(self.tries):
             perturbed = best
             n_words = int(rng.integers(1, self.max_words + 1))
             for index in rng.permutation(candidates.positions)[:n_words].tolist():
                 position = candidates.at(perturbed, index)
                 estimates = PositionEstimates(position, objective, evaluator, state)
-                perturbed = self._replace(position, objective, estimates)
+                columns = np.flatnonzero(position.allowed)
+                columns = self._slackest(objective, estimates, columns)
+                for number in range(len(estimates.mean)):
+                    estimates.refine_under(number, columns, self.draft_covers)
+                columns = self._slackest(objective, estimates, columns)
+                if len(columns):
+                    # Its log-probabilities are expected ones, and its loss is not its own
+                    sentence = position.replace(position.words[columns[0]])
+                    scores = estimates.mean[:, columns[0]]
+                    perturbed = ScoredSentence(sentence, scores, best.loss)
             if perturbed.sentence == best.sentence:
                 continue
-            # Its scores were expected ones. Now exact ones, until it is clear that the constraint
-            # is broken; which loss they make does not matter.
+            # Now exact scores, until it is clear that the constraint is broken; which loss they
+            # make does not matter.
             log_probs = np.full(len(evaluator.models), np.nan)
             for number in range(len(evaluator.models)):
                 log_probs[number] = evaluator.log_prob(number, perturbed.sentence)
@@ -133,26 +117,10 @@ class SlackPerturbation(Perturbation):
                 return objective.assess(perturbed.sentence, log_probs)
         return None
 
-    def _replace(
-        self, position: Position, objective: Objective, estimates: PositionEstimates
-    ) -> ScoredSentence:
-        """The sentence with the word of most slack among those expected to keep the constraint.
-
-        Its log-probabilities are expected ones, not exact, and its loss is not its own.
-        """
-        columns = np.flatnonzero(position.allowed)
-        columns = self._slackest(objective, estimates, columns)
-        for number in range(len(estimates.mean)):
-            estimates.refine_under(number, columns, self.draft_covers)
-        columns = self._slackest(objective, estimates, columns)
-        if not len(columns):
-            return position.current
-        sentence = position.replace(position.words[columns[0]])
-        return ScoredSentence(sentence, estimates.mean[:, columns[0]], position.current.loss)
-
     def _slackest(
         self, objective: Objective, estimates: PositionEstimates, columns: IntArray
     ) -> IntArray:
+        """The words of most slack among those expected to keep the constraint, best first."""
         mean, spread = estimates.mean[:, columns], estimates.spread[:, columns]
         # A word is to keep the constraint even where accepting models err by one spread.
         cautious = mean - np.array(objective.accepting)[:, None] * spread
@@ -171,27 +139,26 @@ class Oscillation(Perturbation):
     """Go below the floor at a low price, and back at higher ones.
 
     All words of a position are scored exactly at every visit (`LanguageModel.cheap_replacements`).
+    Where prices lead back to the best sentence, or to none that keeps the floor, the start is made
+    as by `Perturbation`.
 
     Attributes:
-        otherwise: makes the start where prices lead back to the best sentence, or to none that
-            keeps the floor.
+        patience: see `Perturbation`.
+        oscillations: how often prices may lead back, or to no sentence that keeps the floor.
         random_words: how many are replaced at random to begin with.
         lowest: the first price is drawn between this and the next, nats for each nat.
         highest: see `lowest`.
         rises: by what the first price is multiplied, one after the other.
         first_words: so many of the best words at a position are tried with every word after them.
-        patience: see `Perturbation`.
-        tries: how often prices may lead back, or to no sentence that keeps the floor.
     """
 
-    otherwise: Perturbation
+    patience: int = 6
+    oscillations: int = 2
     random_words: int = 3
     lowest: float = 0.5
     highest: float = 1.5
     rises: tuple[float, ...] = (1.0, 2.0, 4.0, 16.0)
     first_words: int = 3
-    patience: int = 6
-    tries: int = 2
 
     def perturb(
         self,
@@ -204,7 +171,7 @@ class Oscillation(Perturbation):
     ) -> ScoredSentence | None:
         """See `Perturbation.perturb`."""
         losses = PricedLosses(candidates, objective, evaluator)
-        for _ in range(self.tries):
+        for _ in range(self.oscillations):
             sentence = best.sentence
             for index in rng.permutation(candidates.positions)[: self.random_words].tolist():
                 words = np.flatnonzero(candidates.allowed(sentence, index))
@@ -217,7 +184,7 @@ class Oscillation(Perturbation):
             log_probs = evaluator.log_probs(sentence)
             if sentence != best.sentence and objective.feasible(log_probs[:, None])[0]:
                 return objective.assess(sentence, log_probs)
-        return self.otherwise.perturb(best, candidates, objective, evaluator, state, rng)
+        return super().perturb(best, candidates, objective, evaluator, state, rng)
 
     def _settle(
         self, sentence: Sentence, losses: PricedLosses, rng: np.random.Generator
@@ -231,45 +198,28 @@ class Oscillation(Perturbation):
             failures_in_a_row = 0
             while failures_in_a_row < len(losses.positions):
                 cycle = cycle or rng.permutation(losses.positions).tolist()
-                index = cycle.pop()
-                of_words = losses.of_words(sentence, index)
-                column = int(of_words.argmin())
-                if of_words[column] < loss - _ROUNDING:
-                    sentence = losses.replace(sentence, index, column)
-                    loss, failures_in_a_row = float(of_words[column]), 0
-                else:
-                    failures_in_a_row += 1
-            better = self._replace_two(sentence, loss, losses, rng)
-            if better is None:
+                changed, lowest = losses.best(sentence, cycle.pop())
+                failures_in_a_row += 1
+                if lowest < loss - _ROUNDING:
+                    sentence, loss, failures_in_a_row = changed, lowest, 0
+            # The best pair at the first position, in random order, where there is a better one
+            for index in rng.permutation(losses.positions).tolist():
+                if index + 1 not in losses.positions:
+                    continue
+                of_firsts = losses.of_words(sentence, index)
+                n_firsts = min(self.first_words, len(of_firsts))
+                firsts = np.argpartition(of_firsts, n_firsts - 1)[:n_firsts]
+                firsts = firsts[np.isfinite(of_firsts[firsts])]
+                pairs = [
+                    losses.best(losses.replace(sentence, index, first), index + 1)
+                    for first in firsts.tolist()
+                ]
+                changed, lowest = min(pairs, key=lambda pair: pair[1], default=(sentence, np.inf))
+                if lowest < loss - _ROUNDING:
+                    sentence, loss = changed, lowest
+                    break
+            else:
                 return sentence
-            sentence, loss = better
-
-    def _replace_two(
-        self, sentence: Sentence, loss: float, losses: PricedLosses, rng: np.random.Generator
-    ) -> tuple[Sentence, float] | None:
-        """The sentence with two neighbours replaced by a better pair, and its loss; None if none.
-
-        The pair is the best at the first position, in random order, where there is a better one.
-        """
-        for index in rng.permutation(losses.positions).tolist():
-            if index + 1 not in losses.positions:
-                continue
-            of_first_words = losses.of_words(sentence, index)
-            n_firsts = min(self.first_words, len(of_first_words))
-            firsts = np.argpartition(of_first_words, n_firsts - 1)[:n_firsts]
-            firsts = firsts[np.isfinite(of_first_words[firsts])]
-            with_firsts = [losses.replace(sentence, index, first) for first in firsts.tolist()]
-            losses.compute(with_firsts, index + 1)
-            best, lowest = None, loss - _ROUNDING
-            for with_first in with_firsts:
-                of_second_words = losses.of_words(with_first, index + 1)
-                second = int(of_second_words.argmin())
-                if of_second_words[second] < lowest:
-                    lowest = float(of_second_words[second])
-                    best = losses.replace(with_first, index + 1, second)
-            if best is not None:
-                return best, lowest
-        return None
 
 
 class PricedLosses:
@@ -302,37 +252,29 @@ class PricedLosses:
         Infinite where a word is not allowed or makes a sentence that cannot come back to the floor
         at any price.
         """
-        self.compute([sentence], index)
+        if (sentence, index) not in self._known:
+            if len(self._known) >= self._most_known:
+                self._known.clear()
+            words = self._candidates.vocabulary.at(index)
+            models = self._evaluator.models
+            each = [model.replacement_log_probs(sentence, index, words) for model in models]
+            keeps = self._candidates.allowed(sentence, index)
+            self._known[sentence, index] = self._assess(np.stack(each), keeps)
         losses, shortfalls = self._known[sentence, index]
         priced: FloatArray = losses + self.price * shortfalls
         return priced
 
+    def best(self, sentence: Sentence, index: int) -> tuple[Sentence, float]:
+        """The sentence with the best word at a position, and its loss."""
+        of_words = self.of_words(sentence, index)
+        column = int(of_words.argmin())
+        return self.replace(sentence, index, column), float(of_words[column])
+
     def of_sentence(self, sentence: Sentence) -> float:
-        """The same of a sentence as it stands."""
+        """Loss + price * shortfall of a sentence as it stands."""
         log_probs = self._evaluator.log_probs(sentence)[:, None]
         losses, shortfalls = self._assess(log_probs, np.ones(1, np.bool_))
         return float(losses[0] + self.price * shortfalls[0])
-
-    def compute(self, sentences: Sequence[Sentence], index: int) -> None:
-        """Compute those of several sentences together, to be asked for next."""
-        new = [sentence for sentence in sentences if (sentence, index) not in self._known]
-        if not new:
-            return
-        if len(self._known) + len(new) > self._most_known:
-            self._known.clear()
-            new = list(sentences)
-        words, models = self._candidates.vocabulary.at(index), self._evaluator.models
-        log_probs = np.empty((len(models), len(new), len(words)))
-        keeps = np.empty((len(new), len(words)), np.bool_)
-        for i, sentence in enumerate(new):
-            keeps[i] = self._candidates.allowed(sentence, index)
-            for number, model in enumerate(models):
-                log_probs[number, i] = model.replacement_log_probs(sentence, index, words)
-        # Objectives take (n_models, n_sentences): here each sentence with each word
-        of_each = self._assess(log_probs.reshape(len(models), -1), keeps.ravel())
-        losses, shortfalls = (values.reshape(keeps.shape) for values in of_each)
-        for i, sentence in enumerate(new):
-            self._known[sentence, index] = losses[i], shortfalls[i]
 
     def _assess(self, log_probs: FloatArray, keeps: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Losses and shortfalls, (n_sentences,) each, of sentences of which some are allowed."""

@@ -145,9 +145,9 @@ class ScreeningProposer(Proposer):
         failures = 0
         while failures < self.patience:
             loss = (better or position.current).loss
-            chosen = estimates.next_batch(
-                ready, self.max_batch, loss, self.min_expected_improvement
-            )
+            # As many words as it has paid so far to score exactly at once
+            limit = state.batch_size(self.max_batch)
+            chosen = estimates.most_promising(ready, limit, loss, self.min_expected_improvement)
             if not len(chosen):
                 break
             ready[chosen] = False

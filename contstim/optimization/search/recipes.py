@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.optimization.search.perturbation import Oscillation, SlackPerturbation
+from contstim.optimization.search.perturbation import Oscillation, Perturbation
 from contstim.optimization.search.proposers import RegressionProposer, ScreeningProposer
 from contstim.optimization.search.restarts import SINGLE, SearchBudget
 
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.models.base import LanguageModel
-    from contstim.optimization.search.perturbation import Perturbation
     from contstim.optimization.search.proposers import Proposer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recipe:
     """A way to search for a controversial sentence.
 
@@ -43,6 +42,9 @@ class Recipe:
     restarts: SearchBudget = SINGLE
     with_cheap_words: tuple[Perturbation, SearchBudget] | None = None
 
+    def __repr__(self) -> str:
+        return f"<Recipe {self.name}>"
+
     def between(self, models: Sequence[LanguageModel]) -> Recipe:
         """The recipe as it is followed in searches between these models."""
         if self.with_cheap_words is None or not all(m.cheap_replacements for m in models):
@@ -59,12 +61,12 @@ DEFAULT = Recipe(
     # about 59 % of the others; above it, agreement hardly rises (benchmarks/plausibility.py).
     plausible=0.25,
     proposer=ScreeningProposer(),
-    perturbation=SlackPerturbation(),
+    perturbation=Perturbation(),
     restarts=SearchBudget(searches=20, patience=5, min_gain=0.5, passes=4000),
     # With the perturbation above, searches between n-gram models over few words end six nats above
     # the best sentence that there is; with this one, less than two (benchmarks/optimality.py). Many
     # rounds of it in one search come nearer in the same time than several searches do.
-    with_cheap_words=(Oscillation(otherwise=SlackPerturbation()), SINGLE),
+    with_cheap_words=(Oscillation(), SINGLE),
 )
 """Our recipe, used where none is named: what it changes in the published one, and why.
 

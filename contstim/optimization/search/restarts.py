@@ -11,7 +11,6 @@ Searches share nothing. Each is what a single search with its seed is, and can b
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from enum import Enum
 from itertools import takewhile
 from math import inf, isfinite
 from time import monotonic
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
     from contstim.sentence import Sentence
+
+ResultT = TypeVar("ResultT", bound="SearchResult")
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,11 @@ SINGLE = SearchBudget(searches=1)
 """One search, whatever it costs."""
 
 
-class LastSearch(Enum):
-    """Why no further search was made; the text is what the user reads."""
-
-    ALL = "as many searches were made as were asked for"
-    DRY = "further searches gained too little"
-    SECONDS = "another search would not have ended in time"
-    PASSES = "another search would have taken too many passes through networks"
+ALL = "as many searches were made as were asked for"
+DRY = "further searches gained too little"
+SECONDS = "another search would not have ended in time"
+PASSES = "another search would have taken too many passes through networks"
+"""Why no further search was made, as the user reads it."""
 
 
 @dataclass(frozen=True)
@@ -115,38 +114,6 @@ class SearchSummary:
     costs: Mapping[str, Cost]
 
 
-@dataclass(frozen=True)
-class SearchHistory:
-    """All searches from a natural sentence, from which one sees whether more of them paid.
-
-    Attributes:
-        searches: in their order.
-        budget: how often and how long there could be.
-        end: why there was no further one.
-    """
-
-    searches: tuple[SearchSummary, ...]
-    budget: SearchBudget
-    end: LastSearch
-
-    @property
-    def in_vain(self) -> int:
-        """Number of searches in a row, up to the last, that gained less than the least gain."""
-        later = self.searches[:0:-1]  # without the first, the last in front
-        return len(list(takewhile(lambda s: s.gain < self.budget.min_gain, later)))
-
-    @property
-    def text(self) -> str:
-        """Outcome of several searches, in words; empty for a single one."""
-        if len(self.searches) == 1:
-            return ""
-        text = f"best of {len(self.searches)} searches"
-        if self.in_vain:
-            last = "last" if self.in_vain == 1 else f"last {self.in_vain}"
-            text += f", the {last} of which gained less than {self.budget.min_gain:g} nats"
-        return text
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SearchResult:
     """Result of a search, or the best of several.
@@ -155,13 +122,23 @@ class SearchResult:
         natural: where the search started.
         recipe: the recipe's name.
         costs: what each model computed in all searches, by its name.
-        history: all searches from the natural sentence.
+        searches: all searches from the natural sentence, from which one sees whether they paid.
+        budget: how often and how long there could be.
+        end_of_searches: why there was no further one.
     """
 
     natural: Sentence
     recipe: str
     costs: Mapping[str, Cost]
-    history: SearchHistory
+    searches: tuple[SearchSummary, ...]
+    budget: SearchBudget = SINGLE
+    end_of_searches: str = ALL
+
+    @property
+    def in_vain(self) -> int:
+        """Number of searches in a row, up to the last, that gained less than the least gain."""
+        later = self.searches[:0:-1]  # without the first, the last in front
+        return len(list(takewhile(lambda s: s.gain < self.budget.min_gain, later)))
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -170,20 +147,11 @@ class SearchResult:
             "natural": self.natural.text,
             "recipe": self.recipe,
             "costs": {name: asdict(cost) for name, cost in self.costs.items()},
-            "restarts": self.history.budget.text,
-            "seconds": self.history.budget.seconds,
-            "searches": [asdict(search) for search in self.history.searches],
-            "end_of_searches": self.history.end.value,
+            "restarts": self.budget.text,
+            "seconds": self.budget.seconds,
+            "searches": [asdict(search) for search in self.searches],
+            "end_of_searches": self.end_of_searches,
         }
-
-
-ResultT = TypeVar("ResultT", bound=SearchResult)
-
-
-def history_of_one(seed: int, loss: float, visits: int, costs: Mapping[str, Cost]) -> SearchHistory:
-    """Of a single search, for which see `SearchSummary`."""
-    summary = SearchSummary(0, seed, loss, 0.0, visits, costs)
-    return SearchHistory((summary,), SINGLE, LastSearch.ALL)
 
 
 def best_of(
@@ -207,10 +175,10 @@ def best_of(
     searches: list[SearchSummary] = []
     lowest = inf
     in_vain = 0  # searches in a row that gained next to nothing
-    end: LastSearch | None = None
-    while end is None:
+    end = ""
+    while not end:
         result = search(seed_of_search(seed, len(searches)))
-        (summary,) = result.history.searches
+        (summary,) = result.searches
         gain = max(0.0, lowest - summary.loss) if searches else 0.0
         if not searches or summary.loss < lowest:
             best, lowest = result, summary.loss
@@ -222,16 +190,17 @@ def best_of(
         passes = sum(c.rows for c in costs.values()) if reported else inf
         with_another = (len(searches) + 1) / len(searches)
         if len(searches) == budget.searches:
-            end = LastSearch.ALL
+            end = ALL
         elif in_vain == budget.patience:
-            end = LastSearch.DRY
+            end = DRY
         elif budget.passes is not None and passes * with_another > budget.passes:
-            end = LastSearch.PASSES
+            end = PASSES
         elif budget.seconds is not None and (monotonic() - began) * with_another > budget.seconds:
-            end = LastSearch.SECONDS
+            end = SECONDS
         elif on_restart is not None:
             on_restart(searches[-1])
-    return replace(best, costs=costs, history=SearchHistory(tuple(searches), budget, end))
+    every = tuple(searches)
+    return replace(best, costs=costs, searches=every, budget=budget, end_of_searches=end)
 
 
 def seed_of_search(seed: int, number: int) -> int:

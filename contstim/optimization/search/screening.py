@@ -16,7 +16,6 @@ ones, and is scored exactly if it still promises enough.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
     from contstim.optimization.search.objectives import Objective
 
 
+# Stages that estimates come from: for all words at once, from the least work, and for a few words,
+# from a draft of the model
+SCREEN, DRAFT = 0, 1
+FIRST_ERRORS = (2.0, 0.5)  # that are expected of each stage at first, nats
 _MIN_WORDS = 4  # to draft fewer words is no better than to score them exactly
 
 
@@ -62,15 +65,14 @@ class PositionEstimates:
         self.mean, self.spread = np.zeros(shape), np.zeros(shape)
         self.refined = np.zeros(shape, np.bool_)
         # Estimated differences from the word that stands there, by the stage they came from.
-        self._differences = {stage: np.full(shape, np.nan) for stage in Stage}
+        self._differences = [np.full(shape, np.nan) for _ in FIRST_ERRORS]
         bounds = np.empty(shape)
         # Where only scores of whole sentences are known, estimates are made in another way
         self._black_boxes: dict[int, BlackBoxEstimates] = {}
         here = position.column  # the column of the word that stands there
         for number, model in enumerate(evaluator.models):
             if model.is_black_box:
-                regression = state.regression(number)
-                box = BlackBoxEstimates(number, position, evaluator, regression)
+                box = BlackBoxEstimates(number, position, evaluator, state.regressions[number])
                 self._black_boxes[number] = box
                 self.mean[number], self.spread[number] = box.predict()
                 self.refined[number], bounds[number] = box.refined, np.inf
@@ -83,7 +85,7 @@ class PositionEstimates:
             # A word is expected to differ from the one that stands there as their estimates do, but
             # to be no better than its bound.
             differences = screening.estimate - screening.estimate[here]
-            self._expect(number, slice(None), differences, Stage.SCREEN)
+            self._expect(number, slice(None), differences, SCREEN)
             mean = self.mean[number]
             np.minimum(mean, screening.upper_bound, out=mean)
             is_exact = ~np.isnan(screening.exact)
@@ -108,13 +110,6 @@ class PositionEstimates:
         return most_improving(
             self._objective, loss, self.mean, self.spread, among, limit, min_expected_improvement
         )
-
-    def next_batch(
-        self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
-    ) -> IntArray:
-        """The most promising words, as many as it has paid so far to score exactly at once."""
-        limit = self._state.batch_size(limit)
-        return self.most_promising(among, limit, loss, min_expected_improvement)
 
     def refine(self, passes: float, draft_covers: int) -> BoolArray:
         """Refine the estimates of the most promising words, the cheapest model first.
@@ -172,12 +167,12 @@ class PositionEstimates:
                 )
             differences = log_probs[:-1] - log_probs[-1]
             if box is None:
-                self._expect(number, columns, differences, Stage.DRAFT)
+                self._expect(number, columns, differences, DRAFT)
             else:
                 box.redraft(columns, log_probs[:-1])
                 self.mean[number], self.spread[number] = box.predict()
         self.refined[number, columns] = True
-        self._compare(number, columns, differences, Stage.SCREEN)
+        self._compare(number, columns, differences, SCREEN)
         passes = evaluator.tallies[number].total.rows - passes
         self._state.record_cost(number, passes, len(words))
 
@@ -197,14 +192,14 @@ class PositionEstimates:
                 self.mean[number], self.spread[number] = box.predict()
                 continue
             differences = scores - self._position.current.log_probs[number]
-            self._compare(number, columns, differences, Stage.DRAFT)
+            self._compare(number, columns, differences, DRAFT)
 
     def _expect(
-        self, number: int, columns: IntArray | slice, differences: FloatArray, stage: Stage
+        self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
         # All estimates count as differences from the word that stands there, whose exact score is
         # known: what they get wrong about the rest of the sentence cancels.
-        calibration = self._state.calibration(number, stage)
+        calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)
         expected += current
@@ -212,18 +207,9 @@ class PositionEstimates:
         self.spread[number, columns] = calibration.spread
         self._differences[stage][number, columns] = differences
 
-    def _compare(self, number: int, columns: IntArray, outcomes: FloatArray, stage: Stage) -> None:
+    def _compare(self, number: int, columns: IntArray, outcomes: FloatArray, stage: int) -> None:
         estimated = self._differences[stage][number, columns]
-        self._state.calibration(number, stage).update(estimated, outcomes)
-
-
-class Stage(Enum):
-    """Stage that an estimate comes from; the value is the error expected of it at first, nats."""
-
-    SCREEN = 2.0
-    """For all words at once, from the least work."""
-    DRAFT = 0.5
-    """For a few words, from a draft of the model."""
+        self._state.calibrations[number][stage].update(estimated, outcomes)
 
 
 class SearchState:
@@ -232,24 +218,18 @@ class SearchState:
     Args:
         n_models: of the search; they are called by their number.
         rng: for what a strategy leaves to chance.
+
+    Attributes:
+        calibrations: of each model's estimates of each stage, by what they come to.
+        regressions: of scores on sentences, under each model that is a black box.
     """
 
     def __init__(self, n_models: int, rng: np.random.Generator) -> None:
         self.rng = rng
-        self._calibrations = [
-            {stage: Calibration(stage.value) for stage in Stage} for _ in range(n_models)
-        ]
-        self._regressions = [SentenceRegression() for _ in range(n_models)]
+        self.calibrations = [list(map(Calibration, FIRST_ERRORS)) for _ in range(n_models)]
+        self.regressions = [SentenceRegression() for _ in range(n_models)]
         self._passes, self._words = [0] * n_models, [0] * n_models  # spent on refined estimates
         self._improvements = self._batches = 0
-
-    def calibration(self, number: int, stage: Stage) -> Calibration:
-        """Calibration of a model's estimates of one stage by what they come to."""
-        return self._calibrations[number][stage]
-
-    def regression(self, number: int) -> SentenceRegression:
-        """Regression of scores on sentences under a model that is a black box."""
-        return self._regressions[number]
 
     def expected_cost(self, number: int, guess: float) -> float:
         """Passes that a refined estimate of one word takes under a model, 1 or more.

@@ -7,20 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.models.specifications import parse_models
-from contstim.optimization.search.constraints import (
-    Constraint,
-    Fixed,
-    MaxChanges,
-    OnlyWords,
-    SameLength,
-    WithoutWords,
-)
+from contstim.optimization.search import constraints
 from contstim.optimization.search.restarts import SearchBudget
 from contstim.options import Help, check_ranges
 from contstim.tables import number
 
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification
+    from contstim.optimization.search.constraints import Constraint
     from contstim.sentence import Sentence
 
 
@@ -123,7 +117,6 @@ class SearchSettings:
         Raises:
             InputError: a position or word to fix is not in the sentence.
         """
-        chosen: list[Constraint] = []
         fixed: list[int] = []
         for text in self.fix:
             positions = fixed_positions(text, natural)
@@ -133,16 +126,15 @@ class SearchSettings:
                     f"{len(natural) - 1}."
                 )
             fixed += positions
-        if fixed:
-            chosen.append(Fixed(frozenset(fixed)))
+        chosen = [constraints.fixed(fixed)] * bool(fixed)
         if self.max_changes is not None:
-            chosen.append(MaxChanges(self.max_changes))
+            chosen.append(constraints.max_changes(self.max_changes))
         if self.allow:
-            chosen.append(OnlyWords(frozenset(map(str.lower, self.allow))))
+            chosen.append(constraints.only_words(map(str.lower, self.allow)))
         if self.exclude:
-            chosen.append(WithoutWords(frozenset(map(str.lower, self.exclude))))
+            chosen.append(constraints.without_words(map(str.lower, self.exclude)))
         if self.same_length is not None:
-            chosen.append(SameLength(self.same_length))
+            chosen.append(constraints.same_length(self.same_length))
         return tuple(chosen)
 
 

@@ -13,9 +13,9 @@ from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.objectives import AcceptReject, AllAgree, WithFloor
+from contstim.optimization.search.objectives import Objective
 from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.restarts import SearchResult, best_of, history_of_one
+from contstim.optimization.search.restarts import SearchResult, SearchSummary, best_of
 from contstim.optimization.search.verification import (
     as_sentence,
     check_floor,
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Candidates, Constraint
     from contstim.optimization.search.evaluator import ScoredCandidate
-    from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.recipes import Recipe
-    from contstim.optimization.search.restarts import SearchBudget, SearchSummary
-    from contstim.optimization.search.verification import Judges, LoadedModels, Models
+    from contstim.optimization.search.restarts import SearchBudget
+    from contstim.optimization.search.verification import Models
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -49,8 +48,6 @@ class Synthesis(SearchResult):
     Log-probabilities in nats.
 
     Attributes:
-        accept: the accept model's name; of several, joined by ` & `.
-        reject: the reject model's name; of several, joined by ` & `.
         climb: the accepted steps and why they ended; of several searches, those of the best.
         evaluations: every candidate that was chosen to be scored exactly, in that order; of words
             ranked by exact scores of all models, the one that was taken. What one model alone said
@@ -59,8 +56,6 @@ class Synthesis(SearchResult):
         roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
     """
 
-    accept: str
-    reject: str
     climb: Climb
     evaluations: tuple[ScoredCandidate, ...]
     models: tuple[str, ...]
@@ -70,6 +65,20 @@ class Synthesis(SearchResult):
         found = repr(self.synthetic.text) if self.changed else "nothing"
         sides = f"{self.accept} accepts, {self.reject} rejects"
         return f"<Synthesis of {self.natural.text!r}: {found}; {sides}>"
+
+    @property
+    def accept(self) -> str:
+        """The accept model's name; of several, joined by ` & `."""
+        return self._joined("accept")
+
+    @property
+    def reject(self) -> str:
+        """The reject model's name; of several, joined by ` & `."""
+        return self._joined("reject")
+
+    def _joined(self, role: str) -> str:
+        names = zip(self.models, self.roles, strict=True)
+        return " & ".join(name for name, does in names if does == role)
 
     @property
     def synthetic(self) -> Sentence:
@@ -84,7 +93,7 @@ class Synthesis(SearchResult):
     @property
     def natural_log_probs(self) -> tuple[float, ...]:
         """Of the natural sentence, under each of `models`."""
-        return tuple(self.climb.start_log_probs.tolist())
+        return tuple(self.climb.start.log_probs.tolist())
 
     @property
     def log_probs(self) -> tuple[float, ...]:
@@ -154,41 +163,48 @@ def synthesize(
         InputError: the natural sentence is below the floor of fluency, or the seed is negative.
         VerificationError: scored from scratch, the result breaks a constraint.
     """
-    accepts, rejects, judges, candidates = prepare(
+    models, roles, floors, candidates = prepare(
         accept, reject, natural, vocabulary, constraints, fluency, seed
     )
-    models = (*accepts, *rejects, *(judge for judge, _ in judges))
     recipe = recipe.between(models)
-    search = partial(_search, accepts, rejects, judges, candidates, recipe, on_step)
+    search = partial(_search, models, roles, floors, candidates, recipe, on_step)
     return best_of(search, models, seed, restarts or recipe.restarts, on_restart)
 
 
 def _search(
-    accepts: LoadedModels,
-    rejects: LoadedModels,
-    judges: Judges,
+    models: tuple[LanguageModel, ...],
+    roles: tuple[str, ...],
+    floors: tuple[float, ...],
     candidates: Candidates,
     recipe: Recipe,
     on_step: Callable[[Step], None] | None,
     seed: int,
 ) -> Synthesis:
     """A single search; see `synthesize`."""
-    # Exact scores, and the objective, whose floors are the natural sentence's own scores.
-    natural = candidates.natural
-    evaluator = Evaluator((*accepts, *rejects, *(judge for judge, _ in judges)))
-    scores = natural_log_probs(evaluator, natural)
-    tolerance = max((judge.convention.tolerance for judge, _ in judges), default=0.0)
-    objective = judged_by = _objective(accepts, rejects, judges, natural, scores, tolerance)
 
+    # Limits of the objective are the natural sentence's own scores.
+    def objective_of(scores: list[float], tolerance: float) -> Objective:
+        limits = scores.copy()
+        if roles[:2] == ("accept", "reject") and "reject" not in roles[2:]:
+            limits[1] = 0.0  # of one model against one the loss is a log-probability
+        for floor in floors:
+            # It may be this very score, computed in another batch: a search must be able to start.
+            reached = reaches_floor(scores[-1], floor, tolerance)
+            limits[-1] = min(floor, scores[-1]) if reached else floor
+            check_floor(models[-1], limits[-1], natural, scores[-1])
+        accepting = tuple(role != "reject" for role in roles)
+        return Objective(models, accepting, tuple(limits))
+
+    natural, evaluator = candidates.natural, Evaluator(models)
+    scores = natural_log_probs(evaluator, natural)
+    objective = judged_by = objective_of(scores, models[-1].convention.tolerance)
     # Where a model computes coarsely, the result will be judged by float32 scores, with floors of
     # the same kind.
     in_float32 = None
-    if computes_coarsely(evaluator.models):
+    if computes_coarsely(models):
         start = evaluator.float32_log_probs(natural)
-        limits = tuple(start.tolist())
-        judged_by = _objective(accepts, rejects, judges, natural, limits, ROUNDING)
+        judged_by = objective_of(start.tolist(), ROUNDING)
         in_float32 = judged_by, judged_by.assess(natural, start)
-
     result = climb(
         natural,
         candidates,
@@ -200,54 +216,17 @@ def _search(
         on_step=on_step,
     )
     result = verify(result, candidates, objective, evaluator, in_float32)
-    loss = judged_by.assess(result.sentence, result.log_probs).loss
+    loss, costs = judged_by.assess(result.sentence, result.log_probs).loss, evaluator.costs
     return Synthesis(
-        accept=" & ".join(model.name for model in accepts),
-        reject=" & ".join(model.name for model in rejects),
         natural=natural,
-        climb=result,
         recipe=recipe.name,
+        costs=costs,
+        searches=(SearchSummary(0, seed, loss, 0.0, result.visits, costs),),
+        climb=result,
         evaluations=tuple(evaluator.evaluations),
-        costs=evaluator.costs,
-        models=tuple(model.name for model in evaluator.models),
-        roles=(
-            *("accept" for _ in accepts),
-            *("reject" for _ in rejects),
-            *("fluency" for _ in judges),
-        ),
-        history=history_of_one(seed, loss, result.visits, evaluator.costs),
+        models=tuple(model.name for model in models),
+        roles=roles,
     )
-
-
-def _objective(
-    accepts: LoadedModels,
-    rejects: LoadedModels,
-    judges: Judges,
-    natural: Sentence,
-    scores: tuple[float, ...],
-    tolerance: float,
-) -> Objective:
-    """Objective to minimise, with limits from the natural sentence's scores, one a model, nats.
-
-    A floor of fluency that is above the natural sentence's own score by no more than rounding, the
-    share `tolerance` of a score, is that score.
-
-    Raises:
-        InputError: the natural sentence is below the floor of fluency.
-    """
-    objective: Objective
-    if len(accepts) == len(rejects) == 1:
-        objective = AcceptReject((accepts[0], rejects[0]), scores[0])
-    else:
-        models = (*accepts, *rejects)
-        objective = AllAgree(models, len(accepts), scores[: len(models)])
-    for judge, floor in judges:
-        # The floor may be this very score, computed in another batch: a search must be able to
-        # start.
-        least = min(floor, scores[-1]) if reaches_floor(scores[-1], floor, tolerance) else floor
-        check_floor(judge, least, natural, scores[-1])
-        objective = WithFloor(objective, judge, least)
-    return objective
 
 
 def synthesize_triplet(
@@ -285,12 +264,6 @@ def synthesize_triplet(
     """
     if seeds < 1:
         raise InputError(f"A search needs 1 seed or more, not {seeds}.")
-    options: dict[str, Any] = {
-        "recipe": recipe,
-        "constraints": constraints,
-        "fluency": fluency,
-        "restarts": restarts,
-    }
     (model_1,), (model_2,), natural = load(model_1), load(model_2), as_sentence(natural)
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
@@ -298,7 +271,17 @@ def synthesize_triplet(
         excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
         costs: dict[str, Cost] = {}
         for seed_tried in range(seed, seed + seeds):
-            synthesis = synthesize(accept, reject, natural, vocabulary, **options, seed=seed_tried)
+            synthesis = synthesize(
+                accept,
+                reject,
+                natural,
+                vocabulary,
+                recipe=recipe,
+                constraints=constraints,
+                fluency=fluency,
+                seed=seed_tried,
+                restarts=restarts,
+            )
             costs = {name: costs.get(name, Cost()) + c for name, c in synthesis.costs.items()}
             if synthesis.synthetic not in excluded:
                 break
@@ -306,20 +289,11 @@ def synthesize_triplet(
     first, second = syntheses
     # Scores of a search are those of its accept model, its reject model, and a model of fluency.
     natural_2, natural_1 = first.natural_log_probs[:2]
-    synthetic_1_model_2, synthetic_1_model_1 = first.log_probs[:2]
-    synthetic_2_model_1, synthetic_2_model_2 = second.log_probs[:2]
+    accepted_1, rejected_1 = first.log_probs[:2]
+    accepted_2, rejected_2 = second.log_probs[:2]
+    scores = (natural_1, natural_2, rejected_1, accepted_1, accepted_2, rejected_2)
+    controversiality = natural_1 - rejected_1 + natural_2 - rejected_2
     sentences = (natural, first.synthetic, second.synthetic)
-    triplet = Triplet(
-        content_id("triplet", model_1.name, model_2.name, *sentences),
-        model_1.name,
-        model_2.name,
-        *sentences,
-        log_prob_natural_model_1=natural_1,
-        log_prob_natural_model_2=natural_2,
-        log_prob_synthetic_1_model_1=synthetic_1_model_1,
-        log_prob_synthetic_1_model_2=synthetic_1_model_2,
-        log_prob_synthetic_2_model_1=synthetic_2_model_1,
-        log_prob_synthetic_2_model_2=synthetic_2_model_2,
-        controversiality=natural_1 - synthetic_1_model_1 + natural_2 - synthetic_2_model_2,
-    )
-    return triplet, first, second
+    names = (model_1.name, model_2.name)
+    name = content_id("triplet", *names, *sentences)
+    return Triplet(name, *names, *sentences, *scores, controversiality), first, second

@@ -17,7 +17,7 @@ from contstim.errors import (
     VocabularyError,
 )
 from contstim.models.base import FLOAT32, Scorer, require_language_model
-from contstim.optimization.search.constraints import Candidates, NoRepeats
+from contstim.optimization.search.constraints import Candidates, no_repeats
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from contstim.optimization.search.objectives import Objective, ScoredSentence
 
     Models = LanguageModel | str | Sequence[LanguageModel | str]
-    LoadedModels = tuple[LanguageModel, ...]
-    Judges = tuple[
-        tuple[LanguageModel, float], ...
-    ]  # one, and the least that it must give, or none
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 
@@ -48,8 +44,10 @@ def prepare(
     constraints: Sequence[Constraint],
     fluency: tuple[LanguageModel | str, float] | None,
     seed: int,
-) -> tuple[LoadedModels, LoadedModels, Judges, Candidates]:
-    """Models that accept, that reject and that judge fluency, and the words of a search.
+) -> tuple[tuple[LanguageModel, ...], tuple[str, ...], tuple[float, ...], Candidates]:
+    """Models of a search, what they do, the floor of one that judges, and the words.
+
+    What a model does is `accept`, `reject` or `fluency`, in that order.
 
     Raises:
         ModelError: there is no accept or no reject model, one model is to do both, or the scores of
@@ -61,10 +59,10 @@ def prepare(
             not no other word may stand.
     """
     accepts, rejects = load(accept), load(reject)
-    judges: Judges = () if fluency is None else ((load(fluency[0])[0], fluency[1]),)
+    judges, floors = ((), ()) if fluency is None else (load(fluency[0]), (fluency[1],))
     if not accepts or not rejects:
         raise ModelError("A search needs at least one accept model and one reject model.")
-    models = (*accepts, *rejects, *(judge for judge, _ in judges))
+    models = (*accepts, *rejects, *judges)
     for model in models:
         require_language_model(model, NEEDS_LOG_PROBABILITIES)
     for accepting, rejecting in product(accepts, rejects):
@@ -78,10 +76,11 @@ def prepare(
         raise InputError(f"Two of the models have one name: {', '.join(names)}.")
     if seed < 0:
         raise InputError(f"seed must be 0 or more, not {seed}.")
-    return accepts, rejects, judges, _candidates(as_sentence(natural), vocabulary, constraints)
+    roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("fluency",) * len(judges)
+    return models, roles, floors, _candidates(as_sentence(natural), vocabulary, constraints)
 
 
-def load(models: Models) -> LoadedModels:
+def load(models: Models) -> tuple[LanguageModel, ...]:
     """Models, those loaded that are given by their specifications.
 
     Raises:
@@ -129,7 +128,7 @@ def _candidates(
             f"they stand: {', '.join(missing)}. Choose another sentence, or add them to the "
             f"vocabulary if every model knows them."
         )
-    candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
+    candidates = Candidates(vocabulary, natural, (no_repeats(vocabulary.repeatable), *constraints))
     if not candidates.positions:
         raise VocabularyError(f"All positions of {natural.text!r} are fixed.")
     for index in candidates.positions:
@@ -142,7 +141,7 @@ def _candidates(
     return candidates
 
 
-def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> tuple[float, ...]:
+def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:
     """Log-probabilities of the natural sentence, one for each model, nats.
 
     Raises:
@@ -156,7 +155,7 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> tuple[float, .
                 f"less likely and every sentence would be acceptable. Choose another natural "
                 f"sentence."
             )
-    return tuple(scores)
+    return scores
 
 
 def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
@@ -223,25 +222,26 @@ def verify(
     earlier = sorted(climb.steps, key=lambda step: step.loss)
     # The result, and then, by loss, the steps that were better than the start.
     results = [(climb.sentence, climb.log_probs)]
-    results += [(step.sentence, step.log_probs) for step in earlier if step.loss < climb.start_loss]
+    results += [(step.sentence, step.log_probs) for step in earlier if step.loss < climb.start.loss]
     if in_float32 is not None:
         objective, start = in_float32
-        climb = replace(climb, start_log_probs=start.log_probs, start_loss=start.loss)
+        climb = replace(climb, start=start)
+    start = climb.start
     for sentence, log_probs in results:
-        if sentence == climb.start:
+        if sentence == start.sentence:
             break
         rescored = _rescore(sentence, log_probs, evaluator, candidates.broken(sentence))
         if in_float32 is not None:
             rescored = evaluator.float32_log_probs(sentence)
-            if not objective.assess(sentence, rescored).loss < climb.start_loss:
+            if not objective.assess(sentence, rescored).loss < start.loss:
                 continue
         if objective.feasible(rescored[:, None])[0]:
             return replace(climb, sentence=sentence, log_probs=rescored)
     # Nothing holds, or nothing was found: the result is the start.
-    rescored = climb.start_log_probs
+    rescored = start.log_probs
     if in_float32 is None:
-        rescored = _rescore(climb.start, rescored, evaluator, [])
-    return replace(climb, sentence=climb.start, log_probs=rescored)
+        rescored = _rescore(start.sentence, rescored, evaluator, [])
+    return replace(climb, sentence=start.sentence, log_probs=rescored)
 
 
 def _rescore(

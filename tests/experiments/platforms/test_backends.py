@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from contstim.experiments.platforms.jspsych import SaveTo
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses.table import Response, escape_formula, read_responses
 from contstim.scale import Scale
@@ -36,7 +35,7 @@ def check(responses: tuple[Response, ...], *, group: int = 1) -> None:
 def test_a_page_opened_from_disk_works_offline_and_downloads(
     export: Export, visit: Visit, tmp_path: Path
 ) -> None:
-    folder = export(save=SaveTo.DOWNLOAD, completion_code="THANKS")
+    folder = export(save="download", completion_code="THANKS")
     page = visit(accept_downloads=True, offline=True)
     page.add_init_script(f"window.contstimSimulation = {PLANNED}")
     page.goto(f"{folder.as_uri()}/index.html?simulate&group=1")
@@ -88,9 +87,7 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
 ) -> None:
     """The answer to the first file is lost on the way: it is sent again, and not kept twice."""
     pipe = DataPipe()
-    folder = export(
-        save=SaveTo.DATAPIPE, datapipe_id="abc123", redirect="https://example.org/?cc=1"
-    )
+    folder = export(save="datapipe", datapipe_id="abc123", redirect="https://example.org/?cc=1")
     page = visit()
     page.add_init_script(f"window.contstimSimulation = {PLANNED}")
     page.route("https://pipe.jspsych.org/api/**", pipe)
@@ -124,7 +121,7 @@ def test_identities_that_a_spreadsheet_would_run_are_escaped(
     pipe = DataPipe()
     page = visit()
     page.route("https://pipe.jspsych.org/api/**", pipe)
-    folder = export(save=SaveTo.DATAPIPE, datapipe_id="abc123")
+    folder = export(save="datapipe", datapipe_id="abc123")
     page.goto(f"{collect(folder).address}?simulate&group=1&PROLIFIC_PID==HYPERLINK(1)&STUDY_ID=s")
     reach(page, "saved")
     identities, answers = sorted(pipe.files)
@@ -166,7 +163,7 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
             results[-1] = value
 
     redirect = "https://app.prolific.com/?cc=1"
-    server = collect(export(save=SaveTo.JATOS, redirect=redirect))
+    server = collect(export(save="jatos", redirect=redirect))
     page = visit()
     page.expose_function("tell", tell)
     parameters = {"PROLIFIC_PID": "person"}
@@ -210,7 +207,7 @@ def test_a_batch_of_jatos_can_name_the_group(
     page.route(
         "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
     )
-    page.goto(f"{collect(export(save=SaveTo.JATOS)).address}?simulate")
+    page.goto(f"{collect(export(save='jatos')).address}?simulate")
     reach(page, "saved")
     assert {what for what, _ in told} == {"data", "end"}
     rows = json.loads(told[-2][1])
@@ -221,7 +218,7 @@ def test_a_batch_of_jatos_can_name_the_group(
 def test_a_page_for_jatos_says_so_when_it_is_elsewhere(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
-    page = visit(collect(export(save=SaveTo.JATOS)).address)
+    page = visit(collect(export(save="jatos")).address)
     reach(page, "failed")
     assert "made for JATOS" in page.inner_text(".reason")
 
@@ -238,7 +235,7 @@ def test_a_shared_computer_begins_anew_when_somebody_has_finished(
     export: Export, visit: Visit
 ) -> None:
     page = visit(accept_downloads=True)
-    address = f"{export(save=SaveTo.DOWNLOAD).as_uri()}/index.html?simulate"
+    address = f"{export(save='download').as_uri()}/index.html?simulate"
     page.goto(address)
     reach(page, "file")
     page.click("button.next")
@@ -254,7 +251,7 @@ def test_what_somebody_who_left_has_answered_is_downloaded_for_whoever_follows(
     export: Export, visit: Visit, tmp_path: Path
 ) -> None:
     page = visit(accept_downloads=True)
-    address = f"{export(save=SaveTo.DOWNLOAD).as_uri()}/index.html"
+    address = f"{export(save='download').as_uri()}/index.html"
     page.goto(address)
     begin(page)
     answer(page, 2)
@@ -289,7 +286,7 @@ def test_somebody_else_in_the_same_result_of_jatos_has_another_name(
         "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
     )
     results.append("")
-    page.goto(collect(export(save=SaveTo.JATOS)).address)
+    page.goto(collect(export(save="jatos")).address)
     begin(page)
     answer(page, 1)
     page.evaluate("window.lost = true")
@@ -318,7 +315,7 @@ def test_another_study_on_prolific_begins_anew_and_another_session_goes_on(
     export: Export, visit: Visit
 ) -> None:
     page = visit(accept_downloads=True)
-    address = f"{export(save=SaveTo.DOWNLOAD).as_uri()}/index.html?simulate&PROLIFIC_PID=a"
+    address = f"{export(save='download').as_uri()}/index.html?simulate&PROLIFIC_PID=a"
     page.goto(f"{address}&STUDY_ID=s&SESSION_ID=t")
     reach(page, "file")
     page.click("button.next")

@@ -17,13 +17,13 @@ from uuid import UUID
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych import PageSettings, SaveTo
+from contstim.experiments.platforms.jspsych import PageSettings
 from contstim.experiments.platforms.jspsych.jatos import PLATFORM, export_jatos
 from contstim.testing.platform import ExportContract
 from tests.experiments.platforms.conftest import TRIALS
 from tests.experiments.platforms.test_jspsych_reading import study_lists
 
-SETTINGS = PageSettings(title="What's likelier? A pilot (2)", save=SaveTo.JATOS)
+SETTINGS = PageSettings(title="What's likelier? A pilot (2)", save="jatos")
 ILLEGAL = re.compile(r"[\s*?\"\\\0/,`<>|:~!§$%&^°]")
 RESERVED = {"jatos", "publix", "public", "assets", "study_assets_root", "study_assets"}
 WORKERS = {

@@ -152,7 +152,7 @@ def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_pat
         path.write_text("\n".join(map(json.dumps, [rows[:2], [again, *rows[2:]]])))
         found = import_jspsych([path], TRIALS)
         duplicates = found.report.of(Problem.DUPLICATE)
-        noted = "Left aside: 1 row, identical to an earlier one." in found.notes
+        noted = f"{path}: left aside 1 row, identical to an earlier one." in found.notes
         assert (list(found.responses) == RESPONSES, noted) == (not change, not change)
         assert [f.about for f in duplicates] == ([(RESPONSES[1].trial_id,)] if change else [])
 

@@ -23,33 +23,35 @@ TRIALS = make_trials(groups=3)
 @pytest.mark.parametrize("per_group", [2, 4])
 def test_sides_balance_within_lists_and_between_neighbours(per_group: int) -> None:
     """Counted trial by trial."""
-    lists = stimulus_lists(TRIALS, per_group=per_group, seed=3)
+    lists = stimulus_lists(TRIALS, str, per_group=per_group, seed=3)
     assert len(lists) == 3 * per_group
     for one in lists:
         for condition in Condition:
-            left = [s.left for s in one.shown if s.trial.condition is condition]
+            left = [row["left"] for row in one if row["condition"] == condition]
             assert left.count(1) == left.count(2)
     for one, other in zip(lists[::2], lists[1::2], strict=True):
-        assert one.group == other.group
-        sides_of = {s.trial.trial_id: s.left for s in one.shown}
-        assert all(sides_of[s.trial.trial_id] + s.left == 3 for s in other.shown)
+        assert one[0]["group"] == other[0]["group"]
+        sides_of = {row["trial_id"]: row["left"] for row in one}
+        assert all(sides_of[row["trial_id"]] + row["left"] == 3 for row in other)
 
 
 def test_lists_are_what_participants_of_the_design_are_shown() -> None:
-    lists = stimulus_lists(TRIALS, seed=8)
-    assert lists[2].shown == presentation(TRIALS, group=2, participant=1, seed=8)
-    assert lists[3].shown == presentation(TRIALS, group=2, participant=2, seed=8)
+    lists = stimulus_lists(TRIALS, str, seed=8)
+    for participant in (1, 2):
+        shown = presentation(TRIALS, group=2, participant=participant, seed=8)
+        rows = [(row["trial_id"], row["left"]) for row in lists[1 + participant]]
+        assert rows == [(each.trial.trial_id, each.left) for each in shown]
 
 
 def test_names_sort_as_text_in_their_order() -> None:
-    names = [one.name for one in stimulus_lists(TRIALS, per_group=40)]
+    names = [one[0]["list_name"] for one in stimulus_lists(TRIALS, str, per_group=40)]
     assert names == sorted(names)
     assert len(set(map(len, names))) == 1
     assert Counter(names).most_common(1)[0][1] == 1
 
 
 def test_people_see_bare_sentences_on_their_sides() -> None:
-    one = stimulus_lists(TRIALS)[0].shown[0]
+    one = presentation(TRIALS, group=1, participant=1, seed=0)[0]
     trial = replace(
         one.trial,
         sentence_1=Sentence.parse("The one?"),
@@ -62,15 +64,15 @@ def test_people_see_bare_sentences_on_their_sides() -> None:
 @pytest.mark.parametrize("trials", [[], [TRIALS[0], TRIALS[0]], [replace(TRIALS[0], trial_id=" ")]])
 def test_trials_that_answers_could_not_be_traced_to_are_refused(trials: list[object]) -> None:
     with pytest.raises(InputError, match=r"no trials|trial_id"):
-        stimulus_lists(trials)  # type: ignore[arg-type]
+        stimulus_lists(trials, str)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sign", list("=+-@\t\r"))
 def test_trial_ids_that_a_spreadsheet_would_run_are_refused(sign: str) -> None:
     """The signs of OWASP's page on CSV injection; inside a trial_id they do no harm."""
-    stimulus_lists([replace(TRIALS[0], trial_id=f"a{sign}1"), *TRIALS[1:]])
+    stimulus_lists([replace(TRIALS[0], trial_id=f"a{sign}1"), *TRIALS[1:]], str)
     with pytest.raises(InputError, match=r"trial_id '.*1\+1' begins as a formula does"):
-        stimulus_lists([*TRIALS[1:], replace(TRIALS[0], trial_id=f"{sign}1+1")])
+        stimulus_lists([*TRIALS[1:], replace(TRIALS[0], trial_id=f"{sign}1+1")], str)
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

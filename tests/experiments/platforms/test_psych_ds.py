@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html import escape
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from markdown_it import MarkdownIt
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, export_jspsych
+from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
     PsychDsSettings,
@@ -55,7 +56,7 @@ def test_names_columns_and_metadata_are_as_the_schema_asks(tmp_path: Path) -> No
     assert {one["@type"] for one in about["variableMeasured"]} == {"PropertyValue"}
     assert all(one["description"] for one in about["variableMeasured"])
     assert about["name"] == "Controversial pairs, 1"
-    assert check_psych_ds(folder) == ()
+    assert check_psych_ds(folder) == ([], [])
 
 
 def test_tables_hold_what_was_given_and_no_names_of_people(tmp_path: Path) -> None:
@@ -121,10 +122,13 @@ def test_a_title_is_shown_in_readmes_as_it_is(tmp_path: Path) -> None:
     """Outside witness: what a reader of CommonMark makes of them."""
     about = PsychDsSettings(name=TITLE, description=TITLE)
     written = [write_psych_ds(TRIALS, tmp_path / "psych-ds", about).path]
-    for save in ("server", "download", "datapipe"):
-        settings = PageSettings(
-            save=SaveTo(save), title=TITLE, datapipe_id="x" * (save == "datapipe")
-        )
+    saves: tuple[Literal["server", "download", "datapipe"], ...] = (
+        "server",
+        "download",
+        "datapipe",
+    )
+    for save in saves:
+        settings = PageSettings(save=save, title=TITLE, datapipe_id="x" * (save == "datapipe"))
         written.append(export_jspsych(TRIALS, tmp_path / save, settings).path)
     shown = escape(TITLE.replace("\n", " "), quote=False)
     for folder in written:
@@ -237,9 +241,8 @@ def test_every_broken_rule_is_named_by_its_code(tmp_path: Path, name: str) -> No
     breaking, code = BROKEN[name]
     folder = export(tmp_path)
     breaking(folder)
-    found = check_psych_ds(folder)
-    assert code in {one.code for one in found if one.error}
-    assert code in "\n".join(map(str, found))
+    errors, _ = check_psych_ds(folder)
+    assert code in {error.partition(":")[0] for error in errors}
 
 
 def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
@@ -248,22 +251,23 @@ def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
     in_data("deep/study-x_data.csv", b"row_id\n1\n1\n")(folder)
     sidecar = {"variableMeasured": ["row_id"]}
     in_data("deep/study-x_data.json", json.dumps(sidecar).encode())(folder)
-    errors = [one for one in check_psych_ds(folder) if one.error]
-    assert [one.code for one in errors] == ["ROWID_VALUES_NOT_UNIQUE"]
+    errors, _ = check_psych_ds(folder)
+    assert errors == ["ROWID_VALUES_NOT_UNIQUE: data/deep/study-x_data.csv"]
     in_data("deep/study-x_data.csv", b"row_id\n1\n2\n")(folder)
-    assert check_psych_ds(folder) == ()
+    assert check_psych_ds(folder) == ([], [])
     in_data("deep/study-x_data.json", b"{}")(folder)
     in_data("deep/file_metadata.json", json.dumps(sidecar).encode())(folder)
-    assert check_psych_ds(folder) == ()
+    assert check_psych_ds(folder) == ([], [])
 
 
 def test_recommendations_are_warnings(tmp_path: Path) -> None:
     folder = write_psych_ds(TRIALS, tmp_path, PsychDsSettings(name="pairs")).path
-    found = check_psych_ds(folder)
-    assert {(one.error, one.code) for one in found} == {(False, "JSON_KEY_RECOMMENDED")}
+    errors, warnings = check_psych_ds(folder)
+    assert errors == []
+    assert {warning.partition(":")[0] for warning in warnings} == {"JSON_KEY_RECOMMENDED"}
     without("README.md")(folder)
     in_data("mood-x_data.csv", b"trial_id\n1\n")(folder)
-    codes = {one.code for one in check_psych_ds(folder)}
+    codes = {warning.partition(":")[0] for warning in check_psych_ds(folder)[1]}
     assert {"MISSING_README_DOC", "FILENAME_UNOFFICIAL_KEYWORD_WARNING"} <= codes
     with pytest.raises(InputError, match="There is no folder"):
         check_psych_ds(folder / "absent")

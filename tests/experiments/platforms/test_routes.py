@@ -61,7 +61,7 @@ def through_psychopy(out: Path, people: PlantedAnswers) -> Imported:
 def through_gorilla(out: Path, people: PlantedAnswers) -> Imported:
     folder = export_gorilla(TRIALS, out / "out").path
     data = gorilla.data(folder, out / "d.csv", people, prefix="Spreadsheet: ", people=PEOPLE)
-    return import_gorilla([data], trials=TRIALS)
+    return import_gorilla([data], TRIALS)
 
 
 def through_qualtrics(out: Path, people: PlantedAnswers) -> Imported:
@@ -75,7 +75,7 @@ def accuracies(responses: tuple[Response, ...]) -> dict[str, dict[str, float]]:
         MADE.trials, responses, MADE.scores, sampling=Sampling(None, samples=0)
     )
     return {
-        result.scope.name: {one.model: one.value for one in result.models}
+        result.scope.name: {one["model"]: one["value"] for one in result.models}
         for result in found.results
         if result.measure.name == "accuracy"
     }

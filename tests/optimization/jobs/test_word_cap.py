@@ -15,7 +15,7 @@ from contstim.optimization.jobs.results import TripletResults
 from contstim.optimization.jobs.word_cap import CapRounds
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
-from contstim.store import JobState, Slot
+from contstim.store import Slot
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches, reviewed
 
 CAP = 4
@@ -115,7 +115,7 @@ def test_natural_sentences_without_room_are_passed_over() -> None:
         """After a first triplet."""
         sentences = map(Sentence.parse, ("Small dog", *synthetic))
         triplet = cast("Any", Triplet)("t", "a", "b", *sentences, *(0.0,) * 7)
-        result = SimpleNamespace(triplet=triplet, state=JobState.FOUND, id=1)
+        result = SimpleNamespace(triplet=triplet, state="found", id=1)
         searches = SimpleNamespace(question=question, standing=lambda _: result)
         slots = {("a", "b"): [slot]}
         held = SimpleNamespace(slots=slots, stand=lambda _: None)

@@ -120,8 +120,8 @@ def test_a_search_between_black_boxes_comes_close_to_ranking_all_words(
             result = search.climb(proposer, seed)
             exact = [TableModel(m.seed, "exact").log_probs([result.sentence])[0] for m in models]
             np.testing.assert_allclose(result.log_probs, exact)
-            assert exact[0] >= search.objective.floor
-            drops[way] += result.start_log_probs[1] - result.log_probs[1]
+            assert exact[0] >= search.objective.limits[0]
+            drops[way] += result.start.log_probs[1] - result.log_probs[1]
             asked[way] += sum(len(set(model.asked)) for model in models)
     assert drops[1] > 0.8 * drops[0] > 0
     assert asked[1] < 0.15 * asked[0]

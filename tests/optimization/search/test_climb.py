@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.search.climb import Climb, End
-from contstim.optimization.search.perturbation import SlackPerturbation
+from contstim.optimization.search.climb import EXHAUSTED, SETTLED, UNCHANGED, Climb
+from contstim.optimization.search.perturbation import Perturbation
 from contstim.optimization.search.proposers import Proposer, RegressionProposer, ScreeningProposer
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
@@ -81,7 +81,7 @@ def test_every_step_equals_brute_force(
     found = climbed(start, trigram, bigram, vocabulary, seed, proposer)
     assert [step.sentence for step in found.steps] == path
     assert found.visits == visits
-    assert found.end is (End.SETTLED if path else End.UNCHANGED)
+    assert found.end == (SETTLED if path else UNCHANGED)
 
 
 def test_each_step_lowers_the_loss_keeps_the_floor_and_repeats_no_word(
@@ -154,7 +154,7 @@ def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
             bigram,
             vocabulary,
             seed,
-            perturbation=SlackPerturbation(),
+            perturbation=Perturbation(),
         )
         first = [step.sentence for step in found.steps if step.round == 0]
         assert first == [step.sentence for step in plain.steps]
@@ -163,5 +163,5 @@ def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
         assert trigram.log_probs([found.sentence])[0] >= trigram.log_probs([start])[0]
         assert all(scores[1] <= step.loss for step in found.steps)
         improved += scores[1] < scores[0]
-        assert found.end in {End.EXHAUSTED, End.UNCHANGED}
+        assert found.end in {EXHAUSTED, UNCHANGED}
     assert improved

@@ -10,22 +10,16 @@ from scipy.stats import norm
 
 from contstim.arrays import FloatArray
 from contstim.optimization.search.improvement import expected_improvement, most_improving
-from contstim.optimization.search.objectives import (
-    AcceptReject,
-    AgainstOther,
-    AllAgree,
-    Objective,
-    WithFloor,
-)
-from tests.optimization.search.toys import TableModel
+from contstim.optimization.search.objectives import Objective, PairObjective
+from tests.optimization.search.toys import TableModel, accept_reject
 
-PUBLISHED = AcceptReject((TableModel(1), TableModel(2)), -20.0)
+PUBLISHED = accept_reject(TableModel(1), TableModel(2), -20.0)
 
 
 def closed_form(loss: float, mean: FloatArray, spread: FloatArray) -> FloatArray:
     z = (loss - mean[1]) / spread[1]
     improvement = spread[1] * (z * norm.cdf(z) + norm.pdf(z))
-    expected: FloatArray = improvement * norm.cdf((mean[0] - PUBLISHED.floor) / spread[0])
+    expected: FloatArray = improvement * norm.cdf((mean[0] - PUBLISHED.limits[0]) / spread[0])
     return expected
 
 
@@ -67,9 +61,9 @@ def test_the_example_of_expected_improvements_holds() -> None:
 A, B, C = TableModel(1), TableModel(2), TableModel(3)
 OBJECTIVES: list[Objective] = [
     PUBLISHED,
-    WithFloor(PUBLISHED, C, -21.0),
-    AllAgree((A, B, C), 2, (-20.0, -20.5, -19.0)),
-    AgainstOther((A, B), (-21.0, -19.0)),
+    Objective((A, B, C), (True, False, True), (-20.0, 0.0, -21.0)),
+    Objective((A, B, C), (True, True, False), (-20.0, -20.5, -19.0)),
+    PairObjective((A, B), (True, False), (-21.0, -19.0)),
 ]
 
 

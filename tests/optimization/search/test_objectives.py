@@ -8,22 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from contstim.optimization.search.objectives import (
-    AcceptReject,
-    AgainstOther,
-    AllAgree,
-    Objective,
-    WithFloor,
-)
-from tests.optimization.search.toys import TableModel
+from contstim.optimization.search.objectives import Objective, PairObjective
+from tests.optimization.search.toys import TableModel, accept_reject
 
 A, B, C = TableModel(1), TableModel(2), TableModel(3)
 OBJECTIVES: dict[str, Objective] = {
-    "published": AcceptReject((A, B), -20.0),
-    "two accept": AllAgree((A, B, C), 2, (-20.0, -25.0, -30.0)),
-    "two reject": AllAgree((A, B, C), 1, (-20.0, -25.0, -30.0)),
-    "against another": AgainstOther((A, B), (-25.0, -15.0)),
-    "fluent": WithFloor(AcceptReject((A, B), -20.0), C, -40.0),
+    "published": accept_reject(A, B, -20.0),
+    "two accept": Objective((A, B, C), (True, True, False), (-20.0, -25.0, -30.0)),
+    "two reject": Objective((A, B, C), (True, False, False), (-20.0, -25.0, -30.0)),
+    "against another": PairObjective((A, B), (True, False), (-25.0, -15.0)),
+    "fluent": Objective((A, B, C), (True, False, True), (-20.0, 0.0, -40.0)),
 }
 SCORES = arrays(np.float64, (3, 12), elements=st.floats(-50, 0))
 

@@ -10,17 +10,16 @@ import pytest
 from best_sentence import BestSentence
 
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.search.constraints import Candidates, NoRepeats
+from contstim.optimization.search.constraints import Candidates, no_repeats
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.objectives import AcceptReject
-from contstim.optimization.search.perturbation import Oscillation, PricedLosses, SlackPerturbation
+from contstim.optimization.search.perturbation import Oscillation, PricedLosses
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import DEFAULT, GOLAN2023
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
-from tests.optimization.search.toys import NATURAL, WORDS, TableModel, search_for
+from tests.optimization.search.toys import NATURAL, WORDS, TableModel, accept_reject, search_for
 
 
 @pytest.mark.parametrize("price", [0.0, 0.5, 3.0])
@@ -30,13 +29,13 @@ def test_losses_of_words_are_those_of_whole_sentences_with_the_price_of_what_the
     """Witness: every sentence scored as a whole, and the formula written out."""
     accept, reject = TableModel(0, "exact"), TableModel(1, "exact")
     search = search_for(accept, reject)
-    objective = AcceptReject((accept, reject), accept.score(NATURAL))
+    objective = accept_reject(accept, reject, accept.score(NATURAL))
     losses = PricedLosses(search.candidates, objective, search.evaluator, price)
     for index in losses.positions:
         allowed = search.candidates.allowed(NATURAL, index)
         for column, loss in enumerate(losses.of_words(NATURAL, index).tolist()):
             sentence = losses.replace(NATURAL, index, column)
-            missed = max(0.0, objective.floor - accept.score(sentence))
+            missed = max(0.0, objective.limits[0] - accept.score(sentence))
             expected = reject.score(sentence) + price * missed if allowed[column] else np.inf
             assert loss == pytest.approx(expected, abs=1e-9)
 
@@ -50,8 +49,8 @@ class Impossible(TableModel):
 
 def test_a_word_that_no_price_brings_back_to_the_floor_is_never_taken() -> None:
     accept, reject = Impossible(0, "exact"), Impossible(1, "exact")
-    candidates = Candidates(WORDS, NATURAL, (NoRepeats(WORDS.repeatable),))
-    objective = AcceptReject((accept, reject), accept.score(NATURAL))
+    candidates = Candidates(WORDS, NATURAL, (no_repeats(WORDS.repeatable),))
+    objective = accept_reject(accept, reject, accept.score(NATURAL))
     losses = PricedLosses(candidates, objective, Evaluator((accept, reject)), 1.0)
     assert all((losses.of_words(NATURAL, i) == np.inf).all() for i in range(3))
 
@@ -62,7 +61,7 @@ def test_a_start_from_impossible_sentences_is_no_number_and_no_warning(
     """Both models find every other sentence impossible: there is none that keeps the floor."""
     accept, reject = Impossible(0, "exact"), Impossible(1, "exact")
     search = search_for(accept, reject)
-    objective = AcceptReject((accept, reject), accept.score(NATURAL))
+    objective = accept_reject(accept, reject, accept.score(NATURAL))
     other = NATURAL.replace(1, WORDS.inner[0])
     losses = PricedLosses(search.candidates, objective, search.evaluator, 1.0)
     assert losses.of_sentence(other) == np.inf
@@ -74,12 +73,12 @@ def test_a_loss_without_end_is_worth_no_price_for_the_floor() -> None:
     """Below the floor, a sentence that the reject model finds impossible outweighs any price."""
     accept, reject = TableModel(0, "exact"), Impossible(1, "exact")
     search = search_for(accept, reject)
-    objective = AcceptReject((accept, reject), accept.score(NATURAL))
+    objective = accept_reject(accept, reject, accept.score(NATURAL))
     losses = PricedLosses(search.candidates, objective, search.evaluator, 1.0)
     for index in losses.positions:
         of_words = losses.of_words(NATURAL, index)
         for column in np.flatnonzero(search.candidates.allowed(NATURAL, index)).tolist():
-            keeps = accept.score(losses.replace(NATURAL, index, column)) >= objective.floor
+            keeps = accept.score(losses.replace(NATURAL, index, column)) >= objective.limits[0]
             assert of_words[column] == (-np.inf if keeps else np.inf)
 
 
@@ -92,7 +91,7 @@ def test_new_starts_keep_the_floor_and_the_constraints() -> None:
         best = search.at(0).current
         rng = np.random.default_rng(seed)
         state = ScreeningProposer().start(search.evaluator, rng.spawn(1)[0])
-        start = Oscillation(SlackPerturbation()).perturb(
+        start = Oscillation().perturb(
             best, search.candidates, search.objective, search.evaluator, state, rng
         )
         if start is not None:

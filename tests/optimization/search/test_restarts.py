@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,15 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search import restarts
 from contstim.optimization.search.recipes import DEFAULT, RECIPES
 from contstim.optimization.search.restarts import (
+    ALL,
+    DRY,
+    PASSES,
+    SECONDS,
     SINGLE,
-    LastSearch,
     SearchBudget,
-    SearchHistory,
+    SearchResult,
+    SearchSummary,
     best_of,
-    history_of_one,
     seed_of_search,
 )
 from contstim.optimization.search.symmetric import synthesize_pair
@@ -36,29 +39,24 @@ SMALL = Vocabulary(tuple("AEF"), tuple("bcdg"), frozenset())
 LOSSES = st.lists(st.integers(-20, 0).map(lambda n: n / 4), min_size=1, max_size=12)
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a search gives that a test makes up."""
-
-    costs: dict[str, Cost]
-    history: SearchHistory
-
-
-def run(losses: list[float], budget: SearchBudget, *, rows: int = 0, reports: bool = True) -> Found:
+def run(
+    losses: list[float], budget: SearchBudget, *, rows: int = 0, reports: bool = True
+) -> SearchResult:
     """Searches with these losses, of so many passes each; the last loss stands for all later."""
     model: Any = TableModel(0)
     model.reports_passes = reports
     seeds: list[int] = []
 
-    def search(seed: int) -> Any:
+    def search(seed: int) -> SearchResult:
         cost = {model.name: Cost(rows, rows, 1)}
         loss = losses[min(len(seeds), len(losses) - 1)]
         seeds.append(seed)
-        return Found(cost, history_of_one(seed, loss, 1, cost))
+        alone = (SearchSummary(0, seed, loss, 0.0, 1, cost),)
+        return SearchResult(natural=NATURAL, recipe="", costs=cost, searches=alone)
 
-    found: Any = best_of(search, (model,), 7, budget)
-    assert [summary.seed for summary in found.history.searches] == seeds
-    return found  # type: ignore[no-any-return]
+    found = best_of(search, (model,), 7, budget)
+    assert [summary.seed for summary in found.searches] == seeds
+    return found
 
 
 @settings(max_examples=12, deadline=None)
@@ -75,17 +73,17 @@ def test_never_worse_than_the_single_search_with_the_same_seed(
     pair = TableModel(seed, says), TableModel(seed + 100)
     budget = SearchBudget(number, patience=None)
     found = synthesize(*pair, NATURAL, SMALL, seed=seed, restarts=budget)
-    alone = [single(summary.seed) for summary in found.history.searches]
+    alone = [single(summary.seed) for summary in found.searches]
     assert len(alone) == number
-    assert found.history.searches[0].seed == seed
-    assert len({summary.seed for summary in found.history.searches}) == number
+    assert found.searches[0].seed == seed
+    assert len({summary.seed for summary in found.searches}) == number
     assert found.log_probs[1] == min(one.log_probs[1] for one in alone) <= alone[0].log_probs[1]
     assert found.synthetic in {one.synthetic for one in alone}
-    assert [s.loss for s in found.history.searches] == [one.log_probs[1] for one in alone]
+    assert [s.loss for s in found.searches] == [one.log_probs[1] for one in alone]
     for name, cost in found.costs.items():
         assert cost == sum((one.costs[name] for one in alone), Cost())
     again = synthesize(*pair, NATURAL, SMALL, seed=seed, restarts=budget)
-    assert (again.synthetic, again.history) == (found.synthetic, found.history)
+    assert (again.synthetic, again.searches) == (found.synthetic, found.searches)
 
 
 def test_more_searches_come_nearer_to_the_best_of_all_sentences() -> None:
@@ -120,7 +118,7 @@ def test_patience_and_number_end_the_searches(
 ) -> None:
     """Witness: for every number of searches, whether those before are enough, by the definition."""
     budget = SearchBudget(searches, patience=patience, min_gain=min_gain)
-    history = run(losses, budget).history
+    found = run(losses, budget)
     padded = losses + [losses[-1]] * searches
 
     def is_dry(n: int) -> bool:
@@ -129,30 +127,30 @@ def test_patience_and_number_end_the_searches(
         return bool(patience and len(gains) >= patience and max(tail) < min_gain)
 
     expected = next(n for n in range(1, searches + 1) if n == searches or is_dry(n))
-    assert len(history.searches) == expected
-    assert history.end is (LastSearch.ALL if expected == searches else LastSearch.DRY)
-    assert [s.number for s in history.searches] == [*range(expected)]
-    best = min(s.loss for s in history.searches)
-    assert history.searches[0].loss - sum(s.gain for s in history.searches) == best
+    assert len(found.searches) == expected
+    assert found.end_of_searches == (ALL if expected == searches else DRY)
+    assert [s.number for s in found.searches] == [*range(expected)]
+    best = min(s.loss for s in found.searches)
+    assert found.searches[0].loss - sum(s.gain for s in found.searches) == best
 
 
 @given(rows=st.integers(0, 500), limit=st.integers(0, 2_000))
 def test_passes_are_kept_within_the_budget(rows: int, limit: int) -> None:
     """Property: never exceeded but by the first search, and another would have exceeded them."""
     found = run([0.0], SearchBudget(9, patience=None, passes=limit), rows=rows)
-    n_searches = len(found.history.searches)
+    n_searches = len(found.searches)
     spent = sum(cost.rows for cost in found.costs.values())
     assert spent == n_searches * rows
     assert spent <= limit or n_searches == 1
     assert n_searches == 9 or spent + rows > limit
-    expected = LastSearch.ALL if n_searches == 9 else LastSearch.PASSES
-    assert found.history.end is expected
+    expected = ALL if n_searches == 9 else PASSES
+    assert found.end_of_searches == expected
 
 
 def test_a_model_that_does_not_report_its_passes_is_taken_for_a_dear_one() -> None:
     budget = SearchBudget(9, passes=1_000)
-    assert len(run([0.0], budget, reports=False).history.searches) == 1
-    assert len(run([0.0], replace(budget, passes=None), reports=False).history.searches) == 6
+    assert len(run([0.0], budget, reports=False).searches) == 1
+    assert len(run([0.0], replace(budget, passes=None), reports=False).searches) == 6
 
 
 @pytest.mark.parametrize(
@@ -164,9 +162,9 @@ def test_a_time_limit_is_kept_but_the_first_search_always_finishes(
     """A clock by which every search takes two seconds; six searches end the patience of five."""
     now = iter(np.arange(0, 100, 2.0).tolist())
     monkeypatch.setattr(restarts, "monotonic", lambda: next(now))
-    history = run([0.0], SearchBudget(seconds=seconds)).history
-    assert len(history.searches) == number
-    assert history.end is (LastSearch.DRY if number == 6 else LastSearch.SECONDS)
+    found = run([0.0], SearchBudget(seconds=seconds))
+    assert len(found.searches) == number
+    assert found.end_of_searches == (DRY if number == 6 else SECONDS)
 
 
 def test_the_default_is_to_restart_where_searching_is_cheap(
@@ -177,20 +175,18 @@ def test_the_default_is_to_restart_where_searching_is_cheap(
     for model in cheap:
         model.reports_passes = True
     found = synthesize(*cheap, NATURAL, WORDS, seed=1)
-    assert found.history.budget == DEFAULT.restarts
-    assert found.history.end is LastSearch.DRY
-    assert found.history.in_vain == 5
-    assert found.history.text.startswith(f"best of {len(found.history.searches)} searches, the las")
+    assert found.budget == DEFAULT.restarts
+    assert found.end_of_searches == DRY
+    assert found.in_vain == 5
     words = Vocabulary.from_sentences(english, min_count=20)
     natural = next(s for s in unseen if not words.missing(s))
     trigram, bigram = (NgramModel(trained / f"{n}gram.arpa") for n in (3, 2))
-    assert synthesize(trigram, bigram, natural, words, seed=1).history.budget == SINGLE
+    assert synthesize(trigram, bigram, natural, words, seed=1).budget == SINGLE
     published = synthesize(trigram, bigram, natural, words, recipe=RECIPES["golan2023"])
-    assert len(published.history.searches) == 1
-    assert published.history.text == ""
+    assert len(published.searches) == 1
     unknown = synthesize(TableModel(1), TableModel(2), NATURAL, WORDS)
-    assert len(unknown.history.searches) == 1
-    assert unknown.history.end is LastSearch.PASSES
+    assert len(unknown.searches) == 1
+    assert unknown.end_of_searches == PASSES
 
 
 def test_a_pair_disagrees_no_less_after_more_searches() -> None:
@@ -199,12 +195,10 @@ def test_a_pair_disagrees_no_less_after_more_searches() -> None:
     found = synthesize_pair(*models, NATURAL, WORDS, seed=3, restarts=SearchBudget(3))
     alone = [
         synthesize_pair(*models, NATURAL, WORDS, seed=s.seed, restarts=SINGLE)
-        for s in found.history.searches
+        for s in found.searches
     ]
     assert found.disagreement == max(one.disagreement for one in alone)
-    assert [-s.loss for s in found.history.searches] == [
-        pytest.approx(one.disagreement) for one in alone
-    ]
+    assert [-s.loss for s in found.searches] == [pytest.approx(one.disagreement) for one in alone]
 
 
 def test_both_directions_of_a_triplet_are_searched_again() -> None:
@@ -217,7 +211,7 @@ def test_both_directions_of_a_triplet_are_searched_again() -> None:
         for accept, reject in (models[::-1], models)
     ]
     assert [triplet.synthetic_1, triplet.synthetic_2] == expected
-    assert [len(found.history.searches) for found in (first, second)] == [3, 3]
+    assert [len(found.searches) for found in (first, second)] == [3, 3]
 
 
 def test_what_is_told_between_searches() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contstim.optimization.search.screening import Calibration, SearchState, Stage
+from contstim.optimization.search.screening import Calibration, SearchState
 
 
 def test_a_calibration_is_ridge_regression_towards_the_diagonal() -> None:
@@ -41,4 +41,3 @@ def test_costs_and_batches_follow_what_was_spent_and_gained() -> None:
     for improved in (False, False, False, False, True):
         state.record_batch(improved=improved)
     assert state.batch_size(8) == round(7 / 3)
-    assert state.calibration(0, Stage.DRAFT) is state.calibration(0, Stage.DRAFT)

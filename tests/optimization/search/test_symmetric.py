@@ -9,7 +9,7 @@ import pytest
 
 from contstim.errors import InputError, ModelError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.search.constraints import MaxChanges
+from contstim.optimization.search.constraints import max_changes
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
@@ -59,7 +59,7 @@ def test_it_disagrees_at_least_as_much_as_a_triplet_does(
 
 def test_constraints_hold_for_both_sentences() -> None:
     pair = synthesize_pair(
-        TableModel(1), TableModel(2), NATURAL, WORDS, constraints=[MaxChanges(1)]
+        TableModel(1), TableModel(2), NATURAL, WORDS, constraints=[max_changes(1)]
     )
     for sentence in (pair.sentence_1, pair.sentence_2):
         assert np.sum([x != y for x, y in zip(sentence.words, NATURAL.words, strict=True)]) <= 1

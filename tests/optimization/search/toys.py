@@ -9,9 +9,9 @@ import numpy as np
 
 from contstim.models.base import LanguageModel
 from contstim.optimization.search.climb import Climb, climb
-from contstim.optimization.search.constraints import Candidates, Constraint, NoRepeats, Position
+from contstim.optimization.search.constraints import Candidates, Constraint, Position, no_repeats
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.objectives import AcceptReject, Objective, ScoredSentence
+from contstim.optimization.search.objectives import Objective, ScoredSentence
 from contstim.optimization.search.proposers import Proposer
 from contstim.optimization.search.screening import SearchState
 from contstim.sentence import Sentence
@@ -26,12 +26,17 @@ WORDS = Vocabulary(
 NATURAL = Sentence(("A", "b", "c", "d"))
 
 
+def accept_reject(accept: LanguageModel, reject: LanguageModel, floor: float) -> Objective:
+    """The published objective."""
+    return Objective((accept, reject), (True, False), (floor, 0.0))
+
+
 @dataclass(frozen=True)
 class ToySearch:
     """A search for the published objective, of which a test can take single steps."""
 
     candidates: Candidates
-    objective: AcceptReject
+    objective: Objective
     evaluator: Evaluator
 
     def at(self, index: int) -> Position:
@@ -62,8 +67,8 @@ def search_for(
     constraints: tuple[Constraint, ...] = (),
 ) -> ToySearch:
     """A search for the published objective."""
-    objective = AcceptReject((accept, reject), float(accept.log_probs([natural])[0]))
-    rules = (NoRepeats(vocabulary.repeatable), *constraints)
+    objective = accept_reject(accept, reject, float(accept.log_probs([natural])[0]))
+    rules = (no_repeats(vocabulary.repeatable), *constraints)
     candidates = Candidates(vocabulary, natural, rules)
     return ToySearch(candidates, objective, Evaluator((accept, reject)))
 

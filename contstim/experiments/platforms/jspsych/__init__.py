@@ -19,13 +19,12 @@ from contstim.experiments.platforms.jspsych.folder import (
 )
 from contstim.experiments.platforms.jspsych.library import fetch_library
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
-from contstim.experiments.platforms.jspsych.study import PageSettings, SaveTo
-from contstim.experiments.platforms.platform import Exporter, NoSettings, Platform, Reader
+from contstim.experiments.platforms.jspsych.study import PageSettings
+from contstim.experiments.platforms.platform import Exporter, Platform, Reader
 
 __all__ = [
     "PLATFORM",
     "PageSettings",
-    "SaveTo",
     "export_jspsych",
     "fetch_library",
     "import_jspsych",
@@ -40,6 +39,6 @@ PLATFORM = Platform(
         out="The folder to write; texts in it are kept.",
         to_edit=(*TEXTS, PRACTICE),
     ),
-    Reader(import_jspsych, NoSettings, files="CSV, JSON, or JSON lines."),
+    Reader(import_jspsych, files="CSV, JSON, or JSON lines."),
 )
 """The experiment as a web page, and the reader of its data."""

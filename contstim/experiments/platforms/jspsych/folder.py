@@ -19,7 +19,6 @@ from contstim.experiments.platforms.jspsych.library import fetch_library, librar
 from contstim.experiments.platforms.jspsych.study import (
     PageSettings,
     PageStudy,
-    SaveTo,
     build_study,
 )
 from contstim.experiments.platforms.platform import Exported
@@ -179,7 +178,7 @@ def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
     # Deferred scripts run in the order in which they stand, when the page has been read.
     elements = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)
-    jatos = '  <script src="jatos.js"></script>\n' if settings.save is SaveTo.JATOS else ""
+    jatos = '  <script src="jatos.js"></script>\n' if settings.save == "jatos" else ""
     index = page.joinpath("index.html").read_text(encoding="utf-8")
     filled = Template(index).substitute(
         language=settings.language,

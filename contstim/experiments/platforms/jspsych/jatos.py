@@ -22,7 +22,7 @@ from contstim.experiments.platforms.jspsych.folder import (
     new_page,
     unfilled_warning,
 )
-from contstim.experiments.platforms.jspsych.study import PageSettings, SaveTo
+from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.files import path_inside
 
@@ -54,7 +54,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         InputError: the page does not save to JATOS, its title is too long or holds HTML, or see
             `export_jspsych`.
     """
-    if settings.save is not SaveTo.JATOS:
+    if settings.save != "jatos":
         raise InputError(f"A study for JATOS saves to jatos, not to {settings.save}.")
     if len(settings.title) > _LONGEST_TITLE or set("<>&") & set(settings.title):
         raise InputError(
@@ -119,7 +119,7 @@ PLATFORM = Platform(
         export_jatos,
         PageSettings,
         out="The folder to write; texts in its page are kept.",
-        fixed={"save": SaveTo.JATOS, "datapipe_id": ""},
+        fixed={"save": "jatos", "datapipe_id": ""},
         to_edit=tuple(f"page/{name}" for name in (*TEXTS, PRACTICE)),
     ),
 )

@@ -12,25 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_json, read_text
 from contstim.errors import InputError
-from contstim.experiments.responses.alignment import Imported, align, recorded
+from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN
 from contstim.scale import Scale
 from contstim.tables import read_csv
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from contstim.experiments.platforms.platform import NoSettings
     from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.stimuli import Trial
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
 
 
-def import_jspsych(
-    files: Sequence[Path | str], trials: Sequence[Trial], settings: NoSettings | None = None
-) -> Imported:
+def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
     """Read data of a jsPsych page: trials with trial_id, left, rating (or response) and rt.
 
     A file that names no participant is one participant.
@@ -47,44 +44,42 @@ def import_jspsych(
             Answers that are identical in all count once: a page that is reloaded may send an answer
             twice.
         trials: what was shown.
-        settings: nothing.
 
     Raises:
         InputError: a file cannot be read, or has no trial; a row states no side, or two ratings;
-            and see `align`.
+            and see `import_files`.
     """
-    del settings
     by_id = {trial.trial_id: trial for trial in trials}
-    answers: list[RecordedAnswer] = []
-    notes: list[str] = []
-    for path in map(Path, files):
-        rows, column = _read(path)
-        if column is None:
-            notes.append(f"{path} names no participant: it is one, called {path.stem}.")
-        shown: Counter[str] = Counter()
-        for index, row in enumerate(rows):
-            if _cell(row, "trial_id"):
-                participant = path.stem if column is None else _cell(row, column)
-                shown[str(participant)] += 1
-                where = f"{path}, row {index}"
-                answers.append(_answer(where, row, participant, shown[str(participant)], by_id))
-        notes.append(f"{path}: {counted(len(rows) - shown.total(), 'row')} of no trial.")
-    distinct = _distinct(answers)
-    if len(distinct) < len(answers):
-        repeats = len(answers) - len(distinct)
-        notes.append(f"Left aside: {counted(repeats, 'row')}, identical to an earlier one.")
-    return align(distinct, trials, notes)
+    seen: set[tuple[object, ...]] = set()
+    return import_files(files, trials, lambda path: _answers(path, by_id, seen))
 
 
-def _distinct(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
-    """The answers without those that an earlier one equals in all but its place in the files."""
-    kept: dict[tuple[object, ...], RecordedAnswer] = {}
-    for answer in answers:
+def _answers(
+    path: Path, by_id: Mapping[str, Trial], seen: set[tuple[object, ...]]
+) -> Iterator[RecordedAnswer | str]:
+    """The answers of a file without those that were seen before, and notes on it."""
+    rows, column = _read(path)
+    if column is None:
+        yield f"{path} names no participant: it is one, called {path.stem}."
+    shown: Counter[str] = Counter()
+    repeats = 0
+    for index, row in enumerate(rows):
+        if not _cell(row, "trial_id"):
+            continue
+        participant = path.stem if column is None else _cell(row, column)
+        shown[str(participant)] += 1
+        answer = _answer(f"{path}, row {index}", row, participant, shown[str(participant)], by_id)
         about = answer.model_dump(exclude={"where"})
         # nan differs from itself, and two unknown times would make two answers of one.
         key = tuple(None if value != value else value for value in about.values())
-        kept.setdefault(key, answer)
-    return list(kept.values())
+        if key in seen:
+            repeats += 1
+        else:
+            seen.add(key)
+            yield answer
+    yield f"{path}: {counted(len(rows) - shown.total(), 'row')} of no trial."
+    if repeats:
+        yield f"{path}: left aside {counted(repeats, 'row')}, identical to an earlier one."
 
 
 def _answer(

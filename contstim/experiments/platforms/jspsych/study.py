@@ -7,9 +7,9 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -41,14 +41,8 @@ def check_web_address(address: str) -> None:
         raise InputError(f"{address!r} is not a web address; it must begin with https://.")
 
 
-class SaveTo(StrEnum):
-    """Destination of answers."""
-
-    SERVER = "server"
-    DATAPIPE = "datapipe"
-    JATOS = "jatos"
-    DOWNLOAD = "download"
-
+SaveTo: TypeAlias = Literal["server", "datapipe", "jatos", "download"]
+"""Destination of answers."""
 
 DATAPIPE = "https://pipe.jspsych.org/api/"
 
@@ -77,8 +71,9 @@ class PageSettings:
     """
 
     save: Annotated[
-        SaveTo, Help("Where answers go: contstim collect, the OSF, JATOS, or a download.")
-    ] = SaveTo.SERVER
+        SaveTo,
+        Help("Where answers go: contstim collect, the OSF, JATOS, or a download."),
+    ] = "server"
     datapipe_id: Annotated[str, Help("With --save datapipe: the experiment's ID there.")] = ""
     datapipe_address: str = DATAPIPE
     completion_code: Annotated[
@@ -110,7 +105,7 @@ class PageSettings:
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise InputError("The page needs a title.")
-        if (self.save is SaveTo.DATAPIPE) != bool(self.datapipe_id):
+        if (self.save == "datapipe") != bool(self.datapipe_id):
             raise InputError(
                 "Saving to DataPipe needs the experiment's ID on pipe.jspsych.org (`datapipe_id`), "
                 "and nothing else does."
@@ -184,16 +179,45 @@ class PageStudy(BaseModel):
         return self.model_dump(exclude_defaults=True)
 
     @property
+    def public(self) -> dict[str, Any]:
+        """The same without code and redirect, which the server hands out, only on completion."""
+        return self.content | {"completion": None}
+
+    @property
+    def code(self) -> str | None:
+        """Code that a participant hands in on completion; None for none that is stated."""
+        return (self.completion or {}).get("code") or None
+
+    @property
+    def redirect(self) -> str | None:
+        """Address where the browser goes after completion; None for none."""
+        return (self.completion or {}).get("redirect") or None
+
+    @cached_property
+    def trials(self) -> dict[str, frozenset[str]]:
+        """Identifiers of the trials of each group, in the order of their numbers."""
+        groups = sorted(self.groups.items(), key=lambda group: int(group[0]))
+        return {group: frozenset(trial.trial_id for trial in trials) for group, trials in groups}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of all groups, trials and sentences, whatever their order in the file."""
+        canonical = [
+            [group, sorted([t.trial_id, [t.sentence_1, t.sentence_2]] for t in self.groups[group])]
+            for group in self.trials
+        ]
+        return hashlib.sha256(json.dumps(canonical).encode()).hexdigest()
+
+    @property
     def script(self) -> str:
         """study.js: the same for a page opened from disk, which may not read files.
 
         The collecting server hands out codes and redirects itself, so there the page does not hold
         them.
         """
-        server = self.save["to"] == SaveTo.SERVER
-        shown = self.model_copy(update={"completion": None}) if server else self
-        content = json.dumps(shown.content, indent=1)
-        return f'"use strict";\n\ncontstim.study = {content};\n'
+        content = self.public if self.save["to"] == "server" else self.content
+        script = json.dumps(content, indent=1)
+        return f'"use strict";\n\ncontstim.study = {script};\n'
 
 
 def build_study(
@@ -227,7 +251,7 @@ def build_study(
     # `{minutes}` of the consent text: the longest group at the pace of 2023, and reading.
     pairs = max(map(len, groups.values()))
     save = {"to": str(settings.save)}
-    if settings.save is SaveTo.DATAPIPE:
+    if settings.save == "datapipe":
         save |= {"experiment": settings.datapipe_id, "address": settings.datapipe_address}
     return PageStudy(
         version=_VERSION,
