@@ -1,4 +1,4 @@
-"""NumPy's arrays: names for their types, and their archives, `.npz`.
+"""NumPy's arrays: names for their types, and their files, `.npy` and `.npz`.
 
 NumPy's readers allocate what a header claims before they look at what follows it, and end in errors
 of many kinds on damaged, encrypted or foreign archives. Here each is an `InputError` with the name
@@ -29,6 +29,21 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 _MOST_COMPRESSED = 1_100  # times smaller: deflate reaches 1,032 at best
 _ENDING = ".npy"
+
+
+def read_npy(path: Path | str) -> npt.NDArray[Any]:
+    """The array of an `.npy` file.
+
+    Raises:
+        InputError: the file cannot be read, or is not one plain array.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return _read_array(file, Path(path).stat().st_size)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except Exception as error:  # damaged files raise nearly anything
+        raise InputError(f"{path} is not an .npy of a plain array: {_reason(error)}.") from error
 
 
 def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.models.base import LanguageModel
+    from contstim.models.training.loop import Progress
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
@@ -146,16 +147,10 @@ def run_demo(
 
     def train_next(name: str) -> LanguageModel:
         reporter.say(f"Training: {name} …")
-        architecture, epochs, learning_rate = _MODELS[name]
-        epochs = min(epochs, scale.most_epochs or epochs)
-        settings = TrainingSettings(
-            epochs=epochs, batch_size=32, learning_rate=learning_rate, seed=seed
-        )
-        run: Any = {"device": "cpu", "on_progress": partial(tell_training, reporter, "training")}
-        # Every trainer takes up what an earlier call left in its folder.
+        told = partial(tell_training, reporter, "training")
+        epochs = scale.most_epochs
         with reporter:
-            specification = train_model(text, out / name, architecture, settings, **run)
-        models[name] = load_model(specification, device="cpu", name=name)
+            models[name] = train(name, text, out, seed=seed, most_epochs=epochs, on_progress=told)
         return models[name]
 
     # The words of a search are those that n-gram models saw five times; the networks learn from
@@ -202,6 +197,39 @@ def run_demo(
     page = stimuli_report(title, [*triplets, *selection.pairs], scores=scores)
     write_text(out / "report.html", page.html())
     return Demo(out, tuple(triplets), selection.pairs, scores)
+
+
+def train(
+    name: str,
+    text: Sequence[Sentence],
+    folder: Path,
+    *,
+    seed: int,
+    most_epochs: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> LanguageModel:
+    """One of `NAMES`, trained on a text or taken from the folder where it was trained before.
+
+    Args:
+        name: which.
+        text: what it is trained on.
+        folder: holds the models, each under its name.
+        seed: decides a network's first weights and the order of sentences.
+        most_epochs: cuts every network's training short.
+        on_progress: told after every step of a network's training.
+
+    Raises:
+        InputError: the folder holds a model of that name with another text or other settings.
+    """
+    architecture, epochs, learning_rate = _MODELS[name]
+    epochs = min(epochs, most_epochs or epochs)
+    settings = TrainingSettings(
+        epochs=epochs, batch_size=32, learning_rate=learning_rate, seed=seed
+    )
+    run: Any = {"device": "cpu", "on_progress": on_progress}
+    # Every trainer takes up what an earlier call left in its folder.
+    specification = train_model(text, folder / name, architecture, settings, **run)
+    return load_model(specification, device="cpu", name=name)
 
 
 def _claim(out: Path, settings: Mapping[str, object]) -> None:

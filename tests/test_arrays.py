@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contstim.arrays import read_npz
+from contstim.arrays import read_npy, read_npz
 from contstim.errors import InputError
 
 NUMBERS = np.arange(50, dtype=np.float64)
@@ -57,6 +57,10 @@ ARRAYS: dict[str, bytes] = {
 
 @pytest.mark.parametrize("content", ARRAYS.values(), ids=ARRAYS)
 def test_what_is_not_a_plain_array_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.npy"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.npy is not an \.npy of a plain array: .+"):
+        read_npy(path)
     path = tmp_path / "a.npz"
     path.write_bytes(npz(content))
     with pytest.raises(InputError, match=r"a\.npz is not an \.npz of plain arrays: .+"):
@@ -119,3 +123,6 @@ def test_what_numpy_writes_is_read(tmp_path: Path) -> None:
         assert list(read) == list(arrays)
         for key, array in arrays.items():
             np.testing.assert_array_equal(read[key], array)
+    for key, array in arrays.items():
+        np.save(tmp_path / f"{key}.npy", array)
+        np.testing.assert_array_equal(read_npy(tmp_path / f"{key}.npy"), array)

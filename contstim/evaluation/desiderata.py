@@ -149,11 +149,14 @@ def evaluate_desiderata(
     # a word stays only where every model knows it and can read it in every carrier
     reasons = unreadable(models, words, carriers)
     usable = [word for word in dict.fromkeys(words) if word not in reasons]
-    left = {"sentences": (table.log_probs, left_out), "words": (usable, reasons)}
-    for what, (kept, lost) in left.items():
-        if len(kept) < _FEWEST:
+    counts = {
+        "sentences": (len(table.log_probs), len(left_out)),
+        "words": (len(usable), len(reasons)),
+    }
+    for what, (kept, lost) in counts.items():
+        if kept < _FEWEST:
             raise InputError(
-                f"A correlation needs {_FEWEST} {what} or more; here are {len(kept)} ({len(lost)} "
+                f"A correlation needs {_FEWEST} {what} or more; here are {kept} ({lost} "
                 f"left out because a model cannot score them)."
             )
     readable = list(table.sentences or ())

@@ -99,7 +99,7 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
 
 
 def _curve_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
-    curves = [
+    curves: list[Row] = [
         {"method": method.value} | curve
         for method, of_method in evaluation.curves.items()
         for curve in of_method

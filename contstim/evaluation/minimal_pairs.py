@@ -238,7 +238,7 @@ def published_files(
     )
 
 
-def read_human_agreement(path: Path | str | None) -> dict[str, Row]:
+def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     """Agreement by paradigm from the answers of BLiMP's crowd workers (`human_responses.csv`).
 
     `individual` is the mean over `items` (pairs that people judged) of the share of people who

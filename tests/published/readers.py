@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contstim.arrays import FloatArray
+from contstim.arrays import FloatArray, read_npy
 from contstim.corpus import read_sentences
 from contstim.experiments.reproduce.published import (
     MODELS,
@@ -70,7 +70,7 @@ def read_frequencies(folder: Path) -> dict[str, float]:
 
 def load_numbers(path: Path) -> FloatArray:
     """The numbers of a file, (n,)."""
-    array = np.load(path, allow_pickle=False)
+    array = read_npy(path)
     assert array.dtype.kind == "f"
     assert array.ndim == 1
     return array.astype(np.float64)
