@@ -183,7 +183,8 @@ def evaluate_acceptability(
     values = scores.values if settings.scores_as_given else z_scores(scores.values)
     people = judgements.values
     row_of = {name: row for row, name in enumerate(judgements.sentences)}
-    lacking: list[BoolArray] = [np.isnan(people), np.isnan(values).any(axis=1)]
+    unscored: BoolArray = np.logical_or.reduce(np.isnan(values), axis=1)
+    lacking = np.isnan(people), unscored
     included, excluded, rows = [], [], []
     for pair in judgements.pairs:
         both = [row_of[pair.acceptable], row_of[pair.unacceptable]]
