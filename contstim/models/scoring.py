@@ -357,12 +357,14 @@ def bounds_table(
 
     The columns are sentence, model, log_prob, lower_bound (the mean over orders) and gap, in nats.
     """
-    rows: list[tuple[object, ...]] = []
-    for model in scores:
-        if model.lower_bounds is not None and model.log_probs is not None:
-            pairs = zip(model.log_probs.tolist(), model.lower_bounds.tolist(), strict=True)
-            for sentence, (score, bound) in zip(sentences, pairs, strict=True):
-                rows.append((sentence.text, model.name, score, bound, score - bound))
+    rows = [
+        (sentence.text, model.name, score, bound, score - bound)
+        for model in scores
+        if model.lower_bounds is not None and model.log_probs is not None
+        for sentence, score, bound in zip(
+            sentences, model.log_probs.tolist(), model.lower_bounds.tolist(), strict=True
+        )
+    ]
     return _table(("sentence", "model", "log_prob", "lower_bound", "gap"), rows)
 
 
@@ -383,17 +385,16 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
         InputError: the record cannot be read, or is not that of a table of scores.
     """
     path = record_path(scores)
-    if not path.exists():
-        return {}
-    entries = read_json_object(path).get("models", {})
+    entries = read_json_object(path).get("models", {}) if path.exists() else {}
     # an entry may say more, such as the specification that the model was loaded by
-    names = [field.name for field in fields(Convention)]
+    names = {field.name for field in fields(Convention)}
     try:
-        given = {
-            m: {n: entries[m][n] for n in names if n in entries[m]} for m in models if m in entries
+        return {
+            model: Convention(**{n: value for n, value in entries[model].items() if n in names})
+            for model in models
+            if model in entries
         }
-        return {model: Convention(**entry) for model, entry in given.items()}
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
         raise InputError(
             f"{path} is not the record of a table of scores: {error}. Score the sentences again."
         ) from error

@@ -22,8 +22,6 @@ from contstim.models.costs import Tally, counting
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from contstim.arrays import FloatArray
 
 # Different lengths, so that batches are padded; a question; and the first sentence once more
@@ -180,32 +178,22 @@ class LanguageModelContract(ScorerContract):
         assert model.convention.unit == "nats"
 
     # Proves the shortcuts of adapters, such as keys and values kept of the words before: the
-    # witness is each sentence written out and scored by itself
-    def test_replacement_log_probs_equal_scores_of_rewritten_sentences(
-        self, model: LanguageModel
-    ) -> None:
-        for sentence, position, fresh in self.rewritten(model):
-            ours = model.replacement_log_probs(sentence, position, WORDS)
-            np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
-
-    # A search discards words by these bounds: a bound that is too low would lose the best word
-    def test_exact_values_and_upper_bounds_are_true(self, model: LanguageModel) -> None:
-        for sentence, position, fresh in self.rewritten(model):
-            known = model.replacements(sentence, position, WORDS)
-            for values in (known.exact, known.estimate, known.upper_bound):
-                assert values.shape == (len(WORDS),)
-            exact = ~np.isnan(known.exact)
-            found = known.exact[exact]
-            np.testing.assert_allclose(found, fresh[exact], rtol=0, atol=tolerance(fresh))
-            assert (known.upper_bound >= fresh - tolerance(fresh)).all()
-            assert not np.isnan(known.estimate).any()
-
-    def rewritten(self, model: LanguageModel) -> Iterator[tuple[Sentence, int, FloatArray]]:
-        """Each place of three sentences, and the scores with every word there, (n_words,)."""
+    # witness is each sentence written out and scored by itself. A search discards words by the
+    # bounds: one that is too low would lose the best word
+    def test_candidates_are_judged_as_the_rewritten_sentences(self, model: LanguageModel) -> None:
         for sentence in SENTENCES[:3]:
             for position in range(len(sentence)):
-                changed = [sentence.replace(position, word) for word in WORDS]
-                yield sentence, position, model.log_probs(changed)
+                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
+                limit = tolerance(fresh)
+                ours = model.replacement_log_probs(sentence, position, WORDS)
+                np.testing.assert_allclose(ours, fresh, rtol=0, atol=limit)
+                known = model.replacements(sentence, position, WORDS)
+                for values in (known.exact, known.estimate, known.upper_bound):
+                    assert values.shape == (len(WORDS),)
+                exact = ~np.isnan(known.exact)
+                np.testing.assert_allclose(known.exact[exact], fresh[exact], rtol=0, atol=limit)
+                assert (known.upper_bound >= fresh - limit).all()
+                assert not np.isnan(known.estimate).any()
 
     # Costs of a search are reproducible only if nothing of an earlier one is left to spare passes
     def test_what_has_been_forgotten_costs_as_much_again(self, model: LanguageModel) -> None:

@@ -53,7 +53,7 @@ def test_questions_to_the_device_do_not_grow_with_the_batches(
         counts = model.token_counts(SENTENCES)
         for sentence, count in zip(SENTENCES, counts, strict=True):
             by_length.setdefault(int(count), []).append(sentence)
-        alike = max(by_length.values(), key=len)
+        alike = max(by_length.values(), key=len)[:4]
         assert len(alike) > 1
         model.scores(alike)  # what is read once for all
         asked, batches = {}, {}

@@ -198,7 +198,7 @@ def of_word(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) 
     ).map(tuple),
     space=st.booleans(),
 )
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_words_that_are_independent_are_cut_as_beside_any_others(
     tokenizer_of: Callable[[str], Any], kind: str, words: tuple[str, ...], space: bool
 ) -> None:

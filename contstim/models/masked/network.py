@@ -106,11 +106,6 @@ class MaskedNetwork:
         with _only(self._narrow, places):
             return self._whole(ids, attention)[0]
 
-    @property
-    def drops_places(self) -> bool:
-        """True if places that are not in question are dropped before the head."""
-        return self._narrow is not None
-
     def _whole(self, ids: Tensor, attention: Tensor | None) -> Tensor:
         logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         return logits
