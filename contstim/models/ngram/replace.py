@@ -94,7 +94,7 @@ class ReplacementScores:
         order = self._tables.order
         before, after = ids[:place], ids[place + 1 :]
         changed = self._all_changed(before[1 - order :] if order > 1 else (), after[: order - 1])
-        # Before the place all words but <s>; after it those that have all words they depend on there
+        # Before the place all words but <s>; after it those that depend on no word before it
         return changed + (self._sum(before, 2) + self._sum(after, order))
 
     def _sum_of_same(self, ids: tuple[int, ...], first: int) -> float:

@@ -37,12 +37,6 @@ if TYPE_CHECKING:
 CHECKPOINT = "checkpoint.safetensors"
 RECORD = "training.json"
 CURVE = "curve.png"
-_NOT_SETTINGS = {
-    "kind": "The kind of model",
-    "text_sha256": "The text",
-    "validation_sha256": "The text kept apart",
-    "precision": "The precision",
-}
 
 
 @dataclass(frozen=True)
@@ -189,12 +183,10 @@ def is_begun(folder: Path, identity: Identity) -> bool:
     now = json.loads(json.dumps(dict(identity)))  # as the old settings went: tuples become lists
     for name in (*now, *then):
         if now.get(name) != then.get(name):
-            what = _NOT_SETTINGS.get(name, f"`{name}`")
-            values = f" ({then.get(name)!r} then, {now.get(name)!r} now)"
-            shown = "" if name.endswith("_sha256") else values
             raise InputError(
-                f"{what} is not the one with which {folder} was begun{shown}. Give what was given "
-                f"then to go on, or name another folder."
+                f"`{name.removesuffix('_sha256')}` is not the one with which {folder} was begun "
+                f"({then.get(name)!r} then, {now.get(name)!r} now). Give what was given then to go "
+                f"on, or name another folder."
             )
     return True
 

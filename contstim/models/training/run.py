@@ -43,13 +43,13 @@ _Sentence = TypeVar("_Sentence", bound=Sentence)
 
 
 def train_network(
-    build: Callable[[Sequence[Sentence]], TrainingTask],
-    sentences: Sequence[Sentence],
+    build: Callable[[Sequence[_Sentence]], TrainingTask],
+    sentences: Sequence[_Sentence],
     out: Path,
     network: NetworkSettings,
     settings: TrainingSettings,
     *,
-    validation: Sequence[Sentence] | None = None,
+    validation: Sequence[_Sentence] | None = None,
     device: Device,
     precision: TrainingPrecision,
     on_progress: Callable[[Progress], None] | None = None,

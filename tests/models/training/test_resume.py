@@ -158,7 +158,7 @@ def test_changed_settings_are_refused_by_name(
 
 def test_another_kind_of_network_is_refused(tmp_path: Path) -> None:
     train("lstm", tmp_path / "model")
-    with pytest.raises(InputError, match="The kind of model is not"):
+    with pytest.raises(InputError, match="`kind` is not"):
         train("rnn", tmp_path / "model")
 
 
@@ -167,7 +167,7 @@ def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from tests.models.training import runs
 
     monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
-    with pytest.raises(InputError, match=r"The text is not the one with which .* was begun"):
+    with pytest.raises(InputError, match=r"`text` is not the one with which .* was begun"):
         train("rnn", tmp_path / "rnn")
 
 
