@@ -102,10 +102,10 @@ def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
     assert_same(tmp_path / "parts", whole.out)
 
 
-@pytest.mark.parametrize("kind", ["lstm", "bert"])
-def test_the_seed_decides(kind: str, tmp_path: Path, whole_of: Callable[[str], Training]) -> None:
-    first, again = whole_of(kind), train(kind, tmp_path / "again")
-    other = train(kind, tmp_path / "other", replace(TRAINING, seed=5))
+def test_the_seed_decides(tmp_path: Path, whole_of: Callable[[str], Training]) -> None:
+    """With dropout and masks at work."""
+    first, again = whole_of("bert"), train("bert", tmp_path / "again")
+    other = train("bert", tmp_path / "other", replace(TRAINING, seed=5))
     assert losses(first) == losses(again) != losses(other)
 
 
