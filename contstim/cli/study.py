@@ -30,7 +30,7 @@ def new(
 
     Example: `contstim new my-study`
     """
-    from contstim.study.template import new_study
+    from contstim.study.study_file import new_study
 
     path = new_study(name)
     remark(f"{path}: a study to begin with. Do it with: contstim run {path}", quiet=quiet)
@@ -139,8 +139,8 @@ def _print_plan(planned: StudyPlan) -> None:
             f"{numbers.trials_each:,} for each participant, about {numbers.minutes:.0f} min."
         )
     if numbers.needs is not None:
-        needs = [(need.use, need.times, need.each, need.needed) for need in numbers.needs.rows]
-        print_rows(("natural sentences", "times", "each", "needed"), needs)
+        header = ("natural sentences", "times", "each", "needed")
+        print_rows(header, numbers.needs.rows)
         if planned.available is not None:
             enough = f"{planned.lacking:,} too few" if planned.lacking else "enough"
             how = "There are" if planned.is_counted else "The text has at most"

@@ -160,7 +160,7 @@ class _Thread:
         self.call: NetworkCall | None = None
         self._context = context
         # What goes to the thread, and what comes from it; None tells it to end
-        self._turns: SimpleQueue[WorkerTask[Any] | Answer | None] = SimpleQueue()
+        self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
@@ -186,7 +186,6 @@ class _Thread:
         try:
             with runner(self._wait):
                 while (task := self._turns.get()) is not None:
-                    assert not isinstance(task, Answer)
                     self._results.put(self._context.answer(task))
         except GeneratorExit:  # raised below: no error that a task handles
             return
@@ -195,8 +194,7 @@ class _Thread:
 
     def _wait(self, call: NetworkCall) -> Answer:
         self._results.put(call)
-        answer = self._turns.get()
+        answer: Answer | None = self._turns.get()
         if answer is None:
             raise GeneratorExit
-        assert isinstance(answer, Answer)
         return answer

@@ -18,7 +18,6 @@ running        does what is stale
 planning       what a run would do, whether it can work, what it can show
 amounts        what the design comes to: items, trials, minutes
 times          how long stages take: of earlier runs, or of a measured speed
-template       a study file to begin with
 page           the page of a study, `index.html`, which a person follows while it runs
 page_sections  its tables and figures; what is said of them stands in page.md.jinja
 verification   whether files are still what commands wrote

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from contstim.files import path_inside
 from contstim.steps.design import DesignSettings
@@ -149,11 +148,6 @@ class StudyFiles:
     def prose(self, text: Path) -> bool:
         """True if a text is running prose; the embedded English is not."""
         return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
-
-
-def part_of(settings: Any, kind: type[_Kind]) -> _Kind:
-    """The fields that a section has from the settings of a step, as these."""
-    return kind(**{field.name: getattr(settings, field.name) for field in fields(kind)})  # type: ignore[arg-type]
 
 
 def present(*paths: _Kind | None) -> tuple[_Kind, ...]:

@@ -56,11 +56,8 @@ def test_a_model_of_workers_answers_as_the_model_itself(
         for remote, model in zip(scorers, loaded, strict=True):
             assert remote.convention == model.convention
             assert remote.specification == model.specification
-            assert remote.training_text is not None
             assert model.training_text is not None
-            texts = (remote.training_text, model.training_text)
-            ours, theirs = (text.holds(sentences[:3]) for text in texts)
-            np.testing.assert_array_equal(ours, theirs)
+            assert remote.training_text == model.training_text
             for name, items in (
                 *((method, sentences) for method in ("scores", "exact", "standard_errors")),
                 *((method, sentences) for method in ("unscorable", "token_counts")),

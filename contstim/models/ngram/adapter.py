@@ -18,7 +18,7 @@ from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery, check_file, is_binary
 from contstim.models.ngram.replace import ReplacementScores
 from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
-from contstim.models.training_text import TrainingText
+from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import WordList, counts_path
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class NgramModel(LanguageModel):
         )
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `LanguageModel.training_text`."""
-        return TrainingText.beside(self.path)
+        return training_text_beside(self.path)
 
     @cached_property
     def tables(self) -> NgramTables | None:

@@ -14,9 +14,9 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.models.base import Convention
-    from contstim.models.training_text import TrainingText
     from contstim.stimuli import Triplet
     from contstim.store.triplets import AssignedSentence, Result
 
@@ -53,7 +53,7 @@ class TripletResults:
     failures: tuple[Result, ...]
     pairs: tuple[PairStatistics, ...]
     conventions: Mapping[str, Convention]
-    training_texts: Mapping[str, TrainingText | None]
+    training_texts: Mapping[str, Path | None]
     floors: Mapping[str, Mapping[int, float]]
     judge: Convention | None
     assignment: tuple[AssignedSentence, ...]

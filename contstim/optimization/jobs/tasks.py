@@ -28,10 +28,10 @@ from contstim.store.triplets import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from contstim.arrays import FloatArray
     from contstim.models.base import Convention, LanguageModel
-    from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
@@ -119,14 +119,14 @@ class ModelProfile:
         words: those that it lets a search use; None where every word will do.
         training_text: the sentences that it was trained on; None where they are not known.
         is_black_box: see `LanguageModel.is_black_box`.
-        unknown: the words of the natural sentences that it does not know; None where nobody asked.
+        unknown: about the words of the natural sentences that it does not know.
     """
 
     convention: Convention
     words: Vocabulary | None
-    training_text: TrainingText | None = None
+    training_text: Path | None = None
     is_black_box: bool = False
-    unknown: UnknownWords | None = None
+    unknown: UnknownWords = ("", False)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from contstim.errors import InputError, ModelError
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
+from contstim.models.transforms import tell_unknown
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
 from contstim.optimization.jobs.floors import find_floors
 from contstim.optimization.jobs.queues import Searches, TripletQueue
@@ -109,8 +110,7 @@ def find_triplets(
     with worker_pool(executor, context, say=reporter.say, task_limit=task_limit) as workers:
         profiles = _inspect(ordered, sentences, workers)
         for profile in profiles.values():
-            if profile.unknown is not None:
-                profile.unknown.tell(reporter.warn, reporter.say)
+            tell_unknown(profile.unknown, reporter.warn, reporter.say)
         further = question.further
         judges = () if further is None else (further.specification,)
         if not {*judges} <= profiles.keys():
