@@ -1,7 +1,7 @@
 """A report: headings, paragraphs, lists, tables and figures, whatever it is written as.
 
-Whoever has results makes a `Report`; `html` and `markdown` write it. What a part means is said
-once, here; how it looks is said once, in the writers.
+Whoever has results makes a `Report`; `report.html.jinja` and `markdown` write it. What a part means
+is said once, here; how it looks is said once, in the writers.
 
     Report("Power", (
         Heading("Assumptions"),
@@ -13,6 +13,7 @@ once, here; how it looks is said once, in the writers.
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -43,6 +44,8 @@ class Span:
         # "./", because a file may be called "a:b", and what stands before a colon is a scheme
         return f"./{quote(self.path)}"
 
+
+_PIXELS = 0.36  # for each of a figure's 300 dots an inch: type of 8 points has 12 pixels
 
 Text: TypeAlias = str | tuple[str | Span, ...]
 """A text, or runs of it of which some differ or lead somewhere."""
@@ -162,9 +165,15 @@ class Report:
 
     def html(self) -> str:
         """One HTML page that stands alone: no scripts, nothing fetched."""
-        from contstim.reporting.html import write_html  # Jinja2 is loaded when a page is written
+        from contstim.reporting.templates import page_template  # which loads Jinja2
 
-        return write_html(self)
+        return page_template("contstim.reporting", "report.html.jinja").render(
+            report=self,
+            spans=spans,
+            base64=lambda png: b64encode(png).decode(),
+            # the number of columns stands in a PNG's first chunk
+            pixels=lambda png: round(int.from_bytes(png[16:20]) * _PIXELS),
+        )
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: the page in a frame, so that its style stays its own."""

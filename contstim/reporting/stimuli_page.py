@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 _ALL_OPEN = 20  # items of a section that are shown without unfolding anything
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
+_EXPLANATION = (
+    "Numbers are natural log-probabilities (nats), of pairs without scores ranks among all "
+    "sentences, from 0 to 1: higher is likelier. Bold: the sentence that a model prefers to the "
+    "one it rejects. Words that differ from the natural sentence are marked."
+)
 _AGREEMENT = (
     "Of two scored sentences drawn at random, how often two models find the same one likelier, in "
     "percent; 50 is chance. Only where they disagree can people decide between them."
@@ -55,7 +60,7 @@ def stimuli_report(
     if not every:
         raise InputError("There is nothing to show: the table has no rows.")
     places = changed_words(every)
-    parts: list[Part] = [Paragraph(_explanation(every, scores), note=True)]
+    parts: list[Part] = [Paragraph(_EXPLANATION, note=True)]
     for kind, heading in _HEADINGS.items():
         of_kind = [each for each in every if isinstance(each, kind)]
         sections: dict[str, list[Stimulus]] = {}
@@ -81,28 +86,6 @@ def stimuli_report(
             Picture("agreement", image, "how often two models prefer the same sentence"),
         )
     return Report(title, parts)
-
-
-def _explanation(stimuli: Sequence[Stimulus], scores: ScoreTable | None) -> str:
-    """Explanation of numbers and marks, as far as the page has any."""
-    triplets = any(isinstance(each, Triplet) for each in stimuli)
-    sentences = []
-    if triplets or scores is not None:
-        sentences.append(
-            "Numbers are natural log-probabilities (nats): higher is likelier. Bold: the sentence "
-            "that a model prefers to the one it rejects."
-        )
-    if scores is None and any(isinstance(each, Pair) for each in stimuli):
-        sentences.append(
-            "Numbers of natural pairs are ranks among all sentences, from 0 (the least likely) to "
-            "1. Bold: the sentence that a model prefers."
-        )
-    if triplets or any(isinstance(t, Trial) and t.kind_2 in _SYNTHETIC for t in stimuli):
-        sentences.append("Words that differ from the natural sentence are marked.")
-    return " ".join(sentences)
-
-
-_SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
 
 
 def _section(stimulus: Stimulus) -> str:

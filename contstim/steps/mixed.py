@@ -143,7 +143,9 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
             "scale": str(ratings.scale),
             "conditions": [str(each) for each in conditions],
             "models_left_out": dict(analysis.left_out),
-            "excluded": [asdict(exclusion) for exclusion in admission.excluded],
+            "excluded": [
+                {"participant": who, "reason": why} for who, why in admission.excluded.items()
+            ],
             "simulated_participants": admission.origin.simulated,
         }
         return Outcome(analysis, facts)
@@ -202,7 +204,9 @@ class CompareControls(OfAnswers[Controls], name="controls"):
         reporter.warn(admission.origin.warning)
         facts = {
             "models": conventions(models),
-            "excluded": [asdict(exclusion) for exclusion in admission.excluded],
+            "excluded": [
+                {"participant": who, "reason": why} for who, why in admission.excluded.items()
+            ],
             "simulated_participants": admission.origin.simulated,
         }
         return Outcome((tests, preferences), facts)

@@ -249,13 +249,13 @@ def _check_counts(path: Path, names: Sequence[str]) -> None:
 
 def _check_table(section: ResponsesSection, design: DesignSettings | None) -> None:
     """Refuse a file that is not a table of responses."""
-    from contstim.experiments.responses.table import FurtherColumns, read_responses
+    from contstim.experiments.responses.table import read_responses
 
     scale = section.scale
     if design is not None and scale is None and not record_path(str(section.file)).is_file():
         scale = design.scale
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FurtherColumns)  # said by the stage that reads them
+        warnings.simplefilter("ignore", UserWarning)  # said by the stage that reads them
         read_responses(str(section.file), scale=scale)
 
 

@@ -111,7 +111,7 @@ def _preface(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
     excluded = analysis.admission.excluded
     yield Paragraph(told["who"])
     if excluded:
-        yield Table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
+        yield Table(("left out", "why"), [*excluded.items()], texts=2)
     yield from map(Paragraph, filter(None, [told["uniform"]]))
     names = names_in_figures(analysis).items()
     if short := [(label, name) for name, label in names if label != name]:

@@ -177,7 +177,9 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "trials": trials_table(ratings),
         "failures": rows_table(analysis.failures),
         "regressions": rows_table(analysis.regressions),
-        "excluded": rows_table(analysis.admission.excluded),
+        "excluded": rows_table(
+            {"participant": who, "reason": why} for who, why in analysis.admission.excluded.items()
+        ),
         **_matrices("agreement", ratings.models, analysis.agreement),
         **_matrices("dominance", ratings.models, analysis.dominance),
     }

@@ -34,7 +34,7 @@ from contstim.experiments.collection.requests import (
     read_json,
 )
 from contstim.experiments.collection.tables import participants_csv, responses_csv
-from contstim.experiments.platforms.jspsych.library import LIBRARY
+from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.platforms.jspsych.study import PageStudy
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _LOG = logging.getLogger(__name__)
 # Scripts are the folder's own, and jsPsych's files where they are not in the folder; nobody may lay
 # another page over consent and answers
 _POLICY = (
-    f"default-src 'none'; script-src 'self' {' '.join(file.address for file in LIBRARY)}; "
+    f"default-src 'none'; script-src 'self' {' '.join(map(cdn_address, LIBRARY))}; "
     "style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -226,7 +226,7 @@ class Service:
         await self._recorder.run(participants.complete, self._study.trials, name, now)
         code = self._code
         if code is None and self._redirect is None:  # a platform would not know a code of ours
-            code = self._recorder.keys.completion_code(name)
+            code = self._recorder.completion_code(name)
         return json_response({"code": code, "redirect": self._redirect})
 
     async def download(self, request: Request) -> Response:
@@ -260,14 +260,14 @@ class Service:
         """Now, if the secret is the participant's and they do not ask too often."""
         now, secret = self._clock(), asked.secret or bearer(request)
         # The secret follows from the name, so this asks no database and tells nobody who exists
-        if not self._recorder.keys.opens(asked.participant, secret):
+        if not equal_secrets(self._recorder.participant_secret(asked.participant), secret):
             self._failing.take(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")
         self._asking.take(asked.participant, now)
         return now
 
     def _welcome(self, told: Mapping[str, Any], *, status: int) -> Response:
-        secret = self._recorder.keys.participant_secret(told["participant"])
+        secret = self._recorder.participant_secret(told["participant"])
         return json_response({**told, "secret": secret}, status)
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.item_flags import FlagKind, flag_items
-from contstim.reporting.html import page_template
 from contstim.reporting.names import short_names
 from contstim.reporting.stimuli_page import log_probs, preferred, rejected_sentences
+from contstim.reporting.templates import page_template
 from contstim.reviews import ReviewedItem, changed_words, undecided
 from contstim.stimuli import Condition, Pair, Triplet
 
