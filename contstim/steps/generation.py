@@ -52,13 +52,9 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
     Example: `contstim generate minimal-pairs --per-paradigm 1000 --out pairs`
     """
 
-    out: Annotated[
-        Path, Writes("The folder to write, a file for each paradigm.", record="minimal-pairs")
-    ]
+    out: Annotated[Path, Writes("The folder to write; a file a paradigm.", record="minimal-pairs")]
     per_paradigm: Annotated[int, Help("Distinct pairs of each paradigm.", at_least=1)] = 1000
-    paradigms: Annotated[
-        tuple[Path, ...], Reads("A TOML file of your own paradigms; repeatable.")
-    ] = ()
+    paradigms: Annotated[tuple[Path, ...], Reads("TOML of your own paradigms; repeatable.")] = ()
     only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon to make; repeatable.")] = ()
     seed: Seed = 0
 
