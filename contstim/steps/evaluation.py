@@ -188,7 +188,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             taken={model.name for model in loaded},
             device=self.loading.device,
             say=reporter.say,
-            on_progress=lambda now, name: tell_training(reporter, name, now),
+            on_progress=partial(tell_training, reporter),
         )
 
 

@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.english import generate
-from contstim.english.minimal_pairs import (
-    choose_paradigms,
-    generate_pairs,
-    read_paradigms,
-    refuse_other_pairs,
-    shipped_paradigms,
-    write_pairs,
-)
+from contstim.english.minimal_pairs import generate_pairs, refuse_other_pairs, write_pairs
+from contstim.english.paradigm import choose_paradigms, read_paradigms, shipped_paradigms
 from contstim.files import write_text
 from contstim.options import Help, Reads, Seed, Writes
 from contstim.steps.step import Outcome, Step
