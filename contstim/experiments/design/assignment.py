@@ -98,14 +98,9 @@ def assign_groups(
     )
     if found is None:
         raise InfeasibleError(_explain(items, n_groups))
-    return Assignment(
-        found.groups,
-        "left in place as far as possible" if before else "searched over all assignments",
-        ASSIGNMENT,
-        version,
-        found.kept,
-        found.kept_bound,
-    )
+    groups, *kept = found
+    how = "left in place as far as possible" if before else "searched over all assignments"
+    return Assignment(groups, how, ASSIGNMENT, version, *kept)
 
 
 def _check(items: Sequence[Item], n_groups: int) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field, replace
+from collections import Counter, deque
+from dataclasses import replace
 from itertools import combinations
 from math import inf
 from typing import TYPE_CHECKING
 
 from contstim.jobs.pool import TaskQueue
-from contstim.optimization.jobs.results import SearchTime
-from contstim.optimization.jobs.tasks import Judge, TripletTask, describe_words
+from contstim.optimization.jobs.tasks import TripletTask, describe_words
 from contstim.reporter import SILENT
 from contstim.store.triplets import JobState, Outcome, Result
 
@@ -45,6 +44,10 @@ class Searches:
         floors: of plausibility.
         store: where results are kept.
         retry_failed: searches that failed are done again.
+
+    Attributes:
+        wall_seconds: that searches of this run took, all workers together.
+        network_seconds: within networks; the rest is the work of everything around them.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Searches:
         self._judge, self._further = question.judge, question.further
         self._results = store.results(question.seed)
         self._retry_failed = retry_failed
+        self.wall_seconds = self.network_seconds = 0.0
 
     def task(self, slot: Slot, capped: frozenset[str] = frozenset()) -> TripletTask:
         """The search of a slot, without words that a cap keeps out."""
@@ -73,7 +77,7 @@ class Searches:
         if self._further is not None:
             name = self._further.specification
             floor = least[name] if self._judge is None else self._judge[1]
-            judge = Judge(name, self._fingerprint(name), floor)
+            judge = (name, self._fingerprint(name), floor)
         # The floor of a model that judges all sentences is the judge's, a part of the search. Of
         # models that judge what they accept, that of the natural sentence is all, judge of fluency
         # or not: what they accept is no less likely.
@@ -129,6 +133,8 @@ class Searches:
 
     def keep(self, task: TripletTask, outcome: Outcome) -> Result:
         """Keep the outcome of a search."""
+        self.wall_seconds += outcome.wall_seconds
+        self.network_seconds += outcome.network_seconds
         costs = [cost for trail in outcome.trails for cost in trail["costs"].values()]
         result = Result(
             id=0,
@@ -149,33 +155,12 @@ class Searches:
         return result
 
 
-@dataclass
-class PairQueue:
-    """The searches of one pair of models, by the slots of its sentences.
-
-    Slots are taken in order, until as many as wanted have a triplet or failed; a sentence that
-    turns out inadmissible makes room for the next. So which sentences are taken depends on nothing
-    but their order.
-
-    Attributes:
-        pair: the models' names.
-        waiting: the slots whose searches are to be taken.
-        planned: how many slots are planned so far, whatever became of them.
-        running: how many searches have been taken and have not come back.
-        settled: how many have ended, inadmissible sentences apart.
-        missing: how many triplets are wanted for which there is no sentence.
-    """
-
-    pair: ModelPair
-    waiting: deque[int] = field(default_factory=deque)
-    planned: int = 0
-    running: int = 0
-    settled: int = 0
-    missing: int = 0
-
-
 class TripletQueue(TaskQueue[TripletTask]):
     """The searches for every pair's triplets; each outcome is kept as it comes.
+
+    Slots of a pair are taken in order, until as many as wanted have a triplet or failed; a sentence
+    that turns out inadmissible makes room for the next. So which sentences are taken depends on
+    nothing but their order.
 
     Args:
         searches: of the study.
@@ -185,9 +170,8 @@ class TripletQueue(TaskQueue[TripletTask]):
         together: whether workers gain by searching between the same models at the same time.
 
     Attributes:
-        pairs: each pair's searches.
         results: what is known of the slots of each pair, in the order of the study.
-        time: how long the searches took that came to an end.
+        missing: how many triplets of each pair are wanted for which there is no sentence.
     """
 
     def __init__(
@@ -202,30 +186,34 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._searches, self._assignment, self._reporter = searches, assignment, reporter
         self._rounds, self._together = rounds, together
         self._slots = assignment.slots  # which further rounds lengthen
-        self._wanted = searches.question.per_pair
-        wanted = self._wanted if rounds is None else rounds.wanted
-        self.time = SearchTime()
         self.results: dict[ModelPair, dict[int, Result]] = {p: {} for p in self._slots}
-        self.pairs = {pair: PairQueue(pair) for pair in self._slots}
-        for pair in self.pairs.values():
-            for _ in range(wanted):
+        # Of each pair: slots to be taken, and how many were planned, whatever became of them, are
+        # with workers, or have ended, inadmissible sentences apart
+        self._waiting: dict[ModelPair, deque[int]] = {p: deque() for p in self._slots}
+        self._planned: Counter[ModelPair] = Counter()
+        self._running: Counter[ModelPair] = Counter()
+        self._settled: Counter[ModelPair] = Counter()
+        self.missing: Counter[ModelPair] = Counter()
+        for pair in self._slots:
+            for _ in range(searches.question.per_pair if rounds is None else rounds.wanted):
                 self._plan_one_more(pair)
         models = list(dict.fromkeys(model for pair in self._slots for model in pair))
-        self._order = [self.pairs[names] for names in pairs_sharing_models(models)]
+        self._order = pairs_sharing_models(models)
         self._report_progress()
 
-    def _plan_one_more(self, pair: PairQueue) -> None:
+    def _plan_one_more(self, pair: ModelPair) -> None:
         """Plan the next slot that is not inadmissible already."""
-        while self._assignment.has(pair.pair, pair.planned):
-            slot, pair.planned = pair.planned, pair.planned + 1
-            state = self._known(pair.pair, slot)
+        while self._assignment.has(pair, self._planned[pair]):
+            number = self._planned[pair]
+            self._planned[pair] += 1
+            state = self._known(pair, number)
             if state is None:
-                pair.waiting.append(slot)
+                self._waiting[pair].append(number)
             elif state is not JobState.INADMISSIBLE:
-                pair.settled += 1
+                self._settled[pair] += 1
             if state is not JobState.INADMISSIBLE:
                 return
-        pair.missing += 1
+        self.missing[pair] += 1
 
     def _known(self, pair: ModelPair, number: int) -> JobState | None:
         """What became of the search of a slot; that it is unsuitable is kept as its outcome."""
@@ -278,15 +266,13 @@ class TripletQueue(TaskQueue[TripletTask]):
                 yield self._slots[pair][number], result
 
     def _report_progress(self) -> None:
-        missing = sum(pair.missing for pair in self._order)
-        wanted = len(self._order) * self._wanted - missing
-        settled = sum(pair.settled for pair in self._order)
-        self._reporter.progress("triplets", settled, wanted)
+        wanted = len(self._slots) * self._searches.question.per_pair - self.missing.total()
+        self._reporter.progress("triplets", self._settled.total(), wanted)
 
     @property
     def finished(self) -> bool:
         """See `TaskQueue.finished`."""
-        return not any(pair.waiting or pair.running for pair in self._order)
+        return not any(self._waiting.values()) and not self._running.total()
 
     def take(self, loaded: Sequence[str]) -> TripletTask | None:
         """See `TaskQueue.take`.
@@ -295,39 +281,36 @@ class TripletQueue(TaskQueue[TripletTask]):
         most if they are to be together; of these the first in an order in which consecutive pairs
         share a model.
         """
-        # Of equals, `min` takes the first.
-        open_pairs = [pair for pair in self._order if pair.waiting]
-        if not open_pairs:
+        waiting = [pair for pair in self._order if self._waiting[pair]]
+        if not waiting:
             return None
         sign = -1 if self._together else 1
-        chosen = min(open_pairs, key=lambda p: (len({*p.pair} - {*loaded}), sign * p.running))
-        chosen.running += 1
-        return self._task(self._slots[chosen.pair][chosen.waiting.popleft()])
+        # Of equals, `min` takes the first.
+        pair = min(waiting, key=lambda p: (len({*p} - {*loaded}), sign * self._running[p]))
+        self._running[pair] += 1
+        return self._task(self._slots[pair][self._waiting[pair].popleft()])
 
     def done(self, task: TripletTask, result: Outcome) -> None:
         """See `TaskQueue.done`."""
         # Kept before it counts: what was reported survives the end of this process.
-        kept = self._searches.keep(task, result)
-        self.time += SearchTime(result.wall_seconds, result.network_seconds)
-        self._stand(self._slots[task.models][task.slot], kept)
-        self.results[task.models][task.slot] = kept
-        pair = self.pairs[task.models]
-        pair.running -= 1
+        pair, kept = task.models, self._searches.keep(task, result)
+        self._stand(self._slots[pair][task.slot], kept)
+        self.results[pair][task.slot] = kept
+        self._running[pair] -= 1
         if result.state is JobState.INADMISSIBLE:
             self._plan_one_more(pair)
         else:
-            pair.settled += 1
+            self._settled[pair] += 1
         self._report_progress()
 
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`: the third time is kept as the outcome."""
         if attempt == _ATTEMPTS:
             self.done(task, Outcome(JobState.FAILED, str(error)))
-        else:
-            pair = self.pairs[task.models]
-            pair.running -= 1
-            # In front, so that slots are still taken in order.
-            pair.waiting.appendleft(task.slot)
+            return
+        self._running[task.models] -= 1
+        # In front, so that slots are still taken in order.
+        self._waiting[task.models].appendleft(task.slot)
 
 
 def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from copy import copy
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
 from time import perf_counter
@@ -178,21 +178,6 @@ class ScoringTask(WorkerTask[SearchContext]):
 
 
 @dataclass(frozen=True)
-class Judge:
-    """A further model, and the least log-probability that it must give a task's sentences.
-
-    Attributes:
-        model: its specification.
-        fingerprint: what the model was when the job began.
-        floor: nats.
-    """
-
-    model: str
-    fingerprint: str
-    floor: float
-
-
-@dataclass(frozen=True)
 class TripletTask(WorkerTask[SearchContext]):
     """Search for the triplet of one natural sentence and two models.
 
@@ -203,7 +188,8 @@ class TripletTask(WorkerTask[SearchContext]):
         slot: the sentence's number, from 0, among those assigned to the pair.
         natural: the sentence.
         words: a digest of those that the search may use.
-        judge: a further model that every sentence must please.
+        judge: a further model that every sentence must please, what it was when the job began, and
+            the least log-probability, nats, that it must give.
         floors: the least log-probability that each of the two models must give the sentence that it
             accepts, and so the natural one, nats; None for none.
         capped: words, in lower case, that a cap on words keeps out.
@@ -215,7 +201,7 @@ class TripletTask(WorkerTask[SearchContext]):
     slot: int
     natural: Sentence
     words: str
-    judge: Judge | None = None
+    judge: tuple[str, str, float] | None = None
     floors: tuple[float, float] | None = None
     capped: frozenset[str] = frozenset()
 
@@ -235,7 +221,7 @@ class TripletTask(WorkerTask[SearchContext]):
             "fingerprints": self.fingerprints,
             "natural": self.natural.text,
             "words": self.words,
-            "judge": None if self.judge is None else astuple(self.judge),
+            "judge": self.judge,
             "floors": self.floors,
             **self.question.key,
         }
@@ -262,19 +248,17 @@ class TripletTask(WorkerTask[SearchContext]):
         models = [loaded[name] for name in self.models]
         limits = list(zip(models, self.floors or (), strict=False))
         if self.judge is not None:
-            limits.insert(0, (loaded[self.judge.model], self.judge.floor))
+            limits.insert(0, (loaded[self.judge[0]], self.judge[2]))
         vocabulary = context.words(tuple(loaded))
-        reason = self._below_floor(limits)
         constraints = self._constraints(vocabulary)
+        reason = self._below_floor(limits)
         # Without constraints, a position where no word fits is the user's vocabulary's fault.
         if constraints and not reason:
             rules = (no_repeats(vocabulary.repeatable), *constraints)
             candidates = Candidates(vocabulary, self.natural, rules)
-            can_change = [candidates.allowed(self.natural, p).any() for p in candidates.positions]
-            blocked = [
-                p for p, can in zip(candidates.positions, can_change, strict=True) if not can
-            ]
-            if not any(can_change):
+            every = candidates.positions
+            blocked = [p for p in every if not candidates.allowed(self.natural, p).any()]
+            if len(blocked) == len(every):
                 reason = (
                     "nothing may be put in: the constraints allow no other word at any position"
                 )
@@ -313,8 +297,9 @@ class TripletTask(WorkerTask[SearchContext]):
 
     def _load(self, context: SearchContext) -> dict[str, LanguageModel]:
         """The two models, and the judge; one that is both is loaded once."""
-        fingerprints = {} if self.judge is None else {self.judge.model: self.judge.fingerprint}
-        fingerprints = dict(zip(self.models, self.fingerprints, strict=True)) | fingerprints
+        fingerprints = dict(zip(self.models, self.fingerprints, strict=True))
+        if self.judge is not None:
+            fingerprints[self.judge[0]] = self.judge[1]
         loaded = dict(zip(fingerprints, context.models(tuple(fingerprints)), strict=True))
         # Files may have been overwritten since, and scores of two models must not share a name.
         for name, model in loaded.items():
@@ -343,12 +328,13 @@ class TripletTask(WorkerTask[SearchContext]):
     def _fluency(self, loaded: Mapping[str, LanguageModel]) -> tuple[LanguageModel, float] | None:
         if self.judge is None:
             return None
-        model = loaded[self.judge.model]
-        if self.judge.model in self.models:
+        name, _, floor = self.judge
+        model = loaded[name]
+        if name in self.models:
             # Its second role has a name of its own; weights and caches are shared.
             model = copy(model)
             model.name = f"{model.name} (judge)"
-        return model, self.judge.floor
+        return model, floor
 
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
         limits = replace(self.question, exclude=(*self.question.exclude, *self.capped))
@@ -377,10 +363,9 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     """
     climb = synthesis.climb
     searches = []
-    for search in synthesis.searches:
-        cost = sum(search.costs.values(), Cost())
-        counts = (search.visits, cost.rows, cost.tokens)
-        searches.append((search.seed, search.loss, search.gain, *counts))
+    for s in synthesis.searches:
+        cost = sum(s.costs.values(), Cost())
+        searches.append((s.seed, s.loss, s.gain, s.visits, cost.rows, cost.tokens))
     return {
         "accept": synthesis.accept,
         "reject": synthesis.reject,

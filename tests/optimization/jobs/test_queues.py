@@ -104,7 +104,7 @@ def test_where_the_pool_ends_the_shortage_is_told(store: TripletStore) -> None:
     queue = queue_of(5, 20, store)
     work(queue, random.Random(2), 3, 0.0)
     assert len(kept(store)) == 200
-    assert sum(pair.missing for pair in queue.pairs.values()) == 40
+    assert queue.missing.total() == 40
 
 
 @pytest.mark.parametrize("n", range(2, 12))
