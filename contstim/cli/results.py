@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.models.scoring import ModelScores
     from contstim.optimization.jobs.results import TripletResults
-    from contstim.optimization.search.symmetric import SymmetricPair
-    from contstim.optimization.search.synthesize import Synthesis
+    from contstim.optimization.search.synthesize import SymmetricPair, Synthesis
     from contstim.reviews import ItemKind, Review
     from contstim.steps.evaluation import Comparison
     from contstim.steps.sentences import FindSentences, NaturalSentences
@@ -186,7 +185,7 @@ def _synthesized(step: Any, value: Any) -> None:
 
 def _synthesis(result: Synthesis | SymmetricPair) -> None:
     """A table of sentences and log-probabilities, why the search ended, and what it cost."""
-    from contstim.optimization.search.symmetric import SymmetricPair
+    from contstim.optimization.search.synthesize import SymmetricPair
 
     names = names_for_tables(result.models)
     columns = [*names.values()]

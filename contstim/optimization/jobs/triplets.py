@@ -11,11 +11,9 @@ from contstim.errors import InputError, ModelError
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
-from contstim.optimization.jobs.floors import find_floors
-from contstim.optimization.jobs.queues import Searches, TripletQueue
+from contstim.optimization.jobs.queues import CapRounds, Searches, TripletQueue
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
-from contstim.optimization.jobs.tasks import InspectionTask, shared_words
-from contstim.optimization.jobs.word_cap import CapRounds
+from contstim.optimization.jobs.tasks import InspectionTask, find_floors, shared_words
 from contstim.optimization.search.settings import fixed_positions
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT

@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.floors import MOST_SENTENCES, floors_of, reference_sentences
-from contstim.optimization.jobs.tasks import SEEDS, ScoringTask, TripletTask
+from contstim.optimization.jobs.tasks import (
+    MOST_SENTENCES,
+    SEEDS,
+    ScoringTask,
+    TripletTask,
+    floors_of,
+    reference_sentences,
+)
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
