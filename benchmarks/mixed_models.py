@@ -20,8 +20,7 @@ from time import perf_counter
 import numpy as np
 from scipy.stats import t as student
 
-from contstim.experiments.analysis.mixed.comparisons import compare_fits
-from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, compare_fits, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, gather
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import read_stimulus_scores
@@ -80,12 +79,12 @@ def calibration(experiments: int, designs: Sequence[tuple[int, int, int, float]]
             alike = draw(rng, design, (SLOPE, SLOPE))
             fits = [fit_mixed(alike, [model]) for model in alike.models]
             (row,) = compare_fits(fits)
-            blocks = zip(*(fit.estimates.blocks for fit in fits), strict=True)
+            blocks = zip(*(fit.blocks for fit in fits), strict=True)
             by_trial = np.concatenate([a.of_trials - b.of_trials for a, b in blocks])
             error = np.sqrt(len(by_trial)) * by_trial.std(ddof=1)
-            alone = 2 * student.sf(abs(row.difference.value) / error, len(by_trial) - 1)
+            alone = 2 * student.sf(abs(row["difference"].value) / error, len(by_trial) - 1)
             added = fit_mixed(draw(rng, design, (SLOPE, 0.0)), ["a", "b"])["b"]
-            hits += np.array([row.difference.p_value, alone, added.estimate.p_value]) < 0.05
+            hits += np.array([row["difference"].p_value, alone, added["estimate"].p_value]) < 0.05
         comparison, trials, addition = hits / experiments
         sizes = f"{design[0]:6} {design[1]:6} {design[2]:6} {design[3]:9}"
         print(f"{sizes}  {comparison:10.3f}  {trials:17.3f}  {addition:8.3f}", flush=True)

@@ -25,7 +25,7 @@ from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
-from contstim.models.ngram.tables import TableQuery
+from contstim.models.ngram.tables import NgramTables
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
@@ -77,8 +77,8 @@ def score(model: NgramModel, n: int) -> None:
         return
     text = read_sentences(HELD_OUT) if HELD_OUT.is_file() else generate(2_000, seed=1)
     sentences = list(islice(cycle(text), n))
-    ways: dict[str, Callable[[], TableQuery | KenlmQuery]] = {
-        "tables": lambda: TableQuery(read_arpa(model.path)),
+    ways: dict[str, Callable[[], NgramTables | KenlmQuery]] = {
+        "tables": lambda: read_arpa(model.path),
         "kenlm": lambda: KenlmQuery(model.path),
     }
     load, seconds, totals = {}, {}, {}
@@ -120,7 +120,7 @@ def equality(folder: Path, *, quick: bool) -> None:
     for order in range(1, 4 if quick else 7):
         path = folder / f"equality-{order}.arpa"
         train_ngram(text, order, path)
-        tables, kenlm = TableQuery(read_arpa(path)), KenlmQuery(path)
+        tables, kenlm = read_arpa(path), KenlmQuery(path)
         for end in (True, False):
             ours, theirs = (query.totals(sentences, end=end) for query in (tables, kenlm))
             if not np.array_equal(ours, theirs):

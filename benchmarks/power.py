@@ -46,7 +46,7 @@ RATES = (0.8, 0.9, 0.95)
 SIZES = (3, 6, 9, 12, 18, 24, 36, 72)
 TOTALS = (12, 18, 24, 36, 72, 90, 180, 360)
 GROUPS = 10
-Kinds = dict[str, tuple[TrialPreferences, tuple[Population, ...]]]
+Kinds = dict[str, tuple[TrialPreferences, list[Population]]]
 
 
 def random_pairs(n: int) -> ScopedPreferences:
@@ -86,7 +86,7 @@ def kinds(ratings: Ratings, people: MeasuredPeople, n_random: int) -> Kinds:
         preferences_by_scope(trials, read_stimulus_scores(DATA)),
         *([random_pairs(n_random)] if n_random else []),
     ):
-        for scope, populations in calibrate(study, people).populations.items():
+        for scope, populations in calibrate(study, people)[0].items():
             result[str(scope)] = study.of_scope(scope), populations
     return result
 

@@ -145,7 +145,7 @@ def predict(
     trials: Trials, study: ScopedPreferences, people: MeasuredPeople, size: Layout, n: int
 ) -> tuple[Predicted, Units]:
     """Power of a design, by `contstim design --power`."""
-    populations = calibrate(study, people).populations[trials.scope]
+    populations = calibrate(study, people)[0][trials.scope]
     kind, groups, each = study.of_scope(trials.scope), len(size.people), size.people[0]
     units = units_for([family_limits(kind, groups, each, 0.05)])
     power = simulate_power(
@@ -177,13 +177,16 @@ def observe(
         sampling = Sampling(units, samples=0, smallest_effect=MARGIN)
         result = compare(ratings, trials.scope, ACCURACY, family, sampling)
         for contrast in result.comparisons:
-            if contrast.second in trials.models and contrast.significant:
-                i, j = trials.models.index(contrast.first), trials.models.index(contrast.second)
-                better[(i, j) if contrast.difference > 0 else (j, i)] += 1
-            if (contrast.first, contrast.second) == ("a", trials.models[-1]):
-                found += contrast.interval.low > 0 or contrast.interval.high < 0
-            if (contrast.first, contrast.second) == ("a", "b"):
-                equivalent += contrast.equivalence_p < 0.05
+            if contrast["second"] in trials.models and contrast["significant"]:
+                i, j = (
+                    trials.models.index(contrast["first"]),
+                    trials.models.index(contrast["second"]),
+                )
+                better[(i, j) if contrast["difference"] > 0 else (j, i)] += 1
+            if (contrast["first"], contrast["second"]) == ("a", trials.models[-1]):
+                found += contrast["interval"].low > 0 or contrast["interval"].high < 0
+            if (contrast["first"], contrast["second"]) == ("a", "b"):
+                equivalent += contrast["equivalence_p"] < 0.05
     return Predicted(better / experiments, found / experiments, equivalent / experiments)
 
 

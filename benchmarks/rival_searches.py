@@ -296,7 +296,7 @@ def _of_recurrent(model: LeftToRightModel, position: Position) -> FloatArray:
     inputs = table[ids[:-1]].requires_grad_()
     with torch.enable_grad():
         states, _ = network.forwards(inputs[None])
-        terms = network.output.all(states[0])[torch.arange(len(ids) - 1), ids[1:]]
+        terms = network.distributions(states[0])[torch.arange(len(ids) - 1), ids[1:]]
         # The word itself is the term at its index; those after it depend on its embedding
         total = terms.sum() - terms[position.index]
         (gradient,) = torch.autograd.grad(total, inputs)

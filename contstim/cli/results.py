@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.evaluation.criteria import AcceptabilityEvaluation
-    from contstim.experiments.analysis.controls import FeaturePreference, TokenCountTest
     from contstim.experiments.analysis.intervals import Estimate
-    from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis
+    from contstim.experiments.analysis.mixed.models import MixedAnalysis
     from contstim.experiments.analysis.run import Analysis
+    from contstim.experiments.analysis.tables import Row
     from contstim.models.scoring import ModelScores
     from contstim.optimization.jobs.results import TripletResults
     from contstim.optimization.search.synthesize import SymmetricPair, Synthesis
@@ -121,9 +121,8 @@ def _sentences(step: FindSentences, found: NaturalSentences) -> None:
 
     if found.needs is not None:
         *uses, in_all = found.needs.rows
-        rows = [(row.use, row.times, row.each, row.needed) for row in uses]
         header = ("natural sentences for", "model pairs or groups", "each", "needed")
-        print_rows(header, [*rows, (in_all.use, "", "", in_all.needed)])
+        print_rows(header, [*uses, (in_all[0], "", "", in_all[3])])
     if not found.too_few:
         return
     remark(
@@ -300,7 +299,7 @@ def _analysis(analysis: Analysis, *, quiet: bool) -> None:
     if analysis.origin.warning:
         terminal().print(analysis.origin.warning, style="bold red", markup=False)
     results = shown(analysis)
-    columns = [{row.model: row for row in result.models} for result in results]
+    columns = [{row["model"]: row["value"] for row in result.models} for result in results]
     headings = [
         f"{result.scope.name.lower()}\n{result.measure.name.rpartition('-')[2]}"
         for result in results
@@ -311,7 +310,7 @@ def _analysis(analysis: Analysis, *, quiet: bool) -> None:
     rows = []
     for model in models:
         cells = [
-            f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"
+            f"{column[model]:.3f}{'*' if model in result.below_ceiling() else ' '}"
             if model in column
             else "–"
             for result, column in zip(results, columns, strict=True)
@@ -342,10 +341,11 @@ def _mixed(analysis: MixedAnalysis) -> None:
     rows: list[tuple[object, ...]] = []
     for fit in best_first:
         (row,) = fit.coefficients
-        interval = _interval(row.estimate, row.typical_ratio)
+        estimate = row["estimate"]
+        interval = _interval(estimate, row["typical_ratio"])
         fitted = (fit.name, f"{fit.log_likelihood:,.1f}", f"{fit.aic:,.0f}")
-        p_value = p_text(row.estimate.p_value)
-        rows.append((*fitted, f"{row.typical_effect:.2f}", interval, p_value))
+        effect = f"{row['typical_effect']:.2f}"
+        rows.append((*fitted, effect, interval, p_text(estimate.p_value)))
     header = ("model", "log-likelihood", "AIC", "effect of a\ntypical ratio", "95 %")
     title = (
         f"{counted(rated.size, 'rating')}, {counted(len(rated.participants), 'participant')}, "
@@ -353,35 +353,37 @@ def _mixed(analysis: MixedAnalysis) -> None:
     )
     print_rows((*header, "p, not\nadjusted"), rows, title=title, models=names)
     # Each model against the next best: whether the order can be relied on
-    pairs = {frozenset((row.first, row.second)): row for row in analysis.comparisons}
+    pairs = {frozenset((row["first"], row["second"])): row for row in analysis.comparisons}
     rows = []
     for better, worse in pairwise(names):
         pair = pairs[frozenset((better, worse))]
-        interval = _interval(pair.difference, 1 if pair.first == better else -1)
-        nats = f"{abs(pair.difference.value):.1f}"
-        rows.append((better, worse, nats, interval, p_text(pair.adjusted)))
+        interval = _interval(pair["difference"], 1 if pair["first"] == better else -1)
+        nats = f"{abs(pair['difference'].value):.1f}"
+        rows.append((better, worse, nats, interval, p_text(pair["adjusted"])))
     if rows:
         header = ("fits better", "than", "by nats", "95 %", "p")
         print_rows(header, rows, texts=2, title="Next best models", models=names)
-        print(f"These p-values are adjusted (Benjamini, Hochberg) over {pair.family}.")
+        print(f"These p-values are adjusted (Benjamini, Hochberg) over {pair['family']}.")
 
 
-def _controls(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePreference]) -> None:
-    models = [test.model for test in tests] + [row.model for row in preferences]
-    families = dict.fromkeys([test.family for test in tests] + [row.family for row in preferences])
+def _controls(tests: Sequence[Row], preferences: Sequence[Row]) -> None:
+    models = [row["model"] for row in (*tests, *preferences)]
+    families = dict.fromkeys(row["family"] for row in (*tests, *preferences))
     counts = []
     for test in tests:
-        trials = "where people prefer the other" if test.errors_only else "all"
-        interval = f"{test.low:.1%} to {test.high:.1%}" if test.pairs else ""
-        counts.append((test.model, trials, test.fewer, test.pairs, interval, p_text(test.adjusted)))
+        trials = "where people prefer the other" if test["errors_only"] else "all"
+        interval = f"{test['low']:.1%} to {test['high']:.1%}" if test["pairs"] else ""
+        numbers = (test["fewer"], test["pairs"], interval, p_text(test["adjusted"]))
+        counts.append((test["model"], trials, *numbers))
     if counts:
         header = ("model", "trials", "fewer preferred", "of", "95 %", "p")
         print_rows(header, counts, texts=2, title="Numbers of tokens", models=models)
     features = []
     for row in preferences:
-        shares = (f"{row.model_share:.1%}", f"{row.people_share:.1%}", row.trials)
-        difference = (f"{row.difference.value:.3g}", _interval(row.difference))
-        features.append((row.model, row.feature, *shares, *difference, p_text(row.adjusted)))
+        difference = row["difference"]
+        shares = (f"{row['model_share']:.1%}", f"{row['people_share']:.1%}", row["trials"])
+        tested = (f"{difference.value:.3g}", _interval(difference), p_text(row["adjusted"]))
+        features.append((row["model"], row["feature"], *shares, *tested))
     if features:
         headings = ("model", "prefers more", "in", "people in", "of trials", "difference", "95 %")
         title = "Features of sentences"

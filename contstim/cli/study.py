@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from contstim.records import Record
     from contstim.study.planning import StudyPlan
     from contstim.study.stage import StudyStage
-    from contstim.study.stage_records import Examination
+    from contstim.study.states import StageState
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
 _STUDY_FILE = Path("study.toml")
@@ -31,7 +30,7 @@ def new(
 
     Example: `contstim new my-study`
     """
-    from contstim.study.template import new_study
+    from contstim.study.study_file import new_study
 
     path = new_study(name)
     remark(f"{path}: a study to begin with. Do it with: contstim run {path}", quiet=quiet)
@@ -70,7 +69,7 @@ def run(
         warn(line)
     read = read_study(study)
 
-    def begin(stage: StudyStage, why: Examination) -> None:
+    def begin(stage: StudyStage, why: StageState) -> None:
         reasons = f" ({'; '.join(why.reasons)})" if why.reasons else ""
         remark(f"{stage.name}: {stage.about}{reasons}", quiet=quiet)
 
@@ -124,8 +123,6 @@ def plan(
 
 
 def _print_plan(planned: StudyPlan) -> None:
-    from contstim.study.times import longest
-
     rows = []
     for row in planned.stages:
         what = f"{row.what} ({row.because})" if row.because else row.what
@@ -133,9 +130,7 @@ def _print_plan(planned: StudyPlan) -> None:
     print_rows(("stage", "state", "what", "about", "which is"), rows, texts=3)
     total = f"About {duration(planned.seconds)} in all"
     if planned.unknown:
-        total += f", without {', '.join(planned.unknown)}, which were not measured"
-    if share := longest((row.stage, row.seconds) for row in planned.stages):
-        total += f"; {share[1]:.0%} of that is {share[0]}"
+        total += f"; how long {', '.join(planned.unknown)} take is known after the first run"
     print(f"{total}.")
     numbers = planned.numbers
     if numbers.groups:
@@ -143,14 +138,13 @@ def _print_plan(planned: StudyPlan) -> None:
             f"{numbers.trials:,} trials for {counted(numbers.groups, 'group')}: "
             f"{numbers.trials_each:,} for each participant, about {numbers.minutes:.0f} min."
         )
-    supply = planned.supply
-    if supply is not None:
-        needs = [(need.use, need.times, need.each, need.needed) for need in supply.needs.rows]
-        print_rows(("natural sentences", "times", "each", "needed"), needs)
-        if supply.available is not None:
-            enough = f"{supply.lacking:,} too few" if supply.lacking else "enough"
-            how = "There are" if supply.how == "counted" else "The text has at most"
-            print(f"{how} {supply.available:,}: {enough}.")
+    if numbers.needs is not None:
+        header = ("natural sentences", "times", "each", "needed")
+        print_rows(header, numbers.needs.rows)
+        if planned.available is not None:
+            enough = f"{planned.lacking:,} too few" if planned.lacking else "enough"
+            how = "There are" if planned.is_counted else "The text has at most"
+            print(f"{how} {planned.available:,}: {enough}.")
     if planned.admissible:
         rivals = sorted(planned.admissible, key=lambda row: row[2])[:20]
         print_rows(("rejects", "accepts", "natural sentences"), rivals, texts=2)
@@ -168,12 +162,12 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
     Example: `contstim status study.toml`
     """
     from contstim.study.page import correct_page
-    from contstim.study.status import stage_states
+    from contstim.study.states import stage_states
     from contstim.study.study_file import read_study
 
     read = read_study(study)
     header = ("stage", "state", "done (UTC)", "seconds", "size", "because")
-    print_rows(header, map(astuple, stage_states(read)), texts=3)
+    print_rows(header, (each.row for each in stage_states(read)), texts=3)
     correct_page(read)
 
 
@@ -188,8 +182,7 @@ def verify(
 
     Records beside the files hold checksums of what each command read and wrote. Named are files
     that were changed by hand, that were made of something that has changed since, or that are
-    missing; records without checksums, of older versions; and files that no record tells of. The
-    exit status is 1 if anything is wrong.
+    missing; and files that no record tells of. The exit status is 1 if anything is wrong.
 
     Example: `contstim verify my-study`
     """

@@ -147,10 +147,6 @@ def checked_number(workers: int | None) -> int | None:
     return workers
 
 
-class _EndedError(BaseException):
-    """Raised in a worker that is not to go on, where it waits; no error that a task handles."""
-
-
 class _Thread:
     """A thread that runs while `run` waits for it, and else waits itself.
 
@@ -164,7 +160,7 @@ class _Thread:
         self.call: NetworkCall | None = None
         self._context = context
         # What goes to the thread, and what comes from it; None tells it to end
-        self._turns: SimpleQueue[WorkerTask[Any] | Answer | None] = SimpleQueue()
+        self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
@@ -190,17 +186,15 @@ class _Thread:
         try:
             with runner(self._wait):
                 while (task := self._turns.get()) is not None:
-                    assert not isinstance(task, Answer)
                     self._results.put(self._context.answer(task))
-        except _EndedError:
+        except GeneratorExit:  # raised below: no error that a task handles
             return
         except BaseException as error:
             self._results.put(error)
 
     def _wait(self, call: NetworkCall) -> Answer:
         self._results.put(call)
-        answer = self._turns.get()
+        answer: Answer | None = self._turns.get()
         if answer is None:
-            raise _EndedError
-        assert isinstance(answer, Answer)
+            raise GeneratorExit
         return answer

@@ -11,16 +11,16 @@ from contstim.documents import shortened
 from contstim.errors import ContstimError, ModelError, WorkerError
 from contstim.jobs.pool import TaskQueue, worker_pool
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
-from contstim.models.base import LanguageModel
 from contstim.models.catalog import check_model
-from contstim.models.remote import ModelCall, ModelFacts, RemoteLanguageModel, RemoteScorer
+from contstim.models.remote import ModelCall, RemoteModel
 from contstim.models.specifications import parse_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.jobs.pool import Executor, Pool
-    from contstim.models.base import Scorer
+    from contstim.models.base import Convention, Scorer
     from contstim.models.specifications import Models
 
 _ATTEMPTS = 3
@@ -63,20 +63,15 @@ def remote_scorers(
     context = replace(context, names=names)
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
         # Each model is loaded once, to know what it is
-        facts: dict[str, ModelFacts] = {}
+        facts: dict[str, tuple[Convention, Path | None]] = {}
         loading = [ModelTask(ModelCall(named.specification, "facts", ())) for named in models]
         work_off(pool, loading, lambda task, told: facts.update({task.model: told}), names)
 
         def answer(calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
-            tasks = [ModelTask(c, facts[c.model].convention.fingerprint) for c in calls]
+            tasks = [ModelTask(c, facts[c.model][0].fingerprint) for c in calls]
             work_off(pool, tasks, lambda task, answer: receive(task.call, answer), names)
 
-        scorers: list[Scorer] = []
-        for named in models:
-            told = facts[named.specification]
-            kind = RemoteLanguageModel if told.is_language_model else RemoteScorer
-            scorers.append(kind(named, told, answer))
-        yield scorers
+        yield [RemoteModel(named, *facts[named.specification], answer) for named in models]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +110,7 @@ class ModelTask(WorkerTask[WorkerContext]):
         """
         (scorer,) = context.scorers((self.model,))
         if not self.fingerprint:
-            is_language_model = isinstance(scorer, LanguageModel)
-            return ModelFacts(scorer.convention, scorer.training_text, is_language_model)
+            return scorer.convention, scorer.training_text
         # Files may have been overwritten since, and scores of two models must not share a name.
         if scorer.convention.fingerprint != self.fingerprint:
             raise ModelError(f"{scorer.name} has changed since scoring began; start it again.")

@@ -51,17 +51,11 @@ class TaskQueue(ABC, Generic[TaskT]):
         """Receive a task that failed, for the nth time; it may be taken again."""
 
 
-@dataclass(frozen=True)
-class Died:
-    """A worker has ended or hung, and with it its task."""
-
-    reason: str
-
-
-Event: TypeAlias = tuple[int, str | Reply | Died]
+Event: TypeAlias = tuple[int, str | Reply | WorkerError]
 """Number of a worker, and its message.
 
-A text, machine and process, says that it has started and has nothing to do.
+A text, machine and process, says that it has started and has nothing to do; an error, that it has
+ended or hung, and with it its task.
 """
 
 
@@ -126,46 +120,6 @@ class Executor(ABC):
         """End all workers."""
 
 
-class SilenceWatch:
-    """Counts the seconds for which each worker's sign of life has stayed the same.
-
-    Only time in which the driver looks counts: where it is stopped with Ctrl-Z, sleeps with its
-    machine, or has other work, two looks are far apart, and no worker is to blame.
-
-    Args:
-        limit: seconds of silence after which a worker is taken to hang.
-        clock: tells the time in seconds.
-    """
-
-    def __init__(self, limit: float, clock: Callable[[], float] = monotonic) -> None:
-        self.limit = limit
-        self._clock = clock
-        self._looked = clock()
-        self._signs: dict[int, object] = {}
-        self._quiet: dict[int, float] = {}
-
-    @property
-    def due(self) -> bool:
-        """True if the last look is long enough ago for another."""
-        return self._clock() - self._looked >= PULSE
-
-    def look(self, signs: Mapping[int, object]) -> list[int]:
-        """The workers that have been silent for too long.
-
-        Args:
-            signs: what changes while a worker lives, by its number; workers that are not there have
-                not begun to be watched, or are gone.
-        """
-        now = self._clock()
-        elapsed, self._looked = min(now - self._looked, 2 * PULSE), now
-        self._quiet = {
-            worker: self._quiet.get(worker, 0.0) + elapsed if self._signs.get(worker) == sign else 0
-            for worker, sign in signs.items()
-        }
-        self._signs = dict(signs)
-        return [worker for worker, seconds in self._quiet.items() if seconds > self.limit]
-
-
 @contextmanager
 def worker_pool(
     executor: Executor,
@@ -222,7 +176,9 @@ class Pool:
     def __init__(self, executor: Executor, say: Callable[[str], None], task_limit: float) -> None:
         self.executor, self._say, self._limit = executor, say, task_limit
         self._workers: dict[int, _Worker] = {}
-        self._silence = SilenceWatch(executor.silence)
+        # The last sign of life of each worker, and the seconds for which it has stayed the same
+        self._signs: dict[int, tuple[object, float]] = {}
+        self._looked = monotonic()
         self._false_starts = 0
         self._attempts: Counter[WorkerTask[Any]] = Counter()
 
@@ -248,8 +204,8 @@ class Pool:
                     self._workers[number] = _Worker(place)
                 case number, Reply() as reply:
                     self._on_reply(number, reply, queue)
-                case number, Died(reason):
-                    self._on_death(number, reason, queue)
+                case number, WorkerError() as death:
+                    self._on_death(number, str(death), queue)
             # After the event: what has come in time counts, however late it is read.
             late = [n for n, worker in self._workers.items() if worker.deadline < monotonic()]
             for number in late:
@@ -266,17 +222,34 @@ class Pool:
         deadline = monotonic() + timeout
         while True:
             # Also where messages never cease: the others' must not hide one that hangs.
-            if self._silence.due:
-                for worker in self._silence.look(self.executor.signs_of_life()):
-                    self.replace(worker)
-                    return worker, Died(f"no sign of life for {self._silence.limit:g} seconds")
+            for worker in self.silent_workers():
+                self.replace(worker)
+                silence = self.executor.silence
+                return worker, WorkerError(f"no sign of life for {silence:g} seconds")
             event = self.executor.wait(min(PULSE, max(0.0, deadline - monotonic())))
             if event is not None:
-                if isinstance(event[1], Died):
+                if isinstance(event[1], WorkerError):
                     self.replace(event[0])
                 return event
             if monotonic() >= deadline:
                 return None
+
+    def silent_workers(self) -> list[int]:
+        """The workers that have given no sign of life for too long, looked for every second.
+
+        Only time in which the driver looks counts: where it is stopped with Ctrl-Z, sleeps with its
+        machine, or has other work, two looks are far apart, and no worker is to blame.
+        """
+        now = monotonic()
+        if now - self._looked < PULSE:
+            return []
+        elapsed, self._looked = min(now - self._looked, 2 * PULSE), now
+        before, self._signs = self._signs, {}
+        for worker, sign in self.executor.signs_of_life().items():
+            last, quiet = before.get(worker, (None, 0.0))
+            self._signs[worker] = sign, quiet + elapsed if sign == last else 0.0
+        limit = self.executor.silence
+        return [worker for worker, (_, seconds) in self._signs.items() if seconds > limit]
 
     def replace(self, worker: int) -> None:
         """End a worker, whatever it does; another takes its number, and says when it is ready."""

@@ -9,14 +9,14 @@ import signal
 import socket
 import subprocess
 import threading
-from dataclasses import dataclass
+from contextlib import suppress
 from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.errors import InputError
+from contstim.errors import InputError, WorkerError
 from contstim.jobs.in_process import checked_number
-from contstim.jobs.pool import PULSE, Died, Event, Executor
+from contstim.jobs.pool import PULSE, Event, Executor
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -25,27 +25,6 @@ if TYPE_CHECKING:
     from contstim.jobs.worker_context import WorkerContext, WorkerTask
 
 _PATIENCE = 10  # seconds for a process to vanish
-
-
-@dataclass(frozen=True)
-class _Worker:
-    process: SpawnProcess
-    pipe: Connection
-    beats: Any  # a number shared with the process, which counts it up every second
-
-    @property
-    def sign_of_life(self) -> tuple[int, str]:
-        """Values that change while the process lives: its beats, and the processor time it took.
-
-        Time counts too, since a library that reads a large model may keep Python, and so the thread
-        that beats, from running for minutes. Where the system does not tell it, beats alone count.
-        """
-        try:
-            # Behind the program's name, which may hold spaces (proc(5)): the 12th and 13th value.
-            told = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            told = []
-        return int(self.beats.value), " ".join(told[11:13])
 
 
 class ProcessExecutor(Executor):
@@ -62,7 +41,9 @@ class ProcessExecutor(Executor):
     def __init__(self, workers: int | None = None, *, silence: float = 60) -> None:
         self._wanted = checked_number(workers)
         self.silence = silence
-        self._workers: dict[int, _Worker] = {}
+        self._processes: dict[int, SpawnProcess] = {}
+        self._pipes: dict[int, Connection] = {}
+        self._beats: dict[int, Any] = {}  # numbers that processes count up every second
 
     def start(self, context: WorkerContext) -> None:
         """See `Executor.start`.
@@ -96,31 +77,28 @@ class ProcessExecutor(Executor):
         )
         process.start()
         theirs.close()
-        self._workers[worker] = _Worker(process, ours, beats)
+        self._processes[worker], self._pipes[worker], self._beats[worker] = process, ours, beats
 
     def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
-        try:
-            self._workers[worker].pipe.send(task)
-        except OSError:
-            return  # it died, which `receive` will tell
+        with suppress(OSError):  # it died, which `receive` will tell
+            self._pipes[worker].send(task)
 
     def wait(self, timeout: float) -> Event | None:
         """See `Executor.wait`."""
-        pipes = {worker.pipe: number for number, worker in self._workers.items()}
+        pipes = {pipe: number for number, pipe in self._pipes.items()}
         # A text, a worker's first message, says that it is ready; the end of a pipe, that it died.
         for pipe in connection.wait(list(pipes), timeout):
             number = pipes[pipe]  # type: ignore[index]
             try:
-                message = self._workers[number].pipe.recv()
+                return number, self._pipes[number].recv()
             except (EOFError, OSError):
-                return number, Died(self._why(number))
-            return number, message
+                return number, WorkerError(self._why(number))
         return None
 
     def _why(self, worker: int) -> str:
         """The reason of which a process died."""
-        process = self._workers[worker].process
+        process = self._processes[worker]
         process.join(0.5)  # one that is dying then has an exit status
         exit_code = process.exitcode
         if exit_code is None or exit_code >= 0:
@@ -129,22 +107,33 @@ class ProcessExecutor(Executor):
         return f"killed by {name}" + (", perhaps for want of memory" * (name == "SIGKILL"))
 
     def signs_of_life(self) -> dict[int, object]:
-        """See `Executor.signs_of_life`."""
-        return {number: worker.sign_of_life for number, worker in self._workers.items()}
+        """See `Executor.signs_of_life`: the beats of processes, and the processor time they took.
+
+        Time counts too, since a library that reads a large model may keep Python, and so the thread
+        that beats, from running for minutes. Where the system does not tell it, beats alone count.
+        """
+        signs: dict[int, object] = {}
+        for number, process in self._processes.items():
+            told: list[str] = []
+            with suppress(OSError):
+                # Behind the program's name, which may hold spaces (proc(5)): 12th and 13th value
+                told = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            signs[number] = int(self._beats[number].value), *told[11:13]
+        return signs
 
     def end(self, worker: int) -> None:
         """See `Executor.end`."""
-        ended = self._workers.pop(worker)
-        ended.pipe.close()
-        if ended.process.is_alive():
-            ended.process.kill()  # which ends also one that was stopped
-            ended.process.join(_PATIENCE)
+        del self._beats[worker]
+        self._pipes.pop(worker).close()
+        process = self._processes.pop(worker)
+        process.kill()  # which ends also one that was stopped
+        process.join(_PATIENCE)
 
     def close(self) -> None:
         """See `Executor.close`."""
-        for worker in self._workers.values():
-            worker.process.kill()
-        for number in [*self._workers]:
+        for process in self._processes.values():
+            process.kill()
+        for number in [*self._processes]:
             self.end(number)
 
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 from contstim.errors import InputError, WorkerError
 from contstim.jobs import watcher
 from contstim.jobs.in_process import checked_number
-from contstim.jobs.pool import Died, Event, Executor
+from contstim.jobs.pool import Event, Executor
 from contstim.jobs.worker_context import Reply
 
 if TYPE_CHECKING:
@@ -102,18 +102,21 @@ class RayExecutor(Executor):
         if self._ray.is_initialized():
             return
         address = self._address or os.environ.get("RAY_ADDRESS")
-        _check_reachable(address)
-        here: dict[str, Any] = {"address": "local", "include_dashboard": False}
-        if self._wanted:
-            here["num_cpus"] = max(self._wanted, os.cpu_count() or 1)
-        where = {"address": address} if address else here
+        where: dict[str, Any] = {"address": address}
         if not address:
+            where = {"address": "local", "include_dashboard": False}
+            if self._wanted:
+                where["num_cpus"] = max(self._wanted, os.cpu_count() or 1)
             self._watch()
         try:
+            _knock(address or "")
             ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
         except Exception as error:  # a start that takes too long raises no class of its own
             self._unwatch()
-            raise _unreachable(address or "this machine", error) from error
+            raise WorkerError(
+                f"Cannot reach or start Ray at {address or 'this machine'} ({_first_line(error)}). "
+                f"Start it with 'ray start --head', or name no address to have it started here."
+            ) from error
         self._started_ray = True
         if self._watcher is not None and self._watcher.stdin is not None:
             self._watcher.stdin.write(f"{ray.address_info['session_dir']}\n".encode())
@@ -157,7 +160,7 @@ class RayExecutor(Executor):
                 message = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
                 self._processes.pop(worker, None)
-                return worker, Died(_first_line(error))
+                return worker, WorkerError(_first_line(error))
             if isinstance(message, Reply):
                 return worker, message
             # A worker's first answer, from `place`, says that it is ready.
@@ -227,22 +230,15 @@ def _kill(process: int) -> None:
         os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _check_reachable(address: str | None) -> None:
-    """Ask once whether somebody listens; Ray itself would keep a user waiting for minutes."""
-    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdecimal():
-        return
-    try:
+def _knock(address: str) -> None:
+    """Ask once whether somebody listens; Ray itself would keep a user waiting for minutes.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
         socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
-    except OSError as error:
-        raise _unreachable(f"{host}:{port}", error) from error
-
-
-def _unreachable(address: str, error: Exception) -> WorkerError:
-    return WorkerError(
-        f"Cannot reach or start Ray at {address} ({_first_line(error)}). Start it with "
-        f"'ray start --head', or name no address to have it started here."
-    )
 
 
 def _first_line(error: Exception) -> str:

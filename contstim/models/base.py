@@ -15,9 +15,9 @@ from contstim.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -189,8 +189,8 @@ class Scorer(ABC):
         """Convention by which the scores are computed, and their unit."""
 
     @property
-    def training_text(self) -> TrainingText | None:
-        """The sentences that the model was trained on; None if they are not recorded.
+    def training_text(self) -> Path | None:
+        """Hashes of the sentences that the model was trained on; None if they are not recorded.
 
         Models that contstim trained have them beside their files.
         """
@@ -229,6 +229,17 @@ class Scorer(ABC):
             ModelError: see `scores`.
         """
         return np.zeros(len(sentences))
+
+    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:  # noqa: ARG002
+        """Lower bounds of scores that are the log of a mean over orders, (n_sentences,), nats.
+
+        They are the mean of the logs over the same orders, the evidence lower bound of such a
+        model. None for all other rules.
+
+        Raises:
+            ModelError: see `scores`.
+        """
+        return None
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Mask of the words that the model tells apart, (n_words,); all unless overridden.
@@ -355,17 +366,6 @@ class LanguageModel(Scorer):
         Scores stay; what later calls cost no longer depends on earlier ones. Nothing to do for a
         model that reads every sentence anew.
         """
-
-    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:  # noqa: ARG002
-        """Lower bounds of scores that are the log of a mean over orders, (n_sentences,), nats.
-
-        They are the mean of the logs over the same orders, the evidence lower bound of such a
-        model. None for all other rules.
-
-        Raises:
-            ModelError: see `log_probs`.
-        """
-        return None
 
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
         """A model whose scores estimate this one's at a fraction of the cost.

@@ -66,6 +66,8 @@ class Budget:
             length: tokens of its longest row.
             width: see `forward_in_batches`.
         """
+        if torch.device(self.device).type == "cuda":
+            torch.cuda.empty_cache()
         self.tokens = n_rows * width * max(1, length) // 2
         if not self.warned:
             self.warned = True
@@ -119,26 +121,32 @@ def forward_in_batches(
         tokens_a_row = width * max(1, longest)  # rows come longest first, and are padded to it
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
         ids, present = padded([rows[row] for row in chosen], pad)
-        # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are the numbers of the rows
-        with computing():
-            attention = to_device(present.astype(np.int64), device)
-            done, write = _attempt(run, to_device(ids, device), attention, chosen)
-        if done:
-            count(len(chosen), int(lengths[chosen].sum()))
-            start += len(chosen)
-            if write is not None:
-                writes.append(write)
-            if start == len(order) or len(writes) == at_once:
-                with computing():  # a GPU is waited for here, which is part of its work
-                    for each in writes:
-                        each()
-                writes.clear()
-            if progress is not None:
-                progress(len(chosen))
-        elif len(chosen) == 1:
-            raise does_not_fit(longest, device)
-        else:
+        write, fits = None, True
+        try:
+            # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are the rows' numbers
+            with computing():
+                attention = to_device(present.astype(np.int64), device)
+                write = run(to_device(ids, device), attention, chosen)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            if len(chosen) == 1:
+                raise does_not_fit(longest, device) from error
+            fits = False
+        if not fits:  # outside the handler: the error would hold the tensors of the failed pass
             budget.lower(len(chosen), longest, width=width)
+            continue
+        count(len(chosen), int(lengths[chosen].sum()))
+        start += len(chosen)
+        if write is not None:
+            writes.append(write)
+        if start == len(order) or len(writes) == at_once:
+            with computing():  # a GPU is waited for here, which is part of its work
+                for each in writes:
+                    each()
+            writes.clear()
+        if progress is not None:
+            progress(len(chosen))
 
 
 def writes_at_once(device: torch.device | str) -> int:
@@ -291,16 +299,3 @@ def padded(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
     ids = np.full(present.shape, pad, np.int64)
     ids[present] = np.concatenate([np.asarray(row, np.int64) for row in rows])
     return ids, present
-
-
-def _attempt(run: Run, ids: Tensor, attention: Tensor, rows: IntArray) -> tuple[bool, Write | None]:
-    """Run a batch: True if it fits into memory, and what writes its results later, if anything."""
-    try:
-        return True, run(ids, attention, rows)
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-    if ids.device.type == "cuda":
-        # Outside the handler: within it the error would still hold the tensors of the failed pass
-        torch.cuda.empty_cache()
-    return False, None

@@ -18,7 +18,6 @@ Result = TypeVar("Result")
 WORDS = 500_000
 """Words whose results a cache holds: those of every place of two large vocabularies."""
 
-_KEYWORDS = object()  # stands in keys between arguments without and with a name
 _MIN_SIZE = 16  # of a result: the key of an empty one takes room as well
 
 
@@ -43,7 +42,7 @@ class SizedCache(Generic[P, Result]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
         """Result of the function, computed anew or kept from a call with equal arguments."""
         # Keywords in another order are another key: a result computed twice, never a wrong one
-        key = (*args, _KEYWORDS, *kwargs.items()) if kwargs else args
+        key = args, tuple(kwargs.items())
         if key in self._results:
             self._results.move_to_end(key)
             return self._results[key]

@@ -13,15 +13,16 @@ import sys
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.errors import ModelError
 from contstim.models.base import require_language_model
-from contstim.models.families import attribute, require_family
+from contstim.models.families import family_named
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.specifications import parse_model, parse_models, parse_specification
 from contstim.models.training_text import training_text_path
-from contstim.models.transforms import LETTER_CASES, InLetterCase
+from contstim.models.transforms import LETTER_CASES, InLetterCase, transformed
 from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def check_model(specification: str | Specification, loading: Loading = DEFAULT_L
         ModelError: see `parse_model`; the file or folder is missing, or its configuration damaged.
     """
     model = parse_model(specification)
-    family = require_family(model.family)
+    family = family_named(model.family)
     if family.checker:
-        check = cast("Callable[..., None]", attribute(family.checker))
+        check: Callable[..., None] = resolve_name(family.checker)
         check(model.location, trust_remote_code=loading.trust_remote_code)
     elif family.is_path and not Path(model.location).exists():
         raise ModelError(
@@ -78,20 +79,18 @@ def load_scorer(
     else:
         model = parse_model(specification)
     loading = replace(loading, **options)
-    family = require_family(model.family)
+    family = family_named(model.family)
     # A loader gets what its family says it takes: n-gram models know no device
     sources = {"loading": loading, "family": model.family, "rule": model.rule}
     arguments = {
         option: sources[option] if option in sources else getattr(loading, option)
         for option in family.options
     }
-    loader = cast("Callable[..., Scorer]", attribute(family.loader))
+    loader: Callable[..., Scorer] = resolve_name(family.loader)
     scorer = loader(model.location, name=model.name, **arguments)
     if model.rule in LETTER_CASES:
         scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), model.rule)
     if model.transform:
-        from contstim.models.transforms import transformed
-
         scorer = transformed(scorer, model)
     # Without the name, so that a record says how to load the model again
     scorer.specification = model.specification
@@ -202,8 +201,8 @@ def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ..
     Raises:
         ModelError: see `parse_specification`.
     """
-    paths = [path for path in map(Path, _locations(specifications)) if path.exists()]
-    return tuple(dict.fromkeys(path for path in with_neighbours(paths) if path.exists()))
+    paths = with_neighbours(map(Path, _locations(specifications)))
+    return tuple(dict.fromkeys(path for path in paths if path.exists()))
 
 
 def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from contstim.models.base import Convention, Scorer
 from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.families import CLASSIFIER_RULES
-from contstim.models.training_text import TrainingText
+from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
     readable,
     refuse_special_ids,
@@ -27,6 +27,7 @@ from contstim.models.words import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
@@ -92,9 +93,9 @@ class ClassifierModel(Scorer):
         )
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `Scorer.training_text`; None for checkpoints of the hub."""
-        return TrainingText.beside(self.checkpoint.location)
+        return training_text_beside(self.checkpoint.location)
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Signed confidences, (n_sentences,); see `Scorer.scores` for what it raises."""

@@ -32,9 +32,6 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.rows + other.rows, self.tokens + other.tokens, self.calls + other.calls)
 
-    def __sub__(self, other: Cost) -> Cost:
-        return Cost(self.rows - other.rows, self.tokens - other.tokens, self.calls - other.calls)
-
 
 class Tally:
     """A running total of costs.

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 
 from contstim.errors import ModelError
 from contstim.models.masked.rules import RULES
@@ -114,33 +113,29 @@ def families() -> list[Family]:
     """All families, first the built-in ones.
 
     Raises:
-        ModelError: see `family_named`.
+        ModelError: two packages have a family of the same name, or one cannot be loaded.
     """
     # a built-in family cannot be replaced by a package's of the same name
     added = [_added_family(name) for name in plugin_names(GROUP) if name not in FAMILIES]
     return [*FAMILIES.values(), *filter(None, added)]
 
 
-def family_named(name: str) -> Family | None:
-    """The family of that name, built in or of an installed package; None if there is none.
+def family_named(name: str, model: str = "") -> Family:
+    """The family of that name, built in or of an installed package.
+
+    Args:
+        name: its name; empty for none.
+        model: a specification, for the message.
 
     Raises:
-        ModelError: two packages have a family of this name, or it cannot be loaded.
+        ModelError: there is no such family; or see `families`.
     """
     # Built-in families first: no package is looked up for them, nor can it take their names
-    return FAMILIES.get(name) or _added_family(name)
-
-
-def require_family(name: str) -> Family:
-    """The family of a specification that has been parsed.
-
-    Raises:
-        ModelError: see `family_named`; or there is no such family.
-    """
-    family = family_named(name)
+    family = FAMILIES.get(name) or _added_family(name)
     if family is None:
+        known = "; ".join(f"{f.name}: ({f.summary})" for f in families())
         raise ModelError(
-            f"There is no family {name!r}; there are {', '.join(f.name for f in families())}."
+            f"{model or name!r} does not name a model that can be loaded. Families: {known}."
         )
     return family
 
@@ -148,9 +143,3 @@ def require_family(name: str) -> Family:
 @cache
 def _added_family(name: str) -> Family | None:
     return plugin(GROUP, name, Family, ModelError)
-
-
-def attribute(path: str) -> object:
-    """Import the object that `module:attribute` names."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)

@@ -16,12 +16,11 @@ search would wait for while this one waits, such as a property that holds a lock
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkCall(ABC):
-    """A batch of rows for a network; calls of one kind and one network can be merged.
+class NetworkCall:
+    """A batch of rows for a network; calls of one network can be merged.
 
     Attributes:
         network: the network.
@@ -47,58 +46,31 @@ class NetworkCall(ABC):
         ids: (b, l)
         attention: (b, l), or None where nothing is padded, which the library would else find out by
             a question to the device, for whose answer the host waits.
+        compute: computes this call by itself.
+        compute_together: computes several calls of the network in one batch; the result of each is
+            that of `compute`, up to rounding.
+        about: what else these functions need.
+        before: tokens that a merged batch reads before each row.
     """
 
     network: torch.nn.Module
     budget: Budget
     ids: Tensor
     attention: Tensor | None
+    compute: Callable[[Any], Any]
+    compute_together: Callable[[Sequence[Any]], list[Any]]
+    about: Any = None
+    before: tuple[int, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows, and the most tokens that each of them has in a merged batch."""
-        return self.ids.shape[0], self.ids.shape[1]
-
-    @property
-    def mask(self) -> Tensor:
-        """The attention mask, (b, l), also where nothing is padded."""
-        if self.attention is None:
-            import torch
-
-            return torch.ones_like(self.ids)
-        return self.attention
-
-    @property
-    def merges(self) -> bool:
-        """True if the call may be merged with others."""
-        return True
-
-    @abstractmethod
-    def compute(self) -> Any:
-        """Compute this call by itself."""
-
-    @classmethod
-    @abstractmethod
-    def compute_together(cls, calls: Sequence[Any]) -> list[Any]:
-        """Compute several calls of this kind and one network in one batch.
-
-        The result of each is that of `compute`, up to rounding.
-        """
+        return self.ids.shape[0], len(self.before) + self.ids.shape[1]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Outcome of a call.
-
-    Attributes:
-        value: its result; None where it failed.
-        error: why it failed.
-        seconds: its share of the time of the batch, by rows.
-    """
-
-    value: Any
-    error: Exception | None
-    seconds: float
+Answer: TypeAlias = "tuple[Any, Exception | None, float]"
+"""The result of a call, None where it failed; why it failed; its share of the seconds of the batch,
+by rows."""
 
 
 _RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner", default=None)
@@ -129,51 +101,57 @@ def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
         variable.reset(token)
 
 
-def answer(call: NetworkCall) -> Any:
+def answer(call: NetworkCall, merges: Callable[[], bool] = lambda: True) -> Any:
     """The result of a call, computed at once or in a batch with others.
+
+    Args:
+        call: the call.
+        merges: asked, before it is left to a runner, if it may be merged with others.
 
     Raises:
         Exception: whatever the network raises.
     """
     run = _RUNNER.get() if _MERGED.get() else None
-    if run is None or not call.merges:
-        return call.compute()
+    if run is None or not merges():
+        return call.compute(call)
     start = perf_counter()
-    answered = run(call)
+    value, error, seconds = run(call)
     # The clock went on while others ran, whose work is not this one's
-    waited(perf_counter() - start - answered.seconds)
-    if answered.error is not None:
-        raise answered.error
-    return answered.value
+    waited(perf_counter() - start - seconds)
+    if error is not None:
+        raise error
+    return value
 
 
-def stacked(
-    calls: Sequence[NetworkCall], ids: Sequence[Tensor], masks: Sequence[Tensor], *, fill: int = 0
-) -> tuple[Tensor, Tensor | None]:
-    """Rows of several calls in one batch, padded on the right; no mask where nothing is padded.
+def stacked(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
+    """Rows of several calls in one batch, each after the tokens before it, padded on the right.
 
-    Args:
-        calls: the calls.
-        ids: the rows of each, as long as its shape says.
-        masks: their attention masks.
-        fill: token id to pad with.
+    Returns:
+        The rows, and their attention mask, None where nothing is padded.
     """
     import torch
     from torch.nn.functional import pad
 
+    from contstim.models.batching import to_device
+
     longest = max(call.shape[1] for call in calls)
-    missing = [(0, longest - call.shape[1]) for call in calls]
-    rows = torch.cat([pad(each, gap, value=fill) for each, gap in zip(ids, missing, strict=True)])
-    if not any(gap for _, gap in missing) and all(call.attention is None for call in calls):
-        return rows, None
-    return rows, torch.cat([pad(each, gap) for each, gap in zip(masks, missing, strict=True)])
+    rows, masks = [], []
+    for call in calls:
+        before = to_device(np.array(call.before, np.int64), call.ids.device)
+        before = before.expand(len(call.ids), -1)
+        own = torch.ones_like(call.ids) if call.attention is None else call.attention
+        gap = (0, longest - call.shape[1])
+        rows.append(pad(torch.cat([before, call.ids], dim=1), gap, value=fill))
+        masks.append(pad(torch.cat([torch.ones_like(before), own], dim=1), gap))
+    whole = all(call.attention is None and call.shape[1] == longest for call in calls)
+    return torch.cat(rows), None if whole else torch.cat(masks)
 
 
 def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
-    """Answer calls of one kind and network, in as few batches as its budget allows.
+    """Answer calls of one network, in as few batches as its budget allows.
 
-    A batch that fails is computed again, call by call, so that each has its own result or error;
-    where memory runs out, in halves, and the budget is lowered as `forward_in_batches` does.
+    A batch that fails is computed again in halves, until each call has its own result or error;
+    where memory runs out, the budget is lowered as `forward_in_batches` does.
     """
     answers: dict[int, Answer] = {}
     # Rows of a batch are padded to the longest, so that calls of like lengths go together
@@ -189,31 +167,23 @@ def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
 
 
 def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
-    """Answer calls of one kind and network."""
-    import torch
-
+    """Answer calls of one network."""
     from contstim.models.batching import computing, out_of_memory
 
-    failure: Exception | None = None
+    first, n_rows = calls[0], sum(len(call.ids) for call in calls)
     start = perf_counter()
     try:
         with computing():
             one = len(calls) == 1
-            values = [calls[0].compute()] if one else calls[0].compute_together(calls)
+            values = [first.compute(first)] if one else first.compute_together(calls)
+        seconds = (perf_counter() - start) / n_rows
+        return [(value, None, seconds * len(c.ids)) for c, value in zip(calls, values, strict=True)]
     except Exception as error:
-        failure = error
-    seconds = perf_counter() - start
-    n_rows = sum(call.shape[0] for call in calls)
-    shares = [seconds * call.shape[0] / n_rows for call in calls]
-    if failure is None:
-        return [Answer(value, None, share) for value, share in zip(values, shares, strict=True)]
-    if len(calls) == 1:
-        return [Answer(None, failure, seconds)]
-    if not out_of_memory(failure):
-        return [answered for call in calls for answered in _compute([call])]
-    del failure  # whose trace holds the tensors of the failed pass
-    if torch.device(calls[0].budget.device).type == "cuda":
-        torch.cuda.empty_cache()
-    calls[0].budget.lower(n_rows, max(call.shape[1] for call in calls))
+        if len(calls) == 1:
+            return [(None, error, perf_counter() - start)]
+        no_memory = out_of_memory(error)
+    # Outside the handler: within it the error would still hold the tensors of the failed pass
+    if no_memory:
+        first.budget.lower(n_rows, max(call.shape[1] for call in calls))
     half = len(calls) // 2
     return [*_compute(calls[:half]), *_compute(calls[half:])]

@@ -16,10 +16,10 @@ from contstim.models.base import LanguageModel, Scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from contstim.models.base import Convention
     from contstim.models.specifications import Specification
-    from contstim.models.training_text import TrainingText
     from contstim.vocabulary import Vocabulary
 
 CHUNK = 200
@@ -51,26 +51,11 @@ call and its answer as they come. Calls of a model that fails are given up; it r
 when all calls of other models are answered."""
 
 
-@dataclass(frozen=True)
-class ModelFacts:
-    """Facts of a model that a worker tells once and for all.
-
-    Attributes:
-        convention: how its scores come about.
-        training_text: the sentences that it was trained on; None where they are not known.
-        is_language_model: whether its scores are log-probabilities.
-    """
-
-    convention: Convention
-    training_text: TrainingText | None
-    is_language_model: bool
-
-
 def _asked(method: _Method) -> _Method:
     """The method as workers answer it: of many items, to an array, a list or None."""
     name = method.__name__
 
-    def ask(self: RemoteScorer, items: Sequence[Any], **keywords: Any) -> Any:
+    def ask(self: RemoteModel, items: Sequence[Any], **keywords: Any) -> Any:
         # An empty list is asked about too: a model may refuse a method by itself
         chunks = range(0, max(len(items), 1), CHUNK)
         answers = self.ask(
@@ -87,29 +72,34 @@ def _asked(method: _Method) -> _Method:
     return cast("_Method", ask)
 
 
-class RemoteScorer(Scorer):
-    """A scorer that workers hold.
+class RemoteModel(LanguageModel):
+    """A model that workers hold, any scorer; its convention says if it is a language model.
+
+    It is meant for scoring: a search would wait for a worker at every step.
 
     Args:
         model: parsed.
-        facts: what a worker told of it.
+        convention: how its scores come about, as a worker told.
+        training_text: hashes of the sentences that it was trained on, where they are known.
         answer: the workers that answer for it.
     """
 
-    def __init__(self, model: Specification, facts: ModelFacts, answer: Answer) -> None:
+    training_text: Path | None = None
+
+    def __init__(
+        self,
+        model: Specification,
+        convention: Convention,
+        training_text: Path | None,
+        answer: Answer,
+    ) -> None:
         self.name, self.specification = model.name, model.specification
-        self.answer = answer
-        self._facts = facts
+        self._convention, self.training_text, self.answer = convention, training_text, answer
 
     @property
     def convention(self) -> Convention:
         """See `Scorer.convention`."""
-        return self._facts.convention
-
-    @property
-    def training_text(self) -> TrainingText | None:
-        """See `Scorer.training_text`."""
-        return self._facts.training_text
+        return self._convention
 
     def ask(self, calls: Iterable[ModelCall]) -> list[Any]:
         """The answers to calls of this model, in their order."""
@@ -118,29 +108,21 @@ class RemoteScorer(Scorer):
         self.answer(calls, answers.__setitem__)
         return [answers[call] for call in calls]
 
-    scores = _asked(Scorer.scores)
-    unscorable = _asked(Scorer.unscorable)
-    exact = _asked(Scorer.exact)
-    standard_errors = _asked(Scorer.standard_errors)
-    knows = _asked(Scorer.knows)
-    tokens_per_word = _asked(Scorer.tokens_per_word)
-    token_counts = _asked(Scorer.token_counts)
-
     def vocabulary(self, min_count: int) -> Vocabulary | None:
         """See `Scorer.vocabulary`."""
         (words,) = self.ask([ModelCall(self.specification, "vocabulary", (min_count,))])
         return cast("Vocabulary | None", words)
 
-
-class RemoteLanguageModel(RemoteScorer, LanguageModel):
-    """A language model that workers hold.
-
-    It is meant for scoring: a search would wait for a worker at every step.
-    """
-
+    scores = _asked(Scorer.scores)
+    unscorable = _asked(Scorer.unscorable)
+    exact = _asked(Scorer.exact)
+    standard_errors = _asked(Scorer.standard_errors)
+    lower_bounds = _asked(Scorer.lower_bounds)
+    knows = _asked(Scorer.knows)
+    tokens_per_word = _asked(Scorer.tokens_per_word)
+    token_counts = _asked(Scorer.token_counts)
     log_probs = _asked(LanguageModel.log_probs)
     float32_log_probs = _asked(LanguageModel.float32_log_probs)
-    lower_bounds = _asked(LanguageModel.lower_bounds)
     token_log_probs = _asked(LanguageModel.token_log_probs)
     completed_word_log_probs = _asked(LanguageModel.completed_word_log_probs)
     continuation_log_probs = _asked(LanguageModel.continuation_log_probs)

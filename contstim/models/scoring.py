@@ -9,23 +9,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from contstim.documents import read_json_object
 from contstim.errors import InputError, ScoreError
-from contstim.models.base import Convention, LanguageModel, conventions, require_language_model
+from contstim.models.base import Convention, conventions, require_language_model
 from contstim.models.catalog import with_each_model
 from contstim.models.loading import DEFAULT_LOADING
-from contstim.models.remote import CHUNK, ModelCall, RemoteScorer
+from contstim.models.remote import CHUNK, ModelCall, RemoteModel
 from contstim.models.training_text import Contamination, contamination
 from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.records import record_path
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from contstim.arrays import FloatArray, IntArray
@@ -134,7 +134,7 @@ def _score(
         # What is stored counts as done at once, so that bars do not start anew after an
         # interruption
         report(model, len(texts) - len(missing))
-        if isinstance(model, RemoteScorer):
+        if isinstance(model, RemoteModel):
             # Borders of chunks are those of all items, whatever is missing: after an interruption
             # the same sentences share a batch, and the scores of networks are the same to the digit
             borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
@@ -206,24 +206,10 @@ def token_terms(
     return terms
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Results that are wanted of every model.
-
-    Attributes:
-        terms: the terms of each score instead of their sum.
-        completed_words: in these terms a word's end counts to the word.
-        standard_errors: those that sampling leaves; cost as much again as the scores.
-        lower_bounds: those of mixtures over orders; cost as much again.
-    """
-
-    terms: bool = False
-    completed_words: bool = False
-    standard_errors: bool = False
-    lower_bounds: bool = False
-
-
-SUMS = Wanted()
+Wanted: TypeAlias = Literal["terms", "completed_words", "standard_errors", "lower_bounds"]
+"""Results that can be wanted of every model: the terms of each score instead of their sum; in these
+a word's end counted to the word; the standard errors that sampling leaves, and lower bounds of
+mixtures over orders, each of which costs as much again as the scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +225,7 @@ class ModelScores:
         lower_bounds: (n_sentences,), nats; None where nobody asked, or the rule has none.
         n_sampled: how many of the scores are estimates.
         contamination: which sentences it was trained on; None where its text is not known.
-        unknown: the words that it does not know.
+        unknown: about the words that it does not know.
     """
 
     name: str
@@ -256,7 +242,7 @@ class ModelScores:
 def score_in_turn(
     models: Models,
     sentences: Sequence[Sentence],
-    wanted: Wanted = SUMS,
+    wanted: Collection[Wanted] = (),
     *,
     loading: Loading = DEFAULT_LOADING,
     store: Store | None = None,
@@ -287,7 +273,7 @@ def score_in_turn(
 def score_together(
     models: Sequence[Scorer],
     sentences: Sequence[Sentence],
-    wanted: Wanted = SUMS,
+    wanted: Collection[Wanted] = (),
     *,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -297,31 +283,28 @@ def score_together(
     The results do not hold the models, which can be dropped.
     """
     sums: Sequence[FloatArray | None] = [None] * len(models)
-    if not wanted.terms:
+    if "terms" not in wanted:
         table = score_sentences(models, sentences, store=store, progress=progress)
         sums = list(table.log_probs.T)
-    results = []
-    for model, log_probs in zip(models, sums, strict=True):
-        terms = bounds = None
-        if wanted.terms:
-            completed = wanted.completed_words
-            terms = token_terms(model, sentences, completed=completed, progress=progress)
-        if wanted.lower_bounds and isinstance(model, LanguageModel):
-            bounds = model.lower_bounds(sentences)
-        results.append(
-            ModelScores(
-                model.name,
-                conventions([model])[model.name],
-                log_probs,
-                terms,
-                model.standard_errors(sentences) if wanted.standard_errors else None,
-                bounds,
-                len(sentences) - int(model.exact(sentences).sum()),
-                contamination({model.name: model.training_text}, sentences)[model.name],
-                unknown_words(model, sentences),
-            )
+    completed = "completed_words" in wanted
+    return [
+        ModelScores(
+            name=model.name,
+            convention=conventions([model])[model.name],
+            log_probs=log_probs,
+            terms=token_terms(model, sentences, completed=completed, progress=progress)
+            if "terms" in wanted
+            else None,
+            standard_errors=model.standard_errors(sentences)
+            if "standard_errors" in wanted
+            else None,
+            lower_bounds=model.lower_bounds(sentences) if "lower_bounds" in wanted else None,
+            n_sampled=len(sentences) - int(model.exact(sentences).sum()),
+            contamination=contamination({model.name: model.training_text}, sentences)[model.name],
+            unknown=unknown_words(model, sentences),
         )
-    return results
+        for model, log_probs in zip(models, sums, strict=True)
+    ]
 
 
 def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) -> ScoreTable:
@@ -374,12 +357,14 @@ def bounds_table(
 
     The columns are sentence, model, log_prob, lower_bound (the mean over orders) and gap, in nats.
     """
-    rows: list[tuple[object, ...]] = []
-    for model in scores:
-        if model.lower_bounds is not None and model.log_probs is not None:
-            pairs = zip(model.log_probs.tolist(), model.lower_bounds.tolist(), strict=True)
-            for sentence, (score, bound) in zip(sentences, pairs, strict=True):
-                rows.append((sentence.text, model.name, score, bound, score - bound))
+    rows = [
+        (sentence.text, model.name, score, bound, score - bound)
+        for model in scores
+        if model.lower_bounds is not None and model.log_probs is not None
+        for sentence, score, bound in zip(
+            sentences, model.log_probs.tolist(), model.lower_bounds.tolist(), strict=True
+        )
+    ]
     return _table(("sentence", "model", "log_prob", "lower_bound", "gap"), rows)
 
 
@@ -400,17 +385,16 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
         InputError: the record cannot be read, or is not that of a table of scores.
     """
     path = record_path(scores)
-    if not path.exists():
-        return {}
-    entries = read_json_object(path).get("models", {})
+    entries = read_json_object(path).get("models", {}) if path.exists() else {}
     # an entry may say more, such as the specification that the model was loaded by
-    names = [field.name for field in fields(Convention)]
+    names = {field.name for field in fields(Convention)}
     try:
-        given = {
-            m: {n: entries[m][n] for n in names if n in entries[m]} for m in models if m in entries
+        return {
+            model: Convention(**{n: value for n, value in entries[model].items() if n in names})
+            for model in models
+            if model in entries
         }
-        return {model: Convention(**entry) for model, entry in given.items()}
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
         raise InputError(
             f"{path} is not the record of a table of scores: {error}. Score the sentences again."
         ) from error

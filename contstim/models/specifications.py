@@ -20,7 +20,7 @@ from typing import TypeAlias
 from contstim.documents import read_json_object, shortened
 from contstim.errors import ModelError
 from contstim.files import is_file
-from contstim.models.families import FAMILIES, families, family_named, require_family
+from contstim.models.families import FAMILIES, family_named
 
 RECURRENT_CONFIGURATION = "recurrent.json"
 """The file by which a folder is known to hold a recurrent model."""
@@ -142,10 +142,7 @@ def parse_specification(text: str, name: str = "") -> Specification:
     # a name of the catalogue stands for its specification; a rule may follow it
     if family is None and location in CATALOGUE:
         family, _, location = CATALOGUE[location][0].partition(":")
-    kind = family_named(family or _family_of(location))
-    if kind is None:
-        known = "; ".join(f"{f.name}: ({f.summary})" for f in families())
-        raise ModelError(f"{text!r} does not name a model that can be loaded. Families: {known}.")
+    kind = family_named(family or _family_of(location), text)
     ending = (match[group] or "" for group in ("rule", "transform", "argument"))
     parsed = Specification(name or text, text, kind.name, location, *ending)
     _check_ending(parsed)
@@ -166,7 +163,7 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
 
 
 def _check_ending(model: Specification) -> None:
-    rules, transform = require_family(model.family).rules, model.transform
+    rules, transform = family_named(model.family).rules, model.transform
     if model.rule and model.rule not in rules:
         raise ModelError(
             f"{model.family} models have no rule {model.rule!r}; they have {', '.join(rules)}."

@@ -10,27 +10,30 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel, TokenScore
+from contstim.models.caching import as_tuple
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.masked.rules import RULES
-from contstim.models.training_text import TrainingText
+from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
     END_MARK,
-    PlaceKind,
-    WordsInPlaces,
     encode_batch,
+    kind_of_place,
+    place_of,
     readable,
     too_long,
     unscorable,
     words_are_independent,
+    words_in_places,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.loading import Loading
-    from contstim.models.words import Encoding
+    from contstim.models.words import Encoding, Place, WordTokens
     from contstim.sentence import Sentence
 
     Tokens: TypeAlias = tuple[int, ...]
@@ -92,7 +95,7 @@ class SubwordModel(LanguageModel):
         """Read sentences by a tokenizer; the last of what `__init__` does to read."""
         self._tokenizer = tokenizer
         self._words_are_independent = words_are_independent(tokenizer)
-        self._in_places = WordsInPlaces(self._encode)
+        self._cut_words = words_in_places(self._encode)
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     @abstractmethod
@@ -130,9 +133,9 @@ class SubwordModel(LanguageModel):
         return np.fromiter(scored, np.int64, len(sentences))
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `LanguageModel.training_text`; None for checkpoints of the hub."""
-        return TrainingText.beside(self.checkpoint.location) if self.checkpoint else None
+        return training_text_beside(self.checkpoint.location) if self.checkpoint else None
 
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.float32_log_probs`."""
@@ -150,7 +153,7 @@ class SubwordModel(LanguageModel):
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
-        return self._in_places(words, PlaceKind(inner=not initial)).lengths.copy()
+        return self._in_place(words, kind_of_place(inner=not initial)).lengths.copy()
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `Scorer.unscorable`."""
@@ -186,11 +189,28 @@ class SubwordModel(LanguageModel):
             self._check_window(len(encoding), sentence)
         return encodings
 
-    def _fits(self, n_tokens: int) -> bool:
-        return self.window is None or self._needs(n_tokens) <= self.window
+    def _in_place(self, words: Sequence[str], place: Place) -> WordTokens:
+        """The tokens of each word in a kind of place."""
+        return self._cut_words(as_tuple(words), place)
+
+    def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
+        """The sentence with each word in place, as tokens.
+
+        If words are cut independently, only the tokens of the replaced word differ, except at the
+        last position, where the end mark may join them.
+        """
+        if not self._words_are_independent or position == len(sentence) - 1:
+            return self._encode([sentence.replace(position, word) for word in words])
+        encoding = self._encoded(sentence)
+        cut = self._in_place(words, place_of(sentence, position)).tokens
+        rewritten = [encoding.with_word(position, tokens) for tokens in cut]
+        for word, each in zip(words, rewritten, strict=True):
+            if self.window is not None and self._needs(len(each)) > self.window:
+                self._check_window(len(each), sentence.replace(position, word))
+        return rewritten
 
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
-        if self.window is not None and not self._fits(n_tokens):
+        if self.window is not None and self._needs(n_tokens) > self.window:
             raise too_long(sentence, self._needs(n_tokens), self.name, self.window)
 
 

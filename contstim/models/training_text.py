@@ -11,7 +11,6 @@ punctuation, end marks and spacing do not count, since texts are split and clean
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
 from array import array
@@ -22,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.errors import ModelError
+from contstim.arrays import read_npy
+from contstim.documents import read_json_object
+from contstim.errors import InputError, ModelError
 from contstim.files import writing
 from contstim.records import record_path
 
@@ -40,59 +41,37 @@ _IN_A_FOLDER = "training_sentences.npy"
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True)
-class TrainingText:
-    """The sentences of a training text, as hashes in a file.
+def training_text_beside(model: Path | str) -> Path | None:
+    """The hashes of the training text beside a model's file or in its folder; None if none."""
+    path = training_text_path(model).absolute()
+    return path if path.is_file() else None
 
-    Attributes:
-        path: the file, sorted numbers in NumPy's format.
+
+def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
+    """Mask of the sentences that a training text holds, (n_sentences,).
+
+    Args:
+        text: its hashes, sorted numbers in NumPy's format.
+        sentences: which to look for.
+
+    Raises:
+        ModelError: the file cannot be read, or is something else.
     """
-
-    path: Path
-
-    @classmethod
-    def beside(cls, model: Path | str) -> TrainingText | None:
-        """The training text beside a model's file or in its folder; None if there is none."""
-        path = training_text_path(model)
-        return cls(path.absolute()) if path.is_file() else None
-
-    def holds(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """Mask of the sentences that the text holds, (n_sentences,).
-
-        Raises:
-            ModelError: the file cannot be read, or is something else.
-        """
-        hashes = self._read()
-        asked = sentence_hashes(sentences)
-        # the row where each hash would stand; behind the last row, 0 is a stand-in
-        rows = np.searchsorted(hashes, asked)
-        equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == asked
-        return equal & (rows < len(hashes))
-
-    def _read(self) -> Hashes:
-        try:
-            # Mapped, a file is not longer than it is, whatever its header claims
-            stored = np.load(self.path, mmap_mode="r", allow_pickle=False)
-            if stored.ndim != 1 or stored.dtype != np.uint64:
-                raise ValueError("it is not a list of hashes")
-            hashes: Hashes = np.array(stored)
-            # Binary search below gives wrong answers, and no error, where they do not rise
-            if (hashes[1:] <= hashes[:-1]).any():
-                raise ValueError("they do not rise")
-            return hashes
-        except (
-            OSError,
-            ValueError,
-            EOFError,
-            SyntaxError,
-            TypeError,
-            MemoryError,
-            RecursionError,
-        ) as error:
-            raise ModelError(
-                f"{self.path} does not hold the hashes of a training text ({error}). Train the "
-                f"model anew, or remove the file."
-            ) from error
+    try:
+        hashes = read_npy(text)
+        # Binary search below gives wrong answers, and no error, where they do not rise
+        if hashes.ndim != 1 or hashes.dtype != np.uint64 or (hashes[1:] <= hashes[:-1]).any():
+            raise InputError("it is not a list of rising hashes")
+    except InputError as error:
+        raise ModelError(
+            f"{text} does not hold the hashes of a training text ({error}). Train the model anew, "
+            f"or remove the file."
+        ) from error
+    asked = sentence_hashes(sentences)
+    # the row where each hash would stand; behind the last row, 0 is a stand-in
+    rows = np.searchsorted(hashes, asked)
+    equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == asked
+    return equal & (rows < len(hashes))
 
 
 def training_text_path(model: Path | str) -> Path:
@@ -155,7 +134,7 @@ class Contamination:
 
 
 def contamination(
-    texts: Mapping[str, TrainingText | None], sentences: Iterable[Sentence]
+    texts: Mapping[str, Path | None], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
     """The sentences that each model was trained on; None for a model without a training text.
 
@@ -170,7 +149,7 @@ def contamination(
     results: dict[str, Contamination | None] = dict.fromkeys(texts)
     for name, text in texts.items():
         if text is not None:
-            among = compress(distinct, text.holds(distinct))
+            among = compress(distinct, in_training_text(text, distinct))
             results[name] = Contamination(name, len(distinct), tuple(map(_hex, among)))
     return results
 
@@ -194,21 +173,17 @@ def read_contamination(
 
     None for all models if there is no record, or a record without such an entry.
     """
-    try:
-        entry = json.loads(record_path(scores).read_text(encoding="utf-8"))[_ENTRY]
-    # Records warn of what they say; one that is missing or damaged takes no scores away
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        entry = None
-    by_model = entry if isinstance(entry, dict) else {}
     hashes = dict.fromkeys(map(_hex, sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(models)
-    for model in results:
-        facts = by_model.get(model)
-        recorded = facts.get("hashes") if isinstance(facts, dict) else None
-        if isinstance(recorded, list):
-            in_text = {value for value in recorded if isinstance(value, str)}
-            among = tuple(value for value in hashes if value in in_text)
-            results[model] = Contamination(model, len(hashes), among)
+    try:
+        entry = read_json_object(record_path(scores))[_ENTRY]
+        recorded = {model: set(entry[model]["hashes"]) for model in results if entry.get(model)}
+    # Records warn of what they say; one that is missing or damaged takes no scores away
+    except (InputError, KeyError, TypeError, AttributeError):
+        return results
+    for model, in_text in recorded.items():
+        among = tuple(value for value in hashes if value in in_text)
+        results[model] = Contamination(model, len(hashes), among)
     return results
 
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -30,22 +30,21 @@ from contstim.models.base import (
     Continuation,
     Convention,
     LanguageModel,
-    Replacements,
     Scorer,
-    TokenScore,
     require_language_model,
 )
 from contstim.models.caching import WORDS, SizedCache, as_tuple
+from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary, WordTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import FloatArray, IntArray
     from contstim.models.specifications import Specification
-    from contstim.models.training_text import TrainingText
-    from contstim.sentence import Sentence
 
+_Method = TypeVar("_Method", bound="Callable[..., object]")
 
 LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
 """The rules of word-level models, by what they do to a word before the model reads it."""
@@ -53,6 +52,17 @@ LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": st
 _SENTENCES = 4_096  # whose words in the model's case are remembered
 LOUD = 0.02
 """Share of unknown words above which a command warns."""
+
+
+def _of_model(method: _Method) -> _Method:
+    """The method of the model that is read in another way, asked about what that model reads."""
+    name = method.__name__
+
+    def ask(self: Any, *given: Any, **options: Any) -> Any:
+        return getattr(self._model, name)(*map(self._as_read, given), **options)
+
+    ask.__name__, ask.__doc__ = name, f"See `{method.__qualname__}`."
+    return cast("_Method", ask)
 
 
 class InLetterCase(LanguageModel):
@@ -87,7 +97,7 @@ class InLetterCase(LanguageModel):
         return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `LanguageModel.training_text`; sentences are compared whatever their case."""
         return self._model.training_text
 
@@ -95,43 +105,26 @@ class InLetterCase(LanguageModel):
         """See `Scorer.for_another_search`."""
         return type(self)(self._model.for_another_search(), self.case)
 
-    def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`."""
-        self._model.forget_prefixes()
+    def _as_read(self, given: Any) -> Any:
+        """A sentence, words, or what a sentence stands in, in the letter case of the model."""
+        if isinstance(given, Sentence):
+            return self._sentence(given)
+        if isinstance(given, Continuation):
+            return Continuation(self._sentence(given.sentence), given.start)
+        if isinstance(given, int):
+            return given
+        if all(isinstance(item, str) for item in given[:1]):
+            return self._words(as_tuple(given))
+        return [self._as_read(item) for item in given]
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.log_probs`."""
-        return self._model.log_probs([*map(self._sentence, sentences)])
-
-    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`."""
-        words = self._words(as_tuple(words))
-        return self._model.replacements(self._sentence(sentence), position, words)
-
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`."""
-        words = self._words(as_tuple(words))
-        return self._model.replacement_log_probs(self._sentence(sentence), position, words)
-
-    def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
-        """See `LanguageModel.continuation_log_probs`."""
-        return self._model.continuation_log_probs(
-            [Continuation(self._sentence(sentence), start) for sentence, start in continuations]
-        )
-
-    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`."""
-        return self._model.token_log_probs([*map(self._sentence, sentences)])
-
-    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.completed_word_log_probs`."""
-        return self._model.completed_word_log_probs([*map(self._sentence, sentences)])
-
-    def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`."""
-        return self._model.knows(self._words(as_tuple(words)))
+    forget_prefixes = _of_model(LanguageModel.forget_prefixes)
+    log_probs = _of_model(LanguageModel.log_probs)
+    replacements = _of_model(LanguageModel.replacements)
+    replacement_log_probs = _of_model(LanguageModel.replacement_log_probs)
+    continuation_log_probs = _of_model(LanguageModel.continuation_log_probs)
+    token_log_probs = _of_model(LanguageModel.token_log_probs)
+    completed_word_log_probs = _of_model(LanguageModel.completed_word_log_probs)
+    knows = _of_model(LanguageModel.knows)
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
         """See `LanguageModel.vocabulary`."""
@@ -146,59 +139,18 @@ class InLetterCase(LanguageModel):
         return Vocabulary(initial, others, words.repeatable)
 
 
-@dataclass(frozen=True)
-class UnknownWords:
-    """Words of sentences that a word-level model does not know.
-
-    Attributes:
-        model: its name.
-        n_words: how many words the sentences have, repeated ones counted.
-        n_unknown: how many of them the model does not know.
-        examples: the most frequent of these.
-        case: the key of `LETTER_CASES` that the model's words have: as the sentences write them it
-            knows few of the words that the case changes, and in it more than half of those that it
-            does not know; empty if there is none.
-    """
-
-    model: str
-    n_words: int
-    n_unknown: int
-    examples: tuple[str, ...]
-    case: str
-
-    @property
-    def is_loud(self) -> bool:
-        """True if so many words are unknown that scores say little."""
-        return self.n_unknown > LOUD * self.n_words
-
-    @property
-    def text(self) -> str:
-        """The share of unknown words, and what to do about it; empty where all are known."""
-        if not self.n_unknown:
-            return ""
-        text = (
-            f"{self.model} does not know {self.n_unknown:,} of {self.n_words:,} words "
-            f"({100 * self.n_unknown / self.n_words:.1f} %), such as {', '.join(self.examples)}; "
-            f"all unknown words have one score."
-        )
-        if self.case:
-            letters = {"lower": "small letters", "upper": "capitals"}[self.case]
-            text += (
-                f" It knows most of them in {letters}: write @{self.case} after its file, as in "
-                f"kenlm:FILE@{self.case}."
-            )
-        return text
-
-    def tell(self, warn: Callable[[str], None], remark: Callable[[str], None]) -> None:
-        """Say it, if any word is unknown: as a warning where scores say little."""
-        if self.is_loud:
-            warn(self.text)
-        elif self.n_unknown:
-            remark(self.text)
+UnknownWords: TypeAlias = tuple[str, bool]
+"""A text about words that a model does not know, empty where it knows all; and True if they are so
+many that scores say little."""
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
-    """Count the words of sentences that a model does not know; sub-word models know all."""
+    """The words of sentences that a model does not know, repeated ones counted.
+
+    Names the key of `LETTER_CASES` that the model's words seem to have: as the sentences write them
+    it knows few of the words that the case changes, and in it more than half of those that it does
+    not know. Sub-word models know all words.
+    """
 
     def unknown(words: Counter[str]) -> Counter[str]:
         pairs = zip(words.items(), model.knows(tuple(words)), strict=True)
@@ -206,17 +158,39 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
 
     words = Counter(word for sentence in sentences for word in sentence.words)
     missing = unknown(words)
-    case = ""
-    for name, change in LETTER_CASES.items() if missing else ():
+    if not missing:
+        return "", False
+    n_unknown, n_words = missing.total(), words.total()
+    examples = ", ".join(word for word, _ in missing.most_common(3))
+    text = (
+        f"{model.name} does not know {n_unknown:,} of {n_words:,} words "
+        f"({100 * n_unknown / n_words:.1f} %), such as {examples}; all unknown words have one "
+        f"score."
+    )
+    for case, change in LETTER_CASES.items():
         # A model with words of both cases knows most of those that the case would change
         others = [word for word in words if change(word) != word]
-        if 2 * sum(missing[word] for word in others) <= sum(words[word] for word in others):
-            continue
         changed = Counter(change(word) for word in missing.elements())
-        if not case and unknown(changed).total() < missing.total() / 2:
-            case = name
-    examples = tuple(word for word, _ in missing.most_common(3))
-    return UnknownWords(model.name, words.total(), missing.total(), examples, case)
+        if (
+            2 * sum(missing[word] for word in others) > sum(words[word] for word in others)
+            and 2 * unknown(changed).total() < n_unknown
+        ):
+            letters = {"lower": "small letters", "upper": "capitals"}[case]
+            text += (
+                f" It knows most of them in {letters}: write @{case} after its file, as in "
+                f"kenlm:FILE@{case}."
+            )
+            break
+    return text, n_unknown > LOUD * n_words
+
+
+def tell_unknown(
+    unknown: UnknownWords, warn: Callable[[str], None], say: Callable[[str], None]
+) -> None:
+    """Say it, if any word is unknown: as a warning where scores say little."""
+    text, is_loud = unknown
+    if text:
+        (warn if is_loud else say)(text)
 
 
 def transformed(scorer: Scorer, specification: Specification) -> Transformed:
@@ -275,7 +249,7 @@ class Transformed(Scorer):
         return replace(plain, rule=plain.rule + suffix, unit=unit, fingerprint=fingerprint)
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `Scorer.training_text`."""
         return self._model.training_text
 
@@ -298,25 +272,15 @@ class Transformed(Scorer):
             return super().token_counts(sentences)
         return self._model.token_counts(sentences)
 
-    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `Scorer.unscorable`."""
-        return self._model.unscorable(sentences)
+    unscorable = _of_model(Scorer.unscorable)
+    exact = _of_model(Scorer.exact)
+    knows = _of_model(Scorer.knows)
+    vocabulary = _of_model(Scorer.vocabulary)
+    tokens_per_word = _of_model(Scorer.tokens_per_word)
 
-    def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """See `Scorer.exact`."""
-        return self._model.exact(sentences)
-
-    def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`."""
-        return self._model.knows(words)
-
-    def vocabulary(self, min_count: int) -> Vocabulary | None:
-        """See `Scorer.vocabulary`."""
-        return self._model.vocabulary(min_count)
-
-    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
-        """See `Scorer.tokens_per_word`."""
-        return self._model.tokens_per_word(words, initial=initial)
+    @staticmethod
+    def _as_read(given: Any) -> Any:
+        return given
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
         """The numbers to divide by: of tokens, or of words, the same for all models."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,7 +89,7 @@ class WordList:
                 f"more: no vocabulary{wanted}. Ask for fewer words, or lower the least count."
             )
         words = tuple(frequent[: size or MOST_WORDS])
-        return cls(words, tuple(initial[w] for w in words), tuple(inner[w] for w in words))
+        return cls(words, *(tuple(map(each.__getitem__, words)) for each in (initial, inner)))
 
     def __len__(self) -> int:
         """Size of the vocabulary that a network reads, boundary and unknown words included."""
@@ -106,7 +106,8 @@ class WordList:
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Mask of the words that are in the vocabulary, (n_words,)."""
-        return np.fromiter((word in self._numbers for word in words), np.bool_, len(words))
+        known: BoolArray = self.numbers(words) != UNKNOWN
+        return known
 
     def vocabulary(self, min_count: int) -> Vocabulary:
         """The words that may start a sentence, and those that may stand elsewhere, by their counts.
@@ -179,37 +180,30 @@ def shared_vocabulary(
         by_all: BoolArray = np.logical_and.reduce([model.knows(words) for model in models])
         return by_all
 
+    def cut_alike(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
+        counts = [model.tokens_per_word(words, initial=initial) for model in models]
+        by_tokenizer = [count for count in counts if count is not None]
+        if len(by_tokenizer) < 2:
+            raise VocabularyError(f"Numbers of tokens need two tokenizers or more, not {names}.")
+        # (n_tokenizers, n_words) against the first of them
+        return tuple(compress(words, np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)))
+
+    names = ", ".join(model.name for model in models)
     # Knowledge first: a word that a model does not know has no number of tokens to compare
     shared, _ = vocabulary.restrict(known_to_all)
+    how = ""
     if same_token_count:
-        shared = _same_token_count(models, shared)
+        how = " in the same number of tokens"
+        initial = cut_alike(shared.initial, initial=True)
+        inner = cut_alike(shared.inner, initial=False)
+        shared = Vocabulary(initial, inner, shared.repeatable)
     for place, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
         if not words:
-            names = ", ".join(model.name for model in models)
-            how = " in the same number of tokens" if same_token_count else ""
             raise VocabularyError(
                 f"No word of the vocabulary that may {place} is known to all of {names}{how}."
             )
     remaining = set(shared.words)
     return shared, tuple(word for word in vocabulary.words if word not in remaining)
-
-
-def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocabulary:
-    def equal(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
-        counts = [model.tokens_per_word(words, initial=initial) for model in models]
-        by_tokenizer = [count for count in counts if count is not None]
-        if len(by_tokenizer) < 2:
-            given = ", ".join(model.name for model in models)
-            raise VocabularyError(f"Numbers of tokens need two tokenizers or more, not {given}.")
-        # (n_tokenizers, n_words) against the first of them
-        same = np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)
-        return tuple(compress(words, same))
-
-    return Vocabulary(
-        equal(vocabulary.initial, initial=True),
-        equal(vocabulary.inner, initial=False),
-        vocabulary.repeatable,
-    )
 
 
 def tokens_of_words(
@@ -256,7 +250,4 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
         forms = tuple(sorted(lexicon().forms))
         capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
         return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))
-    common = vocabularies[0]
-    for other in vocabularies[1:]:
-        common = common.intersect(other)
-    return common
+    return reduce(Vocabulary.intersect, vocabularies)

@@ -24,28 +24,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.caching import WORDS, SizedCache, as_tuple
+from contstim.models.caching import WORDS, SizedCache
 from contstim.sentence import SPACE_SIGN, Sentence, special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import BoolArray, IntArray
 
     Tokens: TypeAlias = tuple[int, ...]
 
 
-# By tokenizer, the pattern of names of tokens that may not occur in a sentence; their ids, without
-# that of the unknown token, to which any text may lead; and the number of tokens, which changes
-# when tokens are added. Weak: an entry goes with its tokenizer; the pattern takes a moment to make
-_Special: TypeAlias = tuple[re.Pattern[str], frozenset[int], int]
-_cache: WeakKeyDictionary[Any, _Special] = WeakKeyDictionary()
+# By tokenizer, what `_find` finds, and the number of tokens, which changes when tokens are added.
+# Weak: an entry goes with its tokenizer; the pattern takes a moment to make
+_Special: TypeAlias = tuple[re.Pattern[str], frozenset[int]]
+_cache: WeakKeyDictionary[Any, tuple[int, _Special]] = WeakKeyDictionary()
 
 
 def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
@@ -54,7 +53,7 @@ def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None
     Raises:
         ModelError: a sentence does; names the token.
     """
-    names, *_ = _special(tokenizer)
+    names, _ = _special(tokenizer)
     for sentence in sentences:
         match = names.search(sentence.text)
         if match is not None:
@@ -75,7 +74,7 @@ def refuse_special_ids(
     Raises:
         ModelError: a token is special; names it.
     """
-    _, special, _ = _special(tokenizer)
+    _, special = _special(tokenizer)
     if special.isdisjoint(ids):  # nearly always
         return
     for id_, is_added in zip(ids, added, strict=True):
@@ -85,7 +84,7 @@ def refuse_special_ids(
 
 def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
     """Mask of the words read as tokens, none of them unknown or special, (n_words,)."""
-    names, ids, _ = _special(tokenizer)
+    names, ids = _special(tokenizer)
     # Texts may lead to the unknown token, which is not special; but it tells no word apart
     never = {*ids, tokenizer.unk_token_id}
     rows = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
@@ -104,29 +103,29 @@ def _refusal(sentence: Sentence, token: str) -> ModelError:
 
 
 def _special(tokenizer: Any) -> _Special:
-    special = _cache.get(tokenizer)
-    if special is None or special[2] != len(tokenizer):
-        special = _cache[tokenizer] = _find(tokenizer)
+    size, special = _cache.get(tokenizer, (-1, None))
+    if special is None or size != len(tokenizer):
+        special = _find(tokenizer)
+        _cache[tokenizer] = len(tokenizer), special
     return special
 
 
 def _find(tokenizer: Any) -> _Special:
-    """Every token that is called special, and added ones that look like it (`<tool_call>`).
+    """The names of tokens that may not occur in a sentence, as a pattern, and their ids.
 
-    Other added tokens are words of a user.
+    Every token that is called special, and added ones that look like it (`<tool_call>`); other
+    added tokens are words of a user. The unknown token, to which any text may lead, has no id here.
     """
-    names = {str(token) for token in tokenizer.all_special_tokens}
-    ids = set(tokenizer.all_special_ids)
-    for id_, token in tokenizer.added_tokens_decoder.items():
-        if token.special or special_sign(token.content):
-            names.add(token.content)
-            ids.add(id_)
+    added = tokenizer.added_tokens_decoder.items()
+    signs = {i: t.content for i, t in added if t.special or special_sign(t.content)}
+    names = {*map(str, tokenizer.all_special_tokens), *signs.values()}
     if any(token[:1] == SPACE_SIGN and token[1:].isalpha() for token in tokenizer.get_vocab()):
         names.add(SPACE_SIGN)  # would be read as a space
     # the longest first, so that a message names the whole token
     stripped = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
     pattern = "|".join(map(re.escape, stripped)) or r"(?!)"  # which matches nothing
-    return re.compile(pattern), frozenset(ids - {tokenizer.unk_token_id}), len(tokenizer)
+    ids = {*tokenizer.all_special_ids, *signs} - {tokenizer.unk_token_id}
+    return re.compile(pattern), frozenset(ids)
 
 
 END_MARK = -1
@@ -148,6 +147,24 @@ class Encoding:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def span(self, position: int) -> tuple[int, int]:
+        """Where the tokens of the word at a 0-based position start and stop.
+
+        A tokenizer may drop a word: then they start and stop where the next word begins.
+        """
+        later = (i for i, word in enumerate(self.word_of) if word >= position or word == END_MARK)
+        start = next(later, len(self))
+        return start, start + self.word_of.count(position)
+
+    def with_word(self, position: int, tokens: Tokens) -> Encoding:
+        """The sentence with other tokens for the word at a 0-based position."""
+        start, stop = self.span(position)
+        places = (position,) * len(tokens)
+        return Encoding(
+            (*self.ids[:start], *tokens, *self.ids[stop:]),
+            (*self.word_of[:start], *places, *self.word_of[stop:]),
+        )
 
 
 def too_long(sentence: Sentence, needed: int, name: str, window: int) -> ModelError:
@@ -227,14 +244,9 @@ def words_are_independent(tokenizer: Any) -> bool:
     stands in no sentence, whose words hold none.
     """
     return not any(
-        _ACROSS.search(text) is not None and _OTHER_SPACE.search(text) is None
+        re.search(r"\S ", text) is not None and re.search(r"[^\S ]", text) is None
         for text in _texts_of_tokens(tokenizer)
     )
-
-
-# A space behind another character; white space other than the plain one
-_ACROSS = re.compile(r"\S ")
-_OTHER_SPACE = re.compile(r"[^\S ]")
 
 
 def _texts_of_tokens(tokenizer: Any) -> Iterator[str]:
@@ -243,15 +255,17 @@ def _texts_of_tokens(tokenizer: Any) -> Iterator[str]:
     Bytes that are not a whole character are written as one that is not white space. Left out are
     special tokens, which no sentence may hold.
     """
-    special = set(tokenizer.all_special_tokens)
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
     added = {str(token): token for token in tokenizer.added_tokens_decoder.values()}
-    by_bytes = _writes_bytes(tokenizer)
-    for token in tokenizer.get_vocab().keys() - special:
+    letters = bytes_to_unicode() if _writes_bytes(tokenizer) else {}  # type: ignore[no-untyped-call]
+    byte_of = {letter: byte for byte, letter in letters.items()}
+    for token in tokenizer.get_vocab().keys() - set(tokenizer.all_special_tokens):
         # rstrip: an added token that takes in the spaces to its right reaches into the next word
         if token in added:
             yield token + " " * added[token].rstrip
-        elif by_bytes and _BYTES_OF.keys() >= set(token):
-            yield bytes(map(_BYTES_OF.__getitem__, token)).decode(errors="replace")
+        elif byte_of.keys() >= set(token):
+            yield bytes(map(byte_of.__getitem__, token)).decode(errors="replace")
         else:
             yield token.replace("▁", " ")
 
@@ -264,17 +278,6 @@ def _writes_bytes(tokenizer: Any) -> bool:
     steps = (backend.normalizer, backend.pre_tokenizer, backend.decoder)
     # A step may hide in a sequence of steps: as they are stored, all of them are named
     return any(b'"ByteLevel"' in step.__getstate__() for step in steps if step is not None)
-
-
-def _letters_for_bytes() -> dict[str, int]:
-    """Byte-level BPE's alphabet: printable Latin-1 as it is, other bytes as letters from 256 on."""
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = sorted(set(range(256)) - printable)
-    letters = {chr(256 + number): byte for number, byte in enumerate(others)}
-    return {chr(byte): byte for byte in printable} | letters
-
-
-_BYTES_OF = _letters_for_bytes()
 
 
 def _encode_texts(
@@ -302,29 +305,21 @@ def _encode_texts(
             # the ends of the words: their lengths, a space before each but the first, and a space
             # before the text
             lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
-            bounds = len(text) - len(text.lstrip()) + np.cumsum(lengths)
+            ends = len(text) - len(text.lstrip()) + np.cumsum(lengths)
         else:
-            spans, bounds = _spell(tokenizer, sentence, ids, special)
-        matched.append(_match(sentence, ids, special, spans, bounds))
+            spans, ends = _spell(tokenizer, sentence, ids, special)
+        n_words = len(sentence)
+        # the words of each token's first and last character, (n_tokens,); n_words is the end mark
+        first = np.searchsorted(ends, spans[:, 0], side="right")
+        last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
+        # a token may reach from the last word into the end mark, and no other across words
+        straddling = (first != last) & ~special
+        if (straddling & ((last < n_words) | (first < n_words - 1))).any():
+            raise ModelError(f"A token of {sentence.text!r} spans two words.")
+        word_of = np.where(special, SPECIAL, np.where(first == n_words, END_MARK, first))
+        encoding = Encoding(tuple(ids), tuple(word_of.tolist()))
+        matched.append((encoding, bool(straddling.any())))
     return matched
-
-
-def _match(
-    sentence: Sentence, ids: list[int], special: np.ndarray, spans: IntArray, bounds: IntArray
-) -> tuple[Encoding, bool]:
-    """The word of each token, from spans (n_tokens, 2) of characters and ends of words."""
-    n_words = len(sentence)
-    # the words of each token's first and last character, (n_tokens,); n_words is the end mark
-    first = np.searchsorted(bounds, spans[:, 0], side="right")
-    last = np.searchsorted(bounds, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
-    first[special] = last[special] = 0
-    # a token may reach from the last word into the end mark, and no other may reach across words
-    straddling = first != last
-    if (straddling & ((last < n_words) | (first < n_words - 1))).any():
-        raise ModelError(f"A token of {sentence.text!r} spans two words.")
-    word_of = np.where(first == n_words, END_MARK, first)
-    word_of[special] = SPECIAL
-    return Encoding(tuple(ids), tuple(word_of.tolist())), bool(straddling.any())
 
 
 def _with_end(encoding: Encoding, end: int) -> Encoding:
@@ -380,31 +375,25 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
     return tokens
 
 
-_NEIGHBOUR = "a"
+Place: TypeAlias = tuple[Sentence, int]
+"""A kind of place, for tokenizers that cut words independently of each other: the shortest sentence
+with such a place, where `a` stands for any word, and its 0-based position there."""
 
 
-class PlaceKind(NamedTuple):
-    """A kind of place in a sentence, for tokenizers that cut words independently of each other.
+def kind_of_place(*, inner: bool, end: str = "") -> Place:
+    """A kind of place.
 
-    Attributes:
+    Args:
         inner: whether another word stands before it.
         end: the end mark where it is the last word, else empty.
     """
+    return Sentence(("a",) * (1 + inner + (not end)), end or "."), int(inner)
 
-    inner: bool
-    end: str = ""
 
-    @classmethod
-    def of(cls, sentence: Sentence, position: int) -> PlaceKind:
-        """Of a 0-based position."""
-        last = position == len(sentence) - 1
-        return cls(position > 0, sentence.end if last else "")
-
-    def sentence_with(self, word: str) -> Sentence:
-        """The shortest sentence with the word in such a place."""
-        # a word before it only if it is an inner one, and one after it unless it is the last
-        before, after = (_NEIGHBOUR,) * self.inner, (_NEIGHBOUR,) * (not self.end)
-        return Sentence((*before, word, *after), self.end or ".")
+def place_of(sentence: Sentence, position: int) -> Place:
+    """The kind of a 0-based position of a sentence."""
+    last = position == len(sentence) - 1
+    return kind_of_place(inner=position > 0, end=sentence.end if last else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,8 +411,8 @@ class WordTokens:
     @classmethod
     def of(cls, pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTokens:
         """From the tokens of each word and those after it."""
-        pairs = list(pairs)
-        return cls(tuple(tokens for tokens, _ in pairs), tuple(rest for _, rest in pairs))
+        tokens, rest = tuple(zip(*pairs, strict=True)) or ((), ())
+        return cls(tokens, rest)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -452,67 +441,31 @@ class WordTokens:
         """The first token of each word, (n_words,); 0 for a word without tokens."""
         return np.array([tokens[0] if tokens else 0 for tokens in self.tokens], np.int64)
 
-    @cached_property
-    def n_later(self) -> FloatArray:
-        """Number of tokens that follow the first one of each word, (n_words,)."""
-        later: FloatArray = np.maximum(self.lengths - 1.0, 0.0)
-        return later
 
-    def followed_by(self, rest: Tokens) -> BoolArray:
-        """Mask of the words whose tokens after the first are exactly these, (n_words,)."""
-        numbers, number_of_word = self._distinct_rests
-        followed: BoolArray = number_of_word == numbers.get(rest, -1)
-        return followed
-
-    @cached_property
-    def _distinct_rests(self) -> tuple[dict[Tokens, int], IntArray]:
-        # Nearly all words have the same tokens after them
-        numbers: dict[Tokens, int] = {}
-        of_words = [numbers.setdefault(rest, len(numbers)) for rest in self.rest]
-        return numbers, np.array(of_words, np.int64)
-
-
-class WordsInPlaces:
-    """Cuts words in kinds of places, each word once.
+def words_in_places(
+    encode: Callable[[Sequence[Sentence]], Sequence[Encoding]],
+) -> SizedCache[[tuple[str, ...], Place], WordTokens]:
+    """A function that cuts words in a kind of place, each word once.
 
     Args:
         encode: cuts whole sentences into tokens.
     """
+    cut_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
-    def __init__(self, encode: Callable[[Sequence[Sentence]], Sequence[Encoding]]) -> None:
-        self._encode = encode
-        self._cut: dict[PlaceKind, dict[str, tuple[Tokens, Tokens]]] = {}
-        self._remembered = SizedCache(self._look_up, len, WORDS)
-
-    def __call__(self, words: Sequence[str], place: PlaceKind) -> WordTokens:
-        """The tokens of each word in such a place.
-
-        Raises:
-            ModelError: a word cannot be read.
-        """
-        return self._remembered(as_tuple(words), place)
-
-    def _look_up(self, words: tuple[str, ...], place: PlaceKind) -> WordTokens:
+    def look_up(words: tuple[str, ...], place: Place) -> WordTokens:
         # Words are kept singly: most words of the next call were in the last one too
-        cut = self._cut.setdefault(place, {})
+        (frame, position), cut = place, cut_in.setdefault(place, {})
         new = [word for word in dict.fromkeys(words) if word not in cut]
-        encodings = self._encode([place.sentence_with(word) for word in new])
-        # 1 behind the neighbour, 0 where the word begins the sentence
-        position = int(place.inner)
+        encodings = encode([frame.replace(position, word) for word in new])
         cut.update((w, word_and_rest(e, position)) for w, e in zip(new, encodings, strict=True))
         if len(cut) > WORDS:  # rather than to choose which to drop
-            del self._cut[place]
+            del cut_in[place]
         return WordTokens.of(cut[word] for word in words)
+
+    return SizedCache(look_up, len, WORDS)
 
 
 def word_and_rest(encoding: Encoding, position: int) -> tuple[Tokens, Tokens]:
-    """The tokens of the word at a 0-based position, and all tokens after it.
-
-    A tokenizer may drop a word: then it has no tokens, and the rest begins with the next word.
-    """
-    word_of = encoding.word_of
-    later = (i for i, word in enumerate(word_of) if word >= position or word == END_MARK)
-    # The word's own tokens, or where it has none, the first of what follows it
-    start = next(later, len(word_of))
-    stop = start + word_of.count(position)
+    """The tokens of the word at a 0-based position, and all tokens after it."""
+    start, stop = encoding.span(position)
     return encoding.ids[start:stop], encoding.ids[stop:]

@@ -1,8 +1,8 @@
 """Figures, tables and pages that show results. Knows nothing of experiments.
 
-report         a report: headings, paragraphs, tables and figures, whatever it is written as
-html           a report as an HTML page that stands alone (report.html.jinja is its form)
-markdown       a report as a Markdown page
+report         a report: headings, paragraphs, tables and figures; as an HTML page that stands
+               alone (report.html.jinja is its form), or
+markdown       as a Markdown page
 templates      a report from a Markdown template and values to fill in
 
 canvas         sizes and type of figures, and saving as PDF and PNG

@@ -9,21 +9,18 @@ from contstim.reporting.report import (
     Bullets,
     Details,
     Heading,
-    Link,
     Paragraph,
     Picture,
-    Style,
     Table,
     spans,
-    value_text,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.reporting.report import Part, Report, Span, Text, Value
+    from contstim.reporting.report import Part, Report, Text, Value
 
-_MARKS = {Style.STRONG: "**", Style.EMPHASIS: "*", Style.CHANGED: "**", Style.BUTTON: "**"}
+_MARKS = {"strong": "**", "em": "*", "mark": "**", "kbd": "**"}
 _INSIDE = re.compile(
     r"[\\*`$<]"  # what takes a sign's meaning away, emphasis, code, formulas, HTML
     r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis too, unless between two letters
@@ -69,7 +66,7 @@ def _table(table: Table) -> str:
     rules = ["---:" if table.is_number(column) else "---" for column in columns]
 
     def line(cells: Sequence[Value]) -> str:
-        inside = (_runs(value_text(cell)).replace("|", "\\|") for cell in cells)
+        inside = (_runs(cell).replace("|", "\\|") for cell in cells)
         return f"| {' | '.join(inside)} |"
 
     return "\n".join([line(table.header), f"| {' | '.join(rules)} |", *map(line, table.rows)])
@@ -82,21 +79,21 @@ def _line(text: Text) -> str:
     return f"{runs[: sign.end() - 1]}\\{runs[sign.end() - 1 :]}" if sign else runs
 
 
-def _runs(text: Text | Span | Link) -> str:
+def _runs(text: Value) -> str:
     written = []
     for span in spans(text):
         if isinstance(span, str):
             written.append(_plain(span))
-        elif isinstance(span, Link):
+        elif span.tag == "a":
             written.append(f"[{_plain(span.text)}]({span.address})")
-        elif span.style is Style.CODE:
+        elif span.tag == "code":
             # between more backticks than the text holds in a row, and apart from its own
             marks = "`" * (1 + max(map(len, re.findall("`+", span.text)), default=0))
             space = " " * (len(marks) > 1)
             inside = re.sub(r"\s*\n\s*", " ", span.text)
             written.append(f"{marks}{space}{inside}{space}{marks}")
         else:
-            written.append(f"{_MARKS[span.style]}{_plain(span.text)}{_MARKS[span.style]}")
+            written.append(f"{_MARKS[span.tag]}{_plain(span.text)}{_MARKS[span.tag]}")
     return "".join(written)
 
 

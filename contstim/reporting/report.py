@@ -1,7 +1,7 @@
 """A report: headings, paragraphs, lists, tables and figures, whatever it is written as.
 
-Whoever has results makes a `Report`; `html` and `markdown` write it. What a part means is said
-once, here; how it looks is said once, in the writers.
+Whoever has results makes a `Report`; `report.html.jinja` and `markdown` write it. What a part means
+is said once, here; how it looks is said once, in the writers.
 
     Report("Power", (
         Heading("Assumptions"),
@@ -13,45 +13,30 @@ once, here; how it looks is said once, in the writers.
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from dataclasses import dataclass, field
-from enum import StrEnum
+from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-class Style(StrEnum):
-    """Style by which a run of characters differs from the text around it."""
-
-    CODE = "code"
-    STRONG = "strong"
-    EMPHASIS = "em"
-    CHANGED = "mark"
-    BUTTON = "kbd"
-
-
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run of characters in a style."""
-
-    text: str
-    style: Style
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A run of characters that leads to a file beside the page, or in a folder below it.
+    """A run of characters that differs from the text around it.
 
     Attributes:
         text: what is read.
-        path: of the file, from the page, with slashes.
+        tag: of HTML, by which it differs.
+        path: of a link, the file beside the page, or in a folder below it, with slashes.
     """
 
     text: str
-    path: str
+    tag: Literal["code", "strong", "em", "mark", "kbd", "a"]
+    path: str = ""
 
     @property
     def address(self) -> str:
@@ -60,36 +45,28 @@ class Link:
         return f"./{quote(self.path)}"
 
 
-Text: TypeAlias = str | tuple[str | Span | Link, ...]
-"""A text, or runs of it of which some have a style or lead somewhere."""
+_PIXELS = 0.36  # for each of a figure's 300 dots an inch: type of 8 points has 12 pixels
 
-Value: TypeAlias = Text | float | Span | Link
+Text: TypeAlias = str | tuple[str | Span, ...]
+"""A text, or runs of it of which some differ or lead somewhere."""
+
+Value: TypeAlias = Text | float | Span
 """What a cell of a table holds; a float is written with three decimals, or a dash if not finite."""
 
+code = partial(Span, tag="code")
+"""A name, option or command, as it is typed."""
 
-def code(text: str) -> Span:
-    """A name, option or command, as it is typed."""
-    return Span(text, Style.CODE)
+strong = partial(Span, tag="strong")
+"""A run in bold."""
 
+emphasis = partial(Span, tag="em")
+"""A run in italics."""
 
-def strong(text: str) -> Span:
-    """A run in bold."""
-    return Span(text, Style.STRONG)
+button = partial(Span, tag="kbd")
+"""Label of a button, as a span."""
 
-
-def emphasis(text: str) -> Span:
-    """A run in italics."""
-    return Span(text, Style.EMPHASIS)
-
-
-def button(text: str) -> Span:
-    """Label of a button, as a span."""
-    return Span(text, Style.BUTTON)
-
-
-def changed(text: str) -> Span:
-    """A word that differs from the one it is compared with."""
-    return Span(text, Style.CHANGED)
+changed = partial(Span, tag="mark")
+"""A word that differs from the one it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -188,9 +165,15 @@ class Report:
 
     def html(self) -> str:
         """One HTML page that stands alone: no scripts, nothing fetched."""
-        from contstim.reporting.html import write_html  # Jinja2 is loaded when a page is written
+        from contstim.reporting.templates import page_template  # which loads Jinja2
 
-        return write_html(self)
+        return page_template("contstim.reporting", "report.html.jinja").render(
+            report=self,
+            spans=spans,
+            base64=lambda png: b64encode(png).decode(),
+            # the number of columns stands in a PNG's first chunk
+            pixels=lambda png: round(int.from_bytes(png[16:20]) * _PIXELS),
+        )
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: the page in a frame, so that its style stays its own."""
@@ -206,13 +189,10 @@ class Report:
         return write_markdown(self)
 
 
-def spans(text: Text | Span | Link) -> Iterable[Span | Link | str]:
-    """The runs of a text."""
-    return (text,) if isinstance(text, str | Span | Link) else text
-
-
-def value_text(value: Value) -> Text | Span | Link:
-    """A cell as text."""
+def spans(value: Value) -> Iterable[Span | str]:
+    """The runs of a text or a cell."""
     if isinstance(value, float):
-        return f"{value:.3f}" if math.isfinite(value) else "–"
-    return value if isinstance(value, str | Span | Link | tuple) else str(value)
+        return (f"{value:.3f}" if math.isfinite(value) else "–",)
+    if isinstance(value, tuple):
+        return value
+    return (value if isinstance(value, Span) else str(value),)

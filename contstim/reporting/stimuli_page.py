@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.reporting.canvas import png, styled
@@ -21,7 +21,7 @@ from contstim.reviews import changed_words
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from contstim.reporting.report import Part, Span, Text, Value
     from contstim.reviews import Stimulus
@@ -29,8 +29,16 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 _ALL_OPEN = 20  # items of a section that are shown without unfolding anything
-
-_Member = TypeVar("_Member")
+_HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
+_EXPLANATION = (
+    "Numbers are natural log-probabilities (nats), of pairs without scores ranks among all "
+    "sentences, from 0 to 1: higher is likelier. Bold: the sentence that a model prefers to the "
+    "one it rejects. Words that differ from the natural sentence are marked."
+)
+_AGREEMENT = (
+    "Of two scored sentences drawn at random, how often two models find the same one likelier, in "
+    "percent; 50 is chance. Only where they disagree can people decide between them."
+)
 
 
 def stimuli_report(
@@ -49,42 +57,101 @@ def stimuli_report(
         ScoreError: the scores lack a sentence or a model.
     """
     every = list(stimuli)
-    triplets = [each for each in every if isinstance(each, Triplet)]
-    pairs = [each for each in every if isinstance(each, Pair)]
-    trials = [each for each in every if isinstance(each, Trial)]
     if not every:
         raise InputError("There is nothing to show: the table has no rows.")
     places = changed_words(every)
-    parts: list[Part] = [Paragraph(_explanation(triplets, pairs, trials, scores), note=True)]
-    if triplets:
-        parts.append(Heading("Synthetic sentences"))
-        parts += _sections(
-            triplets, _duel, lambda of_duel: [triplet_table(each) for each in of_duel]
-        )
-    if pairs:
-        parts.append(Heading("Natural pairs"))
-        parts += _sections(pairs, _duel, lambda of_duel: [pairs_table(of_duel, scores)])
-    if trials:
-        parts.append(Heading("Trials"))
-        parts += _sections(
-            trials,
-            lambda t: f"{_duel(t)}, {t.condition}" if t.model_1 else t.condition,
-            lambda of_duel: [_trials_table(of_duel, places, scores)],
-        )
+    parts: list[Part] = [Paragraph(_EXPLANATION, note=True)]
+    for kind, heading in _HEADINGS.items():
+        of_kind = [each for each in every if isinstance(each, kind)]
+        sections: dict[str, list[Stimulus]] = {}
+        for each in of_kind:
+            sections.setdefault(_section(each), []).append(each)
+        if of_kind:
+            parts.append(Heading(heading))
+        for number, (name, section) in enumerate(sections.items()):
+            tables = [[each] for each in section] if kind is Triplet else [section]
+            parts.append(
+                Details(
+                    f"{name} ({len(section):,})",
+                    [stimuli_table(table, scores, places) for table in tables],
+                    is_open=len(of_kind) <= _ALL_OPEN or number == 0,
+                )
+            )
     if scores is not None and len(scores.models) > 1 and len(scores.log_probs) > 1:
         with styled():
             image = png(agreement_map(scores))
         parts += (
             Heading("How often the models agree"),
-            Paragraph(
-                "Of two scored sentences drawn at random, how often two models find the same one "
-                "likelier, in percent; 50 is chance. Only where they disagree can people decide "
-                "between them.",
-                note=True,
-            ),
+            Paragraph(_AGREEMENT, note=True),
             Picture("agreement", image, "how often two models prefer the same sentence"),
         )
     return Report(title, parts)
+
+
+def _section(stimulus: Stimulus) -> str:
+    duel = f"{stimulus.model_1} against {stimulus.model_2}"
+    if not isinstance(stimulus, Trial):
+        return duel
+    return f"{duel}, {stimulus.condition}" if stimulus.model_1 else str(stimulus.condition)
+
+
+def stimuli_table(
+    stimuli: Sequence[Stimulus],
+    scores: ScoreTable | None = None,
+    places: Mapping[str, Sequence[Collection[int]]] | None = None,
+) -> Table:
+    """Sentences with their log-probabilities (nats), changed words marked.
+
+    Pairs without scores have ranks among all sentences.
+
+    Args:
+        stimuli: of one kind and two models.
+        scores: of the sentences of pairs and trials.
+        places: of changed words (`changed_words`); by default among these stimuli.
+
+    Raises:
+        InputError: a pair has neither scores nor texts.
+        ScoreError: the scores lack a sentence or a model.
+    """
+    places = changed_words(stimuli) if places is None else places
+    own = [model for model in (stimuli[0].model_1, stimuli[0].model_2) if model]
+    models: Sequence[str] = own
+    if isinstance(stimuli[0], Trial):
+        # Trials that compare no models have the numbers of all
+        models = [] if scores is None else own or scores.models
+    rows: list[tuple[Value, ...]] = []
+    for each in stimuli:
+        columns = _columns(each, scores, models)
+        bold = preferred(columns, rejected_sentences(each))
+        for n, (labels, sentence) in enumerate(_labelled(each)):
+            name = each.triplet_id if isinstance(each, Triplet) else each.trial_id
+            text = mark_changes(sentence, places[name][n]) if sentence else ""
+            numbers = [f"{columns[model][n]:.2f}" for model in models]
+            styled_numbers = (
+                strong(number) if is_bold else number
+                for number, is_bold in zip(numbers, bold[n] if models else (), strict=True)
+            )
+            rows.append((*labels, text, *styled_numbers))
+    texts = len(rows[0]) - len(models)
+    header = (*[""] * (texts - 1), "sentence", *models)
+    return Table(header, rows, texts=texts, is_wide=True)
+
+
+def _labelled(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
+    """Each sentence, with what stands before it in its row."""
+    if isinstance(stimulus, Triplet):
+        return [
+            (("natural",), stimulus.natural),
+            ((f"{stimulus.model_1} rejects",), stimulus.synthetic_1),
+            ((f"{stimulus.model_2} rejects",), stimulus.synthetic_2),
+        ]
+    if isinstance(stimulus, Pair):
+        return [(("pair",), stimulus.sentence_1), (("",), stimulus.sentence_2)]
+    kinds = [str(kind).partition("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]
+    if stimulus.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL):
+        kinds = ["", ""]
+    first = (f"group {stimulus.group}", kinds[0])
+    return [(first, stimulus.sentence_1), (("", kinds[1]), stimulus.sentence_2)]
 
 
 def mark_changes(sentence: Sentence, places: Collection[int]) -> Text:
@@ -95,126 +162,77 @@ def mark_changes(sentence: Sentence, places: Collection[int]) -> Text:
     return (*runs[:-1], sentence.end)
 
 
-def _explanation(
-    triplets: Collection[Triplet],
-    pairs: Collection[Pair],
-    trials: Collection[Trial],
-    scores: ScoreTable | None,
-) -> str:
-    """Explanation of numbers and marks, as far as the page has any."""
-    sentences = []
-    if triplets or scores is not None:
-        sentences.append(
-            "Numbers are natural log-probabilities (nats): higher is likelier. Bold: the sentence "
-            "that a model prefers to the one it rejects."
-        )
-    if pairs and scores is None:
-        sentences.append(
-            "Numbers of natural pairs are ranks among all sentences, from 0 (the least likely) to "
-            "1. Bold: the sentence that a model prefers."
-        )
-    if triplets or any(trial.kind_2 in (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2) for trial in trials):
-        sentences.append("Words that differ from the natural sentence are marked.")
-    return " ".join(sentences)
+def _columns(
+    stimulus: Stimulus, scores: ScoreTable | None, models: Sequence[str]
+) -> Mapping[str, Sequence[float]]:
+    if not isinstance(stimulus, Pair):
+        return log_probs(stimulus, scores, models)
+    if scores is None:
+        if stimulus.sentence_1 is None:
+            raise InputError(
+                f"{stimulus.trial_id} has no texts: show pairs together with their scores."
+            )
+        return {
+            stimulus.model_1: (stimulus.rank_1_model_1, stimulus.rank_2_model_1),
+            stimulus.model_2: (stimulus.rank_1_model_2, stimulus.rank_2_model_2),
+        }
+    if scores.sentences and stimulus.sentence_1 and stimulus.sentence_2:
+        # Rows of a pair are those of the scores that it was selected from, which may be others
+        return log_probs(stimulus, scores, models)
+    rows = [stimulus.row_1, stimulus.row_2]
+    return {model: scores.column(model)[rows].tolist() for model in models}
 
 
-def _duel(stimulus: Stimulus) -> str:
-    return f"{stimulus.model_1} against {stimulus.model_2}"
-
-
-def _sections(
-    members: Sequence[_Member],
-    heading: Callable[[_Member], Hashable],
-    tables: Callable[[list[_Member]], list[Table]],
-) -> list[Details]:
-    """A part to unfold for each heading, in order of first occurrence."""
-    groups: dict[str, list[_Member]] = {}
-    for member in members:
-        groups.setdefault(str(heading(member)), []).append(member)
-    all_open = len(members) <= _ALL_OPEN
-    return [
-        Details(f"{name} ({len(group):,})", tables(group), is_open=all_open or number == 0)
-        for number, (name, group) in enumerate(groups.items())
-    ]
-
-
-def triplet_table(t: Triplet) -> Table:
-    """The sentences of a triplet with their log-probabilities (nats), changed words marked."""
-    # each model's log-probability of the sentence that it rejects
-    rejected = (t.log_prob_synthetic_1_model_1, t.log_prob_synthetic_2_model_2)
-    natural = (t.log_prob_natural_model_1, t.log_prob_natural_model_2)
-    synthetic_1 = (t.log_prob_synthetic_1_model_1, t.log_prob_synthetic_1_model_2)
-    synthetic_2 = (t.log_prob_synthetic_2_model_1, t.log_prob_synthetic_2_model_2)
-    places = changed_words([t])[t.triplet_id]
-    sentences = (t.natural, t.synthetic_1, t.synthetic_2)
-    labels = ("natural", f"{t.model_1} rejects", f"{t.model_2} rejects")
-    log_probs = (natural, synthetic_1, synthetic_2)
-    rows = [
-        (label, mark_changes(sentence, marked), *_numbers(of_sentence, rejected))
-        for label, sentence, marked, of_sentence in zip(
-            labels, sentences, places, log_probs, strict=True
-        )
-    ]
-    return Table(("", "sentence", t.model_1, t.model_2), rows, texts=2, is_wide=True)
-
-
-def pairs_table(pairs: Sequence[Pair], scores: ScoreTable | None) -> Table:
-    """Natural pairs of two models with their log-probabilities (nats), or ranks without scores.
+def log_probs(
+    stimulus: Stimulus, scores: ScoreTable | None, models: Sequence[str]
+) -> dict[str, list[float]]:
+    """Models' log-probabilities of the sentences, nats; a triplet holds those of its own models.
 
     Raises:
-        InputError: there are neither scores nor texts.
         ScoreError: the scores lack a sentence or a model.
     """
-    models = (pairs[0].model_1, pairs[0].model_2)
-    columns = [] if scores is None else [scores.column(model) for model in models]
-    rows: list[tuple[Value, ...]] = []
-    for pair in pairs:
-        lines = [pair.row_1, pair.row_2]
-        if scores is not None and scores.sentences and pair.sentence_1 and pair.sentence_2:
-            # Rows are those of the scores that pairs were selected from, which may be others
-            lines = scores.rows_of((pair.sentence_1, pair.sentence_2)).tolist()
-        first, second = ([float(column[line]) for column in columns] for line in lines)
-        if scores is None:
-            if pair.sentence_1 is None:
-                raise InputError(
-                    f"{pair.trial_id} has no texts: show pairs together with their scores."
-                )
-            first = [pair.rank_1_model_1, pair.rank_1_model_2]
-            second = [pair.rank_2_model_1, pair.rank_2_model_2]
-        rows.append(("pair", str(pair.sentence_1 or ""), *_numbers(first, second)))
-        rows.append(("", str(pair.sentence_2 or ""), *_numbers(second, first)))
-    return Table(("", "sentence", *models), rows, texts=2, is_wide=True)
+    columns: dict[str, list[float]] = {}
+    if isinstance(stimulus, Triplet):
+        sentences = [stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2]
+        for number, model in enumerate((stimulus.model_1, stimulus.model_2), start=1):
+            columns[model] = [
+                getattr(stimulus, f"log_prob_{kind}_model_{number}")
+                for kind in (Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+            ]
+    else:
+        sentences = [s for s in (stimulus.sentence_1, stimulus.sentence_2) if s is not None]
+    lacking = [model for model in models if model not in columns]
+    if scores is not None and lacking:
+        rows = scores.rows_of(sentences)
+        columns |= {model: scores.column(model)[rows].tolist() for model in lacking}
+    return columns
 
 
-def _trials_table(
-    trials: Sequence[Trial],
-    places: dict[str, tuple[frozenset[int], ...]],
-    scores: ScoreTable | None,
-) -> Table:
-    # Trials that compare no models have the numbers of all
-    own = tuple(model for model in (trials[0].model_1, trials[0].model_2) if model)
-    models: tuple[str, ...] = () if scores is None else own or scores.models
-    rows: list[tuple[Value, ...]] = []
-    for trial in trials:
-        sentences = (trial.sentence_1, trial.sentence_2)
-        first: list[float] = []
-        second: list[float] = []
-        if scores is not None:
-            lines = scores.rows_of(sentences)
-            first, second = ([float(scores.column(m)[line]) for m in models] for line in lines)
-        marked_1, marked_2 = map(mark_changes, sentences, places[trial.trial_id])
-        kinds = [str(kind).partition("_")[0] for kind in (trial.kind_1, trial.kind_2)]
-        if trial.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL):
-            kinds = ["", ""]
-        label = f"group {trial.group}"
-        rows.append((label, kinds[0], marked_1, *_numbers(first, second)))
-        rows.append(("", kinds[1], marked_2, *_numbers(second, first)))
-    return Table(("", "", "sentence", *models), rows, texts=3, is_wide=True)
+def rejected_sentences(stimulus: Stimulus) -> dict[str, int]:
+    """The sentence, from 0, that each of the stimulus's models is to reject."""
+    first, second = stimulus.model_1, stimulus.model_2
+    if isinstance(stimulus, Triplet):
+        return {first: 1, second: 2}
+    if isinstance(stimulus, Trial) and stimulus.condition is Condition.NATURAL_SYNTHETIC:
+        return {first if stimulus.kind_2 is Kind.SYNTHETIC_1 else second: 1}
+    return {first: 0, second: 1} if first else {}
 
 
-def _numbers(values: Sequence[float], others: Sequence[float]) -> list[str | Span]:
-    """Both models' numbers, those in bold that are above the other sentence's."""
+def preferred(
+    columns: Mapping[str, Sequence[float]], rejected: Mapping[str, int]
+) -> list[list[bool]]:
+    """Numbers of each sentence that are to be bold.
+
+    Of three sentences those that a model prefers to the one that it is to reject; else the one that
+    it finds likeliest.
+    """
+    n_sentences = max(map(len, columns.values()), default=0)
     return [
-        strong(f"{value:.2f}") if value > other else f"{value:.2f}"
-        for value, other in zip(values, others, strict=True)
+        [
+            values[n] > values[rejected[model]]
+            if n_sentences > 2 and model in rejected
+            else values[n] == max(values) > min(values)
+            for model, values in columns.items()
+        ]
+        for n in range(n_sentences)
     ]

@@ -23,7 +23,6 @@ from contstim.reporting.report import (
     Paragraph,
     Report,
     Span,
-    Style,
     Table,
 )
 from contstim.wording import counted
@@ -31,7 +30,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
     from contstim.reporting.report import Part, Text
 
@@ -64,18 +63,23 @@ def _rendered(package: str, name: str, values: Mapping[str, Any]) -> str:
     return _environment(package).get_template(name).render(values)
 
 
-@functools.cache
-def _environment(package: str) -> Environment:
+@functools.cache  # a study writes its page twice a stage; compiling takes longer than filling in
+def page_template(package: str, name: str) -> Template:
+    """An HTML page's form beside a package's modules; values are escaped for HTML."""
+    return _loaded(package, keep_trailing_newline=True).get_template(name)
+
+
+def _loaded(package: str, **options: Any) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader(package, ""),
-        autoescape=True,  # what a macro made of values is told from a value
-        finalize=_escaped,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loader = PackageLoader(package, "")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **options)
+
+
+@functools.cache
+def _environment(package: str) -> Environment:
+    # It escapes, too, so that what a macro made of values is told from a value
+    environment = _loaded(package, finalize=_escaped, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {"counted": counted, "in_a_row": in_a_row}
     return environment
 
@@ -121,7 +125,7 @@ def _runs(text: str) -> Text:
     # A condition of a template may leave what ends a clause on a line of its own
     line = re.sub(r"\n(?=[,;.)])", "", text).replace("\n", " ").strip()
     runs: list[str | Span] = [
-        _plain(text) if text else Span(_plain(bold or name), Style.STRONG if bold else Style.CODE)
+        _plain(text) if text else Span(_plain(bold or name), "strong" if bold else "code")
         for bold, name, text in _RUNS.findall(line)
     ]
     return tuple(runs) if any(isinstance(run, Span) for run in runs) else "".join(map(str, runs))

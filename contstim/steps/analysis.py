@@ -167,9 +167,7 @@ def analysis_facts(analysis: Analysis) -> dict[str, object]:
     return {
         "participants": len(analysis.ratings.participants),
         "scale": str(analysis.ratings.scale),
-        "left_out": {
-            exclusion.participant: exclusion.reason for exclusion in analysis.admission.excluded
-        },
+        "left_out": analysis.admission.excluded,
         "simulated_participants": analysis.origin.simulated,
         "units": analysis.sampling.units,
         "intervals": analysis.sampling.intervals,

@@ -54,7 +54,7 @@ from contstim.frequencies import frequency_file, read_frequencies
 from contstim.models.catalog import load_scorers, model_files
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
-from contstim.models.transforms import unknown_words
+from contstim.models.transforms import tell_unknown, unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
@@ -422,4 +422,4 @@ def _tell_unknown_words(
 ) -> None:
     """Say which share of the words each model does not know; warn of a large one."""
     for model in models:
-        unknown_words(model, sentences).tell(reporter.warn, reporter.say)
+        tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)

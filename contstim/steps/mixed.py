@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.controls import (
-    FeaturePreference,
-    TokenCountTest,
     count_tokens,
     feature_preferences,
     feature_shares,
@@ -19,9 +17,13 @@ from contstim.experiments.analysis.controls import (
     read_features,
     token_count_control,
 )
-from contstim.experiments.analysis.mixed.comparisons import MixedAnalysis, compare_mixed
-from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings
-from contstim.experiments.analysis.tables import rows_table, with_origin
+from contstim.experiments.analysis.mixed.models import (
+    TESTING,
+    MixedAnalysis,
+    MixedSettings,
+    compare_mixed,
+)
+from contstim.experiments.analysis.tables import Row, rows_table, with_origin
 from contstim.frequencies import read_frequencies
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
@@ -37,7 +39,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
-Controls: TypeAlias = tuple[Sequence[TokenCountTest], Sequence[FeaturePreference]]
+Controls: TypeAlias = tuple[Sequence[Row], Sequence[Row]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,15 +135,17 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
             reporter.warn(f"{model} is left out. {reason}")
         for row in analysis.coefficients_capped:
             reporter.warn(
-                f"{row.model}: {counted(row.capped, 'infinite ratio')} counted as {row.cap:.1f} "
-                "nats, the largest finite one."
+                f"{row['model']}: {counted(row['capped'], 'infinite ratio')} counted as "
+                f"{row['cap']:.1f} nats, the largest finite one."
             )
         facts = {
             "settings": asdict(settings),
             "scale": str(ratings.scale),
             "conditions": [str(each) for each in conditions],
             "models_left_out": dict(analysis.left_out),
-            "excluded": [asdict(exclusion) for exclusion in admission.excluded],
+            "excluded": [
+                {"participant": who, "reason": why} for who, why in admission.excluded.items()
+            ],
             "simulated_participants": admission.origin.simulated,
         }
         return Outcome(analysis, facts)
@@ -200,7 +204,9 @@ class CompareControls(OfAnswers[Controls], name="controls"):
         reporter.warn(admission.origin.warning)
         facts = {
             "models": conventions(models),
-            "excluded": [asdict(exclusion) for exclusion in admission.excluded],
+            "excluded": [
+                {"participant": who, "reason": why} for who, why in admission.excluded.items()
+            ],
             "simulated_participants": admission.origin.simulated,
         }
         return Outcome((tests, preferences), facts)

@@ -15,7 +15,7 @@ from contstim.files import checksum, write_text
 from contstim.frequencies import read_frequencies
 from contstim.item_flags import FlagSettings, flag_items
 from contstim.options import AnswerScale, Help, Reads, Writes
-from contstim.reporting.review import ItemAnswers, PageContent
+from contstim.reporting.review import ReviewPage
 from contstim.reviews import Review, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
@@ -69,7 +69,7 @@ class ReviewSettings:
 _DEFAULTS = ReviewSettings()
 
 
-class WriteReviewPage(Step[PageContent], name="review"):
+class WriteReviewPage(Step[ReviewPage], name="review"):
     """Write a page on which people look at every item and keep or reject it.
 
     The page is one file that needs no network: open it in a browser, or send it to somebody. It
@@ -98,7 +98,7 @@ class WriteReviewPage(Step[PageContent], name="review"):
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
     settings: ReviewSettings = _DEFAULTS
 
-    def work(self, reporter: Reporter) -> Outcome[PageContent]:
+    def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
         """Write the page."""
         if self.merged is not None:
             table_kind(self.merged)
@@ -114,14 +114,14 @@ class WriteReviewPage(Step[PageContent], name="review"):
             before = read_reviews(self.earlier_rounds).about(stimuli)
             earlier = before if earlier is None else Review((*earlier.decisions, *before.decisions))
         flags = flag_items(stimuli, self.settings.flags())
-        content = PageContent.of(
+        content = ReviewPage(
             stimuli,
-            title=f"Review of {self.table.name}",
-            flags=flags,
+            f"Review of {self.table.name}",
+            flags,
             scores=None if self.scores is None else ScoreTable.read(self.scores),
             review=earlier,
             reviewer=reviewer,
-            answers=None
+            answers={}
             if self.responses is None
             else _answers(self.table, self.responses, self.scale, reporter),
         )
@@ -139,7 +139,7 @@ class WriteReviewPage(Step[PageContent], name="review"):
 
 def _answers(
     table: Path, responses: Path, scale: Scale | None, reporter: Reporter
-) -> dict[str, ItemAnswers]:
+) -> dict[str, tuple[str, float | None]]:
     """People's answers to each trial, and how sure they are of them.
 
     They are those whom `analyze` keeps: who finished and passed their catch trials.
@@ -164,7 +164,7 @@ def _answers(
         (trial, np.array(ratings[trial.trial_id])) for trial in trials if trial.trial_id in ratings
     ]
     reliabilities = reliabilities_of(rated, admission.responses[0].scale)
-    answers = {}
+    answers: dict[str, tuple[str, float | None]] = {}
     for name, reliability in reliabilities.items():
         text, sureness = counted(len(ratings[name]), "answer"), None
         if simulated[name]:
@@ -176,11 +176,11 @@ def _answers(
                 f" (shrunken {reliability.shrunken_rating:.1f}, reliability "
                 f"{reliability.reliability:.2f}), {sureness:.0%} sure of sentence {side}"
             )
-        answers[name] = ItemAnswers(text, sureness)
+        answers[name] = (text, sureness)
     return answers
 
 
-def flagged(content: PageContent) -> str:
+def flagged(content: ReviewPage) -> str:
     """Number of flagged items of a page, in words."""
     n_flagged = sum(bool(item["flags"]) for item in content.facts["items"])
     kind = content.items[0].kind

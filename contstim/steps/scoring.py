@@ -10,7 +10,6 @@ from contstim.errors import InputError
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.masked.rules import RULES
 from contstim.models.scoring import (
-    Wanted,
     bounds_table,
     score_in_turn,
     score_table,
@@ -20,6 +19,7 @@ from contstim.models.scoring import (
 )
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination_facts, contamination_warnings
+from contstim.models.transforms import tell_unknown
 from contstim.options import Help, Writes
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
 from contstim.steps.fields import GivenModels, Sentences, StoreBeside
@@ -32,7 +32,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.models.scoring import ModelScores
+    from contstim.models.scoring import ModelScores, Wanted
     from contstim.models.specifications import Specification
     from contstim.reporter import Reporter
 
@@ -95,12 +95,13 @@ class ScoreSentences(
         if self.bounds is not None:
             _require_mixture(specifications, per_word=self.per_word)
         stimuli = read_stimuli(self.sentences)
-        wanted = Wanted(
-            terms=self.per_word,
-            completed_words=self.boundary_correction,
-            standard_errors=self.standard_errors is not None,
-            lower_bounds=self.bounds is not None,
-        )
+        asked: dict[Wanted, bool] = {
+            "terms": self.per_word,
+            "completed_words": self.boundary_correction,
+            "standard_errors": self.standard_errors is not None,
+            "lower_bounds": self.bounds is not None,
+        }
+        wanted = [name for name, is_asked in asked.items() if is_asked]
         together = not self.execution.is_local
         progress = scoring_progress(reporter, len(set(stimuli)), together=together)
         # Words are not kept between runs, so that they need no store.
@@ -137,7 +138,7 @@ class ScoreSentences(
         for warning in contamination_warnings(contaminations):
             reporter.warn(warning)
         for scored in scores:
-            scored.unknown.tell(reporter.warn, reporter.say)
+            tell_unknown(scored.unknown, reporter.warn, reporter.say)
         reporter.say(
             f"{self.out}: {counted(len(stimuli), 'sentence')} under "
             f"{counted(len(scores), 'model')}."

@@ -198,7 +198,7 @@ class FindSentences(Step[NaturalSentences], name="sentences"):
         found = NaturalSentences(selected, tuple(rules), left_out, needs)
         facts: dict[str, object] = {"kept": len(selected), "left_out": dict(left_out)}
         if needs is not None:
-            facts["needed"] = {row.use: row.needed for row in needs.rows}
+            facts["needed"] = {use: needed for use, *_, needed in needs.rows}
         return Outcome(found, facts, complete=not found.too_few)
 
 

@@ -12,7 +12,7 @@ from contstim.files import write_text
 from contstim.models.base import conventions
 from contstim.models.catalog import load_models
 from contstim.models.loading import DEFAULT_LOADING, Loading
-from contstim.models.transforms import unknown_words
+from contstim.models.transforms import tell_unknown, unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
@@ -106,7 +106,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         budget = search.budget
         models = load_models([*self.accept, *self.reject, *judges], self.loading)
         for model in models:
-            unknown_words(model, [natural]).tell(reporter.warn, reporter.say)
+            tell_unknown(unknown_words(model, [natural]), reporter.warn, reporter.say)
         words, n_dropped = self._words(models, reporter)
 
         def tell_step(step: climb.Step) -> None:

@@ -164,16 +164,19 @@ class TrainAcceptability(
         """Train the classifiers, let them judge, and write the findings."""
         from contstim.models.classifier import load_classifier
         from contstim.models.training.acceptability import (
-            LabelledSet,
             read_annotations,
             read_cola,
             train_acceptability,
         )
+        from contstim.models.training.run import split_sentences
 
         sentences = read_cola(self.data)
-        to_judge = [LabelledSet(path.name, tuple(read_cola(path))) for path in self.evaluate]
-        annotated = [] if self.annotations is None else [read_annotations(self.annotations)]
         files = [path for path in (self.data, *self.evaluate, self.annotations) if path is not None]
+        to_judge: list[tuple[Any, ...]] = [(each.name, read_cola(each)) for each in self.evaluate]
+        if not to_judge:
+            to_judge = [("kept apart", split_sentences(sentences, self.training)[1])]
+        if self.annotations is not None:
+            to_judge.append((self.annotations.name, *read_annotations(self.annotations)))
         done = train_acceptability(
             sentences,
             self.out,
@@ -187,17 +190,13 @@ class TrainAcceptability(
         )
         # The classifiers are read back from their folders: results are those of what users will
         # load.
-        folders = [training.out for training in done.trainings]
+        folders = [training.out for training in done]
         loading = Loading(device=self.device, trust_remote_code=self.trust_remote_code)
         models = [
             load_classifier(str(folder), name=f"classifier:{folder}", loading=loading)
             for folder in folders
         ]
-        to_judge = to_judge or [LabelledSet("kept apart", done.validation)]
-        sets = [
-            judge(each.name, each.sentences, models, each.features)
-            for each in (*to_judge, *annotated)
-        ]
+        sets = [judge(name, some, models, *features) for name, some, *features in to_judge]
         findings = restart_findings(sets, models)
         facts, written = write_findings(
             findings,
@@ -206,7 +205,7 @@ class TrainAcceptability(
             data=files,
             data_files=[path.name for path in files],
             base=self.base,
-            seeds=[*done.seeds],
+            seeds=[training.facts["settings"]["seed"] for training in done],
         )
         left_out = {missing.sentence for judged in sets for missing in judged.left_out}
         if left_out:

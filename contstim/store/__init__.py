@@ -5,6 +5,6 @@ triplets   outcomes of searches by what was searched; natural sentences of pairs
 """
 
 from contstim.store.database import Store
-from contstim.store.triplets import AssignedSentence, JobState, Outcome, Result, Slot, TripletStore
+from contstim.store.triplets import AssignedSentence, Outcome, Result, Slot, TripletStore
 
-__all__ = ["AssignedSentence", "JobState", "Outcome", "Result", "Slot", "Store", "TripletStore"]
+__all__ = ["AssignedSentence", "Outcome", "Result", "Slot", "Store", "TripletStore"]

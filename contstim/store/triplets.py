@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
@@ -29,12 +28,8 @@ _ENTRIES = {
 _LOG_PROBS = ("log_prob_accept", "log_prob_reject")
 
 
-class JobState(StrEnum):
-    """State in which the search for a triplet ended."""
-
-    FOUND = "found"
-    INADMISSIBLE = "inadmissible"
-    FAILED = "failed"
+State: TypeAlias = Literal["found", "inadmissible", "failed"]
+"""State in which the search for a triplet ended."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class Outcome:
         network_seconds: within networks.
     """
 
-    state: JobState
+    state: State
     reason: str = ""
     triplet: Triplet | None = None
     trails: tuple[dict[str, Any], ...] = ()
@@ -86,7 +81,7 @@ class Result:
     model_1: str
     model_2: str
     natural: str
-    state: JobState
+    state: State
     reason: str
     triplet: Triplet | None
     rows: int
@@ -295,4 +290,4 @@ def _result(number: int, base: str, excluded: str, *row: Any) -> Result:
         texts = json.loads(triplet)
         found = Triplet(*texts[:3], *map(Sentence.parse, texts[3:6]), *texts[6:])
     models = (first, second, natural)
-    return Result(number, base, _words(excluded), *models, JobState(state), reason, found, *counts)
+    return Result(number, base, _words(excluded), *models, state, reason, found, *counts)

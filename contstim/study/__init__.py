@@ -13,15 +13,13 @@ study          what a study is made of
 study_file     reads a study file
 stage          a stage: a step with its place in the study
 stages         the stages of a study, in order, and what their steps are given
-stage_records  what is stale, and why, by the records of steps
+states         what is done and what is stale, and why, by the records of steps
 running        does what is stale
 planning       what a run would do, whether it can work, what it can show
 amounts        what the design comes to: items, trials, minutes
 times          how long stages take: of earlier runs, or of a measured speed
-template       a study file to begin with
 page           the page of a study, `index.html`, which a person follows while it runs
-page_materials    its part on models, texts, pairs, triplets and reviews
-page_experiment   its part on trials, participants, power and results
+page_sections  its tables and figures; what is said of them stands in page.md.jinja
 verification   whether files are still what commands wrote
 handing_on     all of a study in one zip or folder, and the same results from it elsewhere
 """

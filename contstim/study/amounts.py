@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -22,73 +22,50 @@ if TYPE_CHECKING:
 ModelPair = tuple[str, str]
 
 
-@dataclass(frozen=True)
 class StudyNumbers:
     """Numbers that follow from the design; 0 of what a study does not have.
 
     Attributes:
         models: that are compared.
         searched_each: triplets that are searched for each pair of models.
+        searched: triplets that are searched, in all.
         selected_of: triplets that become trials, three each, of every pair of models.
+        selected: triplets that become trials, in all.
         pairs_of: natural pairs of every pair of models.
         pairs_each: natural pairs of a pair of models without a number of its own.
+        natural_pairs: natural pairs, in all.
+        model_pairs: pairs of models.
         groups: of participants.
         random_per_group: random natural pairs.
         catch_per_group: catch trials.
-        seconds_per_trial: that a trial takes.
+        trials: in all groups.
+        trials_each: trials for a participant, at most.
+        minutes: for a participant, without pauses and instructions.
+        new_sentences: sentences of the trials that are not natural sentences of the study.
     """
 
-    models: int
-    searched_each: int
-    selected_of: Mapping[ModelPair, int]
-    pairs_of: Mapping[ModelPair, int]
-    pairs_each: int
-    groups: int
-    random_per_group: int
-    catch_per_group: int
-    seconds_per_trial: float
-
-    @property
-    def model_pairs(self) -> int:
-        """Number of pairs of models."""
-        return len(self.pairs_of)
-
-    @property
-    def searched(self) -> int:
-        """Number of triplets that are searched, in all."""
-        return self.model_pairs * self.searched_each
-
-    @property
-    def selected(self) -> int:
-        """Number of triplets that become trials, in all."""
-        return sum(self.selected_of.values())
-
-    @property
-    def natural_pairs(self) -> int:
-        """Number of natural pairs, in all."""
-        return sum(self.pairs_of.values())
-
-    @property
-    def trials(self) -> int:
-        """Number of trials in all groups."""
+    def __init__(self, study: Study) -> None:
+        sections, design = study.sections, study.sections.get("design")
+        self.models = len(study.models)
+        self.searched_each: int = sections["triplets"].per_pair if "triplets" in sections else 0
+        self.pairs_each: int = sections["pairs"].per_pair if "pairs" in sections else 0
+        selected = sections["selection"].per_pair if "selection" in sections else None
+        each = self.searched_each if selected is None else selected
+        self.selected_of = _of_pairs(study, "selection", each)
+        self.pairs_of = _of_pairs(study, "pairs", self.pairs_each)
+        self.model_pairs = len(self.pairs_of)
+        self.searched = self.model_pairs * self.searched_each
+        self.selected, self.natural_pairs = map(_sum, (self.selected_of, self.pairs_of))
+        self.groups: int = design.groups if design else 0
+        self.random_per_group: int = design.random_per_group if design else 0
+        self.catch_per_group: int = design.catch_per_group if design else 0
         fillers = self.groups * (self.random_per_group + self.catch_per_group)
-        return 3 * self.selected + self.natural_pairs + fillers if self.groups else 0
-
-    @property
-    def trials_each(self) -> int:
-        """Number of trials for a participant, at most."""
-        return -(-self.trials // self.groups) if self.groups else 0
-
-    @property
-    def minutes(self) -> float:
-        """Minutes for a participant, without pauses and instructions."""
-        return self.trials_each * self.seconds_per_trial / 60
-
-    @property
-    def new_sentences(self) -> int:
-        """Number of sentences of the trials that are not natural sentences of the study."""
+        self.trials = 3 * self.selected + self.natural_pairs + fillers if self.groups else 0
+        self.trials_each = -(-self.trials // self.groups) if self.groups else 0
+        seconds: float = design.seconds_per_trial if design else SECONDS_PER_TRIAL
+        self.minutes = self.trials_each * seconds / 60
         # Two synthetic sentences of each triplet, and the shuffled one of each catch trial
-        return 2 * self.selected + self.groups * self.catch_per_group
+        self.new_sentences = 2 * self.selected + self.groups * self.catch_per_group
 
     @property
     def needs(self) -> SentenceNeeds | None:
@@ -106,23 +83,8 @@ class StudyNumbers:
         return needs if needs.in_all else None
 
 
-def numbers_of(study: Study) -> StudyNumbers:
-    """Numbers that follow from a study's design, with those of single pairs of models."""
-    sections, design = study.sections, study.sections.get("design")
-    searched = sections["triplets"].per_pair if "triplets" in sections else 0
-    pairs = sections["pairs"].per_pair if "pairs" in sections else 0
-    selected = sections["selection"].per_pair if "selection" in sections else searched
-    return StudyNumbers(
-        len(study.models),
-        searched,
-        _of_pairs(study, "selection", selected),
-        _of_pairs(study, "pairs", pairs),
-        pairs,
-        design.groups if design else 0,
-        design.random_per_group if design else 0,
-        design.catch_per_group if design else 0,
-        design.seconds_per_trial if design else SECONDS_PER_TRIAL,
-    )
+def _sum(numbers: Mapping[ModelPair, int]) -> int:
+    return sum(numbers.values())
 
 
 def _of_pairs(study: Study, section: str, per_pair: int) -> dict[ModelPair, int]:
@@ -130,21 +92,17 @@ def _of_pairs(study: Study, section: str, per_pair: int) -> dict[ModelPair, int]
     file = getattr(study.sections.get(section), "counts", None)
     own: dict[ModelPair, int] = {}
     if file is not None:
-        try:
+        with suppress(ContstimError):  # `feasibility` says why
             own = read_pair_counts(file)
-        except ContstimError:
-            own = {}  # `feasibility` says why
     names = [model.name for model in study.models]
     return {pair: own.get(pair, per_pair) for pair in combinations(names, 2)}
 
 
 def most_sentences(study: Study) -> int | None:
     """No more natural sentences than these can come of the study's text; None where unknown."""
+    if (embedded := embedded_text(study.texts.natural)) is not None:
+        return embedded
     files = StudyFiles(study)
-    text = study.texts.natural
-    embedded = None if text is None else embedded_text(text)
-    if embedded is not None:
-        return embedded.sentences
     path = files.natural if files.natural_text is None else files.natural_text
     if path is None or study.texts.prose or not is_file(path):
         return None

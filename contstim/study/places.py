@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from contstim.files import path_inside
-from contstim.models.training_text import training_text_of, training_text_path
-from contstim.models.vocabularies import counts_path
 from contstim.steps.design import DesignSettings
 from contstim.steps.simulation import PowerSettings
-from contstim.study.study import RESULTS, NgramSettings, embedded_text
+from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
     from contstim.study.study import ModelTraining, Study
@@ -42,14 +39,7 @@ ARCHIVED_ASSIGNMENT = ARCHIVED / "assignment.csv"
 
 REVIEW = RESULTS / "review"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
-POWER = RESULTS / "trials.csv.power.csv"
 RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
-
-
-_PLACES_OF_WORK = frozenset(
-    {"executor", "workers", "task_timeout", "models_in_memory", "gpus_per_worker"}
-    | {"ray_address", "retry_failed"}
-)
 
 
 def check_links() -> None:
@@ -93,28 +83,9 @@ class StudyFiles:
         return tuple(model.text for model in self.study.models)
 
     @property
-    def bare_specifications(self) -> tuple[str, ...]:
-        """The same without the names that the study gives them."""
-        return tuple(model.specification for model in self.study.models)
-
-    @property
     def models(self) -> tuple[Path, ...]:
         """Files that the models are loaded from; none of models on the hub."""
         return tuple(dict.fromkeys(file for model in self.study.models for file in model.files))
-
-    @property
-    def training_hashes(self) -> tuple[Path, ...]:
-        """The hashes of the sentences that models were trained on, where they are known."""
-        hashes: list[Path] = []
-        for model in self.study.models:
-            if model.training is not None:
-                # Named before they are there, so that a stage reads the same in every run
-                is_file = isinstance(model.training.network, NgramSettings)
-                hashes.append(training_text_of(model.files[0], is_file=is_file))
-            else:
-                places = map(training_text_path, model.files)
-                hashes += [path for path in places if path.exists()]
-        return tuple(dict.fromkeys(hashes))
 
     @property
     def training_texts(self) -> tuple[Path, ...]:
@@ -179,28 +150,9 @@ class StudyFiles:
         return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
 
 
-def options_of(settings: Any) -> dict[str, Any]:
-    """All that settings decide about a result; not where it is computed."""
-    return {name: value for name, value in asdict(settings).items() if name not in _PLACES_OF_WORK}
-
-
-def part_of(settings: Any, kind: type[_Kind]) -> _Kind:
-    """The fields that a section has from the settings of a step, as these."""
-    return kind(**{field.name: getattr(settings, field.name) for field in fields(kind)})  # type: ignore[arg-type]
-
-
 def present(*paths: _Kind | None) -> tuple[_Kind, ...]:
     """Those that are not None."""
     return tuple(path for path in paths if path is not None)
-
-
-def user_files(settings: Any) -> tuple[Path, ...]:
-    """The files that settings name, to be read."""
-    values = [getattr(settings, field.name) for field in fields(settings)]
-    read = [path for path in values if isinstance(path, Path)]
-    # Of a trained model, which tells how frequent words are, the counts stand beside it
-    counts = (counts_path(path) for path in read)
-    return (*read, *(path for path in counts if path.exists()))
 
 
 def _text(text: str | None, written: Path) -> Path | None:

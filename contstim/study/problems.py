@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -22,48 +21,23 @@ _OPTION = re.compile(r"--([a-z][a-z-]*)")
 _FIELD = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
-@dataclass(frozen=True, order=True)
-class StudyProblem:
-    """Something that must be changed before a study can run.
-
-    Attributes:
-        line: of the file, from 1; 0 where it is about the whole file.
-        key: such as `[pairs] per_pair`.
-        text: what is wrong, and what to do.
-    """
-
-    line: int
-    key: str
-    text: str
-
-    def __str__(self) -> str:
-        where = f"line {self.line}, " if self.line else ""
-        return f"{where}{self.key}: {self.text}"
-
-
-@dataclass
 class Problems:
-    """The problems of one study file.
+    """The problems of one study file, each once."""
 
-    Attributes:
-        path: of the file, for messages.
-        text: of the file.
-        problems: so far, each once, in the order in which they were noticed.
-    """
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._lines = lines_of_keys(text)
+        self._told: set[tuple[int, str, str]] = set()  # line, key as a user finds it, text
 
-    path: Path
-    text: str
-    problems: dict[StudyProblem, None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._lines = lines_of_keys(self.text)
+    def __bool__(self) -> bool:
+        return bool(self._told)
 
     def add(self, key: Key, text: str) -> None:
-        """A problem of a key, such as `("pairs", "per_pair")`."""
+        """A problem of a key, such as `("pairs", "per_pair")`: what is wrong, and what to do."""
         # Settings speak of options, which are keys here
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
-        text = _FIELD.sub(r"\1", text)
-        self.problems[StudyProblem(line_of(self._lines, key) or 0, key_text(key), text)] = None
+        line = line_of(self._lines, key) or 0
+        self._told.add((line, key_text(key), _FIELD.sub(r"\1", text)))
 
     def refuse_unknown(self, table: Key, keys: Iterable[str], known: Iterable[str]) -> None:
         """A problem for each key of a table that there is not, with the nearest that there is."""
@@ -74,7 +48,7 @@ class Problems:
                 remedy = (
                     f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}."
                 )
-                what = "section" if not table else "key"
+                what = "key" if table else "section"
                 self.add((*table, key), f"there is no such {what}; {remedy}")
 
     def refuse_null_characters(self, value: object, key: Key = ()) -> None:
@@ -91,7 +65,7 @@ class Problems:
 
     def concern(self, *key: str) -> bool:
         """True if there is a problem of a section or key, from which others may only follow."""
-        return any(problem.key.startswith(key_text(key)) for problem in self.problems)
+        return any(told.startswith(key_text(key)) for _, told, _ in self._told)
 
     def raise_any(self) -> None:
         """Refuse the file if there is any problem.
@@ -99,9 +73,12 @@ class Problems:
         Raises:
             InputError: lists all, in the order of lines.
         """
-        if self.problems:
-            listed = "\n".join(f"  {problem}" for problem in sorted(self.problems))
-            raise InputError(f"{self.path} has {counted(len(self.problems), 'problem')}:\n{listed}")
+        if self._told:
+            listed = "".join(
+                f"\n  {f'line {line}, ' if line else ''}{key}: {text}"
+                for line, key, text in sorted(self._told)
+            )
+            raise InputError(f"{self._path} has {counted(len(self._told), 'problem')}:{listed}")
 
 
 def key_text(key: Key) -> str:

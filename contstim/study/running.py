@@ -5,34 +5,34 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contstim.errors import InputError
+from contstim.errors import ContstimError, InputError
 from contstim.files import file_lock, write_text
 from contstim.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.step import perform
-from contstim.study.page import PAGE, LivePage
+from contstim.study.page import PAGE, refuse_foreign_page, write_page
 from contstim.study.places import LOCK, check_links
-from contstim.study.stage_records import (
-    Examination,
-    State,
+from contstim.study.stages import stages_of
+from contstim.study.states import (
     basis_of,
     begun_path,
     begun_with,
     examine,
     record_of,
+    state_of,
 )
-from contstim.study.stages import stages_of
 from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from contstim.study.stage import StudyStage
+    from contstim.study.states import StageState
     from contstim.study.study import Study
 
 
@@ -60,7 +60,7 @@ def run_study(
     last: str | None = None,
     overwrite: bool = False,
     reporter: Reporter = SILENT,
-    begin: Callable[[StudyStage, Examination], None] = lambda _stage, _why: None,
+    begin: Callable[[StudyStage, StageState], None] = lambda _stage, _why: None,
     end: Callable[[StudyStage, Record], None] = lambda _stage, _record: None,
 ) -> StudyRun:
     """Do every stage of a study that has not been done, or no longer holds.
@@ -68,7 +68,7 @@ def run_study(
     Before each stage what it reads, its options and versions are compared with its record, so that
     a stage whose inputs were written anew, and are the same as before, is left. While it runs the
     study's folder is the current one of the process. The page of the study, `index.html`, is
-    written anew whenever a stage begins or ends.
+    written anew whenever a stage begins, and at the end.
 
     Args:
         study: as `read_study` reads it.
@@ -87,33 +87,46 @@ def run_study(
     with chdir(study.folder), _alone():
         _remove_partial_files()
         stages = stages_of(study)
-        chosen = stages[: _place_of(last, stages)[-1] + 1] if last is not None else stages
-        again = {stages[place].name for place in _place_of(first, stages)} if first else set()
+        chosen = stages[: _indices(last, stages)[-1] + 1] if last is not None else stages
+        again = {stages[index].name for index in _indices(first, stages)} if first else set()
         done: list[str] = []
-        unchanged: list[str] = []
         edited: list[str] = []
         incomplete: dict[str, tuple[str, ...]] = {}
-        page = LivePage(study, stages)
-        for stage in chosen:
-            examination = examine(stage)
-            page.reach(examination)
-            if examination.edited and stage.name not in again and not examination.reasons:
-                edited += examination.edited
-            if examination.state is State.DONE and stage.name not in again:
-                unchanged.append(stage.name)
-                record = examination.record
-            else:
-                if examination.edited and not overwrite:
-                    raise InputError(_edited_text(examination, stage.name in again))
-                begin(stage, examination)
-                with page.doing(stage):
+        refuse_foreign_page(study)
+        states, running = [_unexamined(stage) for stage in stages], None
+        try:
+            for index, stage in enumerate(chosen):
+                states[index] = state = examine(stage)
+                record = state.record
+                if state.state == "done" and stage.name not in again:
+                    edited += state.edited
+                else:
+                    if state.edited and not overwrite:
+                        raise InputError(_edited_text(state, stage.name in again))
+                    begin(stage, state)
+                    running = stage
+                    write_page(study, states, running)
                     record = _do(stage, study, reporter)
-                end(stage, record)
-                done.append(stage.name)
-            if record is not None and not record.complete:
-                incomplete[stage.name] = tuple(record.warnings)
-        page.close()
-    return StudyRun(tuple(done), tuple(unchanged), tuple(edited), incomplete)
+                    running, states[index] = None, state_of(stage, "done", record=record)
+                    end(stage, record)
+                    done.append(stage.name)
+                if record is not None and not record.complete:
+                    incomplete[stage.name] = tuple(record.warnings)
+        except BaseException as error:
+            with suppress(ContstimError):  # the first error is what a user has to read
+                write_page(study, states, running, error)
+            raise
+        write_page(study, states)
+    unchanged = tuple(stage.name for stage in chosen if stage.name not in done)
+    return StudyRun(tuple(done), unchanged, tuple(edited), incomplete)
+
+
+def _unexamined(stage: StudyStage) -> StageState:
+    """State of a stage that a run has not reached: whether it still holds is not yet known."""
+    record = record_of(stage)
+    if record is not None:
+        return state_of(stage, "waits", ("those before it first",), record)
+    return state_of(stage, "not done" if begun_with(stage) is None else "interrupted")
 
 
 def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
@@ -131,7 +144,8 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
             # An export replaces its own files, and keeps the texts that the user has edited
             if path.is_dir() and not stage.texts:
                 _remove(path)
-        write_text(begun_path(stage), _text(basis))
+        text = json.dumps(basis, indent=2, ensure_ascii=False)
+        write_text(begun_path(stage), f"{text}\n")
     with recorded_as(("contstim", "run", study.path.name)):
         stage.prepare()
         perform(stage.step, reporter)
@@ -146,8 +160,7 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
 def _alone() -> Iterator[None]:
     """Keep other processes from running the same study at the same time."""
     check_links()  # before the lock, which is the first file that is written
-    holder = f"process {os.getpid()}"
-    with file_lock(LOCK, holder) as other:
+    with file_lock(LOCK, f"process {os.getpid()}") as other:
         if other is not None:
             raise InputError(
                 f"This study is being run already, by {other or 'another process'}. Wait until "
@@ -172,30 +185,26 @@ def _remove(path: Path) -> None:
         raise InputError(f"Cannot remove {path}: {error.strerror or error}.") from error
 
 
-def _place_of(name: str, stages: Sequence[StudyStage]) -> list[int]:
+def _indices(name: str, stages: Sequence[StudyStage]) -> list[int]:
     """Index of a stage, or of all stages whose names begin with a word.
 
     Raises:
         InputError: there is none.
     """
-    places = [place for place, stage in enumerate(stages) if name in (stage.name, stage.kind)]
-    if not places:
+    indices = [index for index, stage in enumerate(stages) if name in (stage.name, stage.kind)]
+    if not indices:
         raise InputError(
             f"This study has no stage {name!r}; it has {', '.join(s.name for s in stages)}."
         )
-    return places
+    return indices
 
 
-def _edited_text(examination: Examination, again: bool) -> str:
+def _edited_text(state: StageState, again: bool) -> str:
     """Why a stage whose files were changed by hand is not done."""
-    why = "you asked to do it again" if again else "; ".join(examination.reasons)
-    names = ", ".join(examination.edited)
+    why = "you asked to do it again" if again else "; ".join(state.reasons)
     return (
-        f"{names}: changed by hand since the stage {examination.stage.name!r} wrote it. It would "
-        f"be done again ({why}) and lose the changes. To keep them, move the file, and name it in "
-        f"the study file where a section takes a file; to lose them, run with --overwrite."
+        f"{', '.join(state.edited)}: changed by hand since the stage {state.stage.name!r} wrote "
+        f"it. It would be done again ({why}) and lose the changes. To keep them, move the file, "
+        "and name it in the study file where a section takes a file; to lose them, run with "
+        "--overwrite."
     )
-
-
-def _text(basis: object) -> str:
-    return json.dumps(basis, indent=2, ensure_ascii=False) + "\n"

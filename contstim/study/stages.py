@@ -15,62 +15,28 @@ are relative to the study's folder, in which the stages run.
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from contstim.errors import InputError
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
 from contstim.reviews import ItemKind, read_reviews
-from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
-from contstim.steps.design import DesignSettings, MakeDesign
-from contstim.steps.execution import ScoringExecution
+from contstim.steps.analysis import AnalyzeResponses
+from contstim.steps.design import MakeDesign
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.platforms import export_step, import_step
-from contstim.steps.review import ReviewSettings, WriteReviewPage
+from contstim.steps.review import WriteReviewPage
 from contstim.steps.scoring import ScoreSentences
-from contstim.steps.selection import PairSettings, SelectionSettings, SelectPairs, SelectTriplets
-from contstim.steps.sentences import FindSentences, SentenceSettings
-from contstim.steps.simulation import (
-    PowerSettings,
-    SimulatePower,
-    SimulateResponses,
-    SimulationSettings,
-)
+from contstim.steps.selection import SelectPairs, SelectTriplets
+from contstim.steps.sentences import FindSentences
+from contstim.steps.simulation import SimulatePower, SimulateResponses
 from contstim.steps.training import TRAININGS, TrainNgram
-from contstim.steps.triplets import Execution, SearchTriplets, TripletSettings
-from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
-from contstim.study.places import (
-    ANALYSIS,
-    ARCHIVED,
-    ARCHIVED_ASSIGNMENT,
-    ASSIGNMENT,
-    NATURAL,
-    NATURAL_TEXT,
-    PAIRS,
-    RESPONSES,
-    REVIEW,
-    SCORES,
-    SELECTED,
-    STANDARD_ERRORS,
-    STORE,
-    TRAINING,
-    TRIAL_SCORES,
-    TRIALS,
-    TRIPLETS,
-    VOCABULARY,
-    StudyFiles,
-    part_of,
-)
-from contstim.study.sections import (
-    ResponsesSection,
-    ReviewSection,
-    ScoresSection,
-    SentencesSection,
-    TripletsSection,
-    VocabularySection,
-)
+from contstim.steps.triplets import SearchTriplets
+from contstim.steps.vocabulary import MakeVocabulary
+from contstim.study import places
+from contstim.study.places import StudyFiles
+from contstim.study.sections import SentencesSection
 from contstim.study.single_steps import stages_of_steps
 from contstim.study.stage import StudyStage
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
@@ -83,6 +49,8 @@ if TYPE_CHECKING:
     from contstim.steps.step import Step
     from contstim.study.study import Study
 
+_Kind = TypeVar("_Kind", bound="Step[Any]")
+
 
 def stages_of(study: Study) -> list[StudyStage]:
     """The stages that a study needs, each behind those whose files it reads."""
@@ -92,52 +60,41 @@ def stages_of(study: Study) -> list[StudyStage]:
     stages = [
         *_texts(files),
         *_models(files),
-        *_vocabulary(files),
-        *_sentences(files),
+        *_language(files),
         *_scores(files, read),
-        *_pairs(files),
-        *_triplets(files),
-        *_selection(files),
+        *_items(files),
         *_design(files),
-        *_reviews(files),
-        *_trial_scores(files, read),
-        *_power(files),
-        *_responses(files),
+        *_people(files, read),
         *_exports(files),
         *_analysis(files),
     ]
     return _ordered([*stages, *further]) if further else stages
 
 
-def _ordered(stages: Sequence[StudyStage]) -> list[StudyStage]:
-    """The stages, each behind those whose files it reads, and else as they are.
+def clashes(stages: Sequence[StudyStage]) -> Iterator[tuple[StudyStage, StudyStage, Path]]:
+    """Every two stages that write into one place, and that place."""
+    for one, other in combinations(stages, 2):
+        for path, taken in product(other.writes, one.writes):
+            if _overlap(path, taken):
+                yield one, other, path
 
-    Raises:
-        InputError: two write into one place.
-    """
-    written = [(path, stage) for stage in stages for path in stage.writes]
-    for number, (path, stage) in enumerate(written):
-        for other_path, other in written[:number]:
-            if other is not stage and _overlap(path, other_path):
-                raise InputError(
-                    f"The stages {other.name!r} and {stage.name!r} both write {path}: give one of "
-                    f"them another `out`."
-                )
-    placed: dict[str, StudyStage] = {}
+
+def _ordered(stages: Sequence[StudyStage]) -> list[StudyStage]:
+    """The stages, each behind those whose files it reads, and else as they are."""
+    ordered: dict[str, StudyStage] = {}
     begun: set[str] = set()  # of what reads each other, either is first
 
-    def place(stage: StudyStage) -> None:
+    def take(stage: StudyStage) -> None:
         if stage.name not in begun:
             begun.add(stage.name)
-            for read in stage.reads:
-                for path, other in written:
-                    if _overlap(read, path):
-                        place(other)
-            placed[stage.name] = stage
+            for read, other in product(stage.reads, stages):
+                if any(_overlap(read, path) for path in other.writes):
+                    take(other)
+            ordered[stage.name] = stage
 
     for stage in stages:
-        place(stage)
-    return [*placed.values()]
+        take(stage)
+    return [*ordered.values()]
 
 
 def _overlap(one: Path, other: Path) -> bool:
@@ -148,15 +105,14 @@ def _texts(files: StudyFiles) -> Iterator[StudyStage]:
     """Write sentences of the embedded English where a study asks for them."""
     texts, seed = files.study.texts, files.study.seed
     # Natural ones of the length that is asked for, and of another seed than the training text
-    section = files.section("sentences", SentencesSection) or SentencesSection()
+    section = files.study.sections.get("sentences", SentencesSection())
     words = int(section.words) if section.words.isdecimal() else None
     for name, text, out, length, of_seed in (
-        ("training", texts.training, TRAINING, None, seed),
-        ("natural", texts.natural, NATURAL_TEXT, words, seed + 1),
+        ("training", texts.training, places.TRAINING, None, seed),
+        ("natural", texts.natural, places.NATURAL_TEXT, words, seed + 1),
     ):
-        embedded = None if text is None else embedded_text(text)
-        if embedded is not None:
-            number = embedded.sentences
+        number = embedded_text(text)
+        if number is not None:
             step = GenerateSentences(out=out, number=number, words=length, seed=of_seed)
             about = f"write {number:,} sentences of the embedded English"
             yield StudyStage(f"text {name}", about, step)
@@ -186,208 +142,150 @@ def _models(files: StudyFiles) -> Iterator[StudyStage]:
         yield StudyStage(f"model {model.name}", f"train {model.name}", step)
 
 
-def _vocabulary(files: StudyFiles) -> Iterator[StudyStage]:
-    """Choose the words that sentences may be made of."""
-    section = files.section("vocabulary", VocabularySection)
-    text = files.training_text
-    if section is None or section.file is not None or text is None:
-        return
-    step = MakeVocabulary(
-        text=text,
-        out=VOCABULARY,
-        settings=replace(part_of(section, VocabularySettings), prose=files.prose(text)),
-        models=files.specifications,
-        trust_remote_code=files.study.loading.trust_remote_code,
-    )
-    yield StudyStage("vocabulary", "choose the words", step, files.models)
+def _step(kind: type[_Kind], files: StudyFiles, section: object = None, **given: Any) -> _Kind:
+    """A step with what the study gives to every step, the keys of a section, and what is given."""
+    values = {
+        **vars(files.study.loading),
+        "models": files.specifications,
+        "seed": files.study.seed,
+        "store": places.STORE,
+        "trials": places.TRIALS,
+        "vocabulary": files.vocabulary,
+        "sentences": files.natural,
+        **(vars(section) if section is not None else {}),
+        **given,
+    }
+    return kind.of(values)
 
 
-def _sentences(files: StudyFiles) -> Iterator[StudyStage]:
-    """Find natural sentences in a text."""
-    section = files.section("sentences", SentencesSection) or SentencesSection()
-    text = files.natural_text
-    if section.file is not None or text is None:
-        return
-    training = files.training_texts if section.exclude_training else ()
-    step = FindSentences(
-        text=text,
-        out=NATURAL,
-        settings=replace(part_of(section, SentenceSettings), prose=files.prose(text)),
-        vocabulary=files.vocabulary,
-        exclude=(*section.exclude, *training),
-    )
-    yield StudyStage("sentences", "find natural sentences", step)
+def _language(files: StudyFiles) -> Iterator[StudyStage]:
+    """Choose the words that sentences may be made of, and find natural sentences in a text."""
+    section, text = files.study.sections.get("vocabulary"), files.training_text
+    if section is not None and section.file is None and text is not None:
+        given = {"text": text, "prose": files.prose(text), "out": places.VOCABULARY}
+        step = _step(MakeVocabulary, files, section, **given)
+        yield StudyStage("vocabulary", "choose the words", step, files.models)
+    section, text = files.study.sections.get("sentences", SentencesSection()), files.natural_text
+    if section.file is None and text is not None:
+        training = files.training_texts if section.exclude_training else ()
+        given = {"text": text, "prose": files.prose(text), "out": places.NATURAL}
+        exclude = (*section.exclude, *training)
+        finding = _step(FindSentences, files, section, exclude=exclude, **given)
+        yield StudyStage("sentences", "find natural sentences", finding)
 
 
 def _scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
     """Score the natural sentences under every model."""
-    wanted = SCORES in read or {"scores", "pairs"} & files.study.sections.keys()
+    sections = files.study.sections
+    wanted = places.SCORES in read or {"scores", "pairs"} & sections.keys()
     if files.natural is not None and wanted:
-        section = files.section("scores", ScoresSection) or ScoresSection()
-        errors = STANDARD_ERRORS if section.standard_errors else None
-        yield _scoring(files, "scores", files.natural, SCORES, errors)
+        errors = sections["scores"].standard_errors if "scores" in sections else False
+        yield _scoring(
+            files,
+            "scores",
+            files.natural,
+            places.SCORES,
+            places.STANDARD_ERRORS if errors else None,
+        )
 
 
 def _scoring(
     files: StudyFiles, name: str, sentences: Path, out: Path, errors: Path | None = None
 ) -> StudyStage:
-    section = files.section("scores", ScoresSection) or ScoresSection()
-    step = ScoreSentences(
-        models=files.specifications,
-        sentences=sentences,
-        out=out,
-        standard_errors=errors,
-        execution=part_of(section, ScoringExecution),
-        loading=files.study.loading,
-        store=STORE,
-    )
+    section = files.study.sections.get("scores")
+    given = {"sentences": sentences, "out": out, "standard_errors": errors}
+    step = _step(ScoreSentences, files, section, **given)
     return StudyStage(name, f"score the sentences of {sentences}", step, files.models)
 
 
-def _pairs(files: StudyFiles) -> Iterator[StudyStage]:
-    """Select natural pairs."""
-    settings = files.section("pairs", PairSettings)
-    if settings is not None:
-        step = SelectPairs(
-            scores=SCORES,
-            out=PAIRS,
-            settings=settings,
-            review=_decisions_about(ItemKind.PAIR, files.decisions),
-            earlier=_earlier(files, PAIRS, TRIALS),
+def _items(files: StudyFiles) -> Iterator[StudyStage]:
+    """Select natural pairs, search for triplets, and select triplets."""
+    sections = files.study.sections
+    if "pairs" in sections:
+        review = _decisions_about(ItemKind.PAIR, files.decisions)
+        earlier = _earlier(files, places.PAIRS, places.TRIALS)
+        given = {"scores": places.SCORES, "review": review, "earlier": earlier}
+        pairs = _step(SelectPairs, files, sections["pairs"], out=places.PAIRS, **given)
+        yield StudyStage("pairs", "select natural pairs", pairs)
+    review = _decisions_about(ItemKind.TRIPLET, files.decisions)
+    if "triplets" in sections and files.natural is not None:
+        archived = places.ARCHIVED_ASSIGNMENT
+        search = _step(
+            SearchTriplets,
+            files,
+            sections["triplets"],
+            out=places.TRIPLETS,
+            assignment=places.ASSIGNMENT,
+            begin_with=archived if archived.exists() else None,
+            review=review,
+            earlier=_earlier(files, places.TRIALS),
         )
-        yield StudyStage("pairs", "select natural pairs", step)
-
-
-def _triplets(files: StudyFiles) -> Iterator[StudyStage]:
-    """Search for triplets."""
-    section, natural = files.section("triplets", TripletsSection), files.natural
-    if section is None or natural is None:
-        return
-    settings, study = part_of(section, TripletSettings), files.study
-    step = SearchTriplets(
-        models=files.specifications,
-        sentences=natural,
-        out=TRIPLETS,
-        vocabulary=files.vocabulary,
-        settings=settings,
-        execution=part_of(section, Execution),
-        store=STORE,
-        assignment=ASSIGNMENT,
-        begin_with=ARCHIVED_ASSIGNMENT if ARCHIVED_ASSIGNMENT.exists() else None,
-        review=_decisions_about(ItemKind.TRIPLET, files.decisions),
-        earlier=_earlier(files, TRIALS),
-        loading=study.loading,
-        seed=study.seed,
-    )
-    yield StudyStage("triplets", "search for triplets", step, files.models)
-
-
-def _selection(files: StudyFiles) -> Iterator[StudyStage]:
-    """Select triplets."""
-    settings = files.section("selection", SelectionSettings)
-    if settings is not None:
-        step = SelectTriplets(
-            triplets=TRIPLETS,
-            out=SELECTED,
-            settings=settings,
-            review=_decisions_about(ItemKind.TRIPLET, files.decisions),
-            earlier=_earlier(files, SELECTED, TRIALS),
+        yield StudyStage("triplets", "search for triplets", search, files.models)
+    if "selection" in sections:
+        earlier = _earlier(files, places.SELECTED, places.TRIALS)
+        given = {"triplets": places.TRIPLETS, "review": review, "earlier": earlier}
+        selection = _step(
+            SelectTriplets, files, sections["selection"], out=places.SELECTED, **given
         )
-        yield StudyStage("selection", "select triplets", step)
+        yield StudyStage("selection", "select triplets", selection)
 
 
 def _design(files: StudyFiles) -> Iterator[StudyStage]:
-    """Share trials out to groups of participants."""
-    settings = files.section("design", DesignSettings)
-    if settings is not None:
-        step = MakeDesign(
-            out=TRIALS,
-            pairs=PAIRS if "pairs" in files.study.sections else None,
+    """Share trials out to groups, and write pages on which people keep or reject items."""
+    sections = files.study.sections
+    pairs = places.PAIRS if "pairs" in sections else None
+    if "design" in sections:
+        step = _step(
+            MakeDesign,
+            files,
+            sections["design"],
+            out=places.TRIALS,
+            pairs=pairs,
             triplets=files.triplets,
-            sentences=files.natural,
             # Frequencies of words come from the largest text there is
-            settings=replace(settings, text=settings.text or files.training_text),
-            seed=files.study.seed,
+            text=sections["design"].text or files.training_text,
             review=files.decisions,
-            earlier=_earlier(files, TRIALS),
+            earlier=_earlier(files, places.TRIALS),
         )
         yield StudyStage("design", "share trials out to groups", step)
-
-
-def _reviews(files: StudyFiles) -> Iterator[StudyStage]:
-    """Write pages on which people keep or reject pairs, triplets and trials."""
-    section = files.section("review", ReviewSection)
-    if section is None:
-        return
-    sections, settings = files.study.sections, part_of(section, ReviewSettings)
-    tables = {
-        "pairs": PAIRS if "pairs" in sections else None,
-        "triplets": files.triplets,
-        "trials": TRIALS if "design" in sections else None,
-    }
-    for what, table in tables.items():
-        if table is not None:
-            step = WriteReviewPage(
+    trials = places.TRIALS if "design" in sections else None
+    for what, table in (("pairs", pairs), ("triplets", files.triplets), ("trials", trials)):
+        if table is not None and "review" in sections:
+            page = _step(
+                WriteReviewPage,
+                files,
+                sections["review"],
                 table=table,
-                out=REVIEW / f"{what}.html",
-                settings=replace(settings, text=settings.text or files.training_text),
-                scores=SCORES if what == "pairs" else None,  # of natural sentences only
+                out=places.REVIEW / f"{what}.html",
+                text=sections["review"].text or files.training_text,
+                scores=places.SCORES if what == "pairs" else None,  # of natural sentences only
                 earlier_rounds=files.decisions,
             )
-            yield StudyStage(f"review {what}", f"write a page for reviewers of {what}", step)
+            yield StudyStage(f"review {what}", f"write a page for reviewers of {what}", page)
 
 
-def _trial_scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
-    """Score the sentences of all trials, for power, simulated people and the analysis."""
-    sections = files.study.sections
-    responses = files.section("responses", ResponsesSection)
-    simulated = responses is not None and responses.simulate is not None
-    wanted = simulated or TRIAL_SCORES in read or {"power", "analysis"} & sections.keys()
+def _people(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
+    """Score the trials, simulate the experiment, and get what people answered."""
+    sections, section = files.study.sections, files.study.sections.get("responses")
+    simulated = section is not None and section.simulate is not None
+    wanted = simulated or places.TRIAL_SCORES in read or {"power", "analysis"} & sections.keys()
     if "design" in sections and wanted:
-        yield _scoring(files, "trial-scores", TRIALS, TRIAL_SCORES)
-
-
-def _power(files: StudyFiles) -> Iterator[StudyStage]:
-    """Simulate the experiment, with new people and new items."""
-    settings = files.section("power", PowerSettings)
-    if settings is not None:
-        step = SimulatePower(
-            trials=TRIALS,
-            scores=TRIAL_SCORES,
-            out=TRIALS,
-            settings=settings,
-            seed=files.study.seed,
-        )
-        yield StudyStage("power", "simulate the experiment", step)
-
-
-def _responses(files: StudyFiles) -> Iterator[StudyStage]:
-    """Read what people answered, or let artificial participants answer."""
-    section = files.section("responses", ResponsesSection)
+        yield _scoring(files, "trial-scores", places.TRIALS, places.TRIAL_SCORES)
+    given: dict[str, Any] = {"scores": places.TRIAL_SCORES, "out": places.TRIALS}
+    if "power" in sections:
+        power = _step(SimulatePower, files, sections["power"], **given)
+        yield StudyStage("power", "simulate the experiment", power)
     if section is None or section.file is not None:
         return
+    given["out"] = places.RESPONSES
     if section.simulate is not None:
-        settings = part_of(section, SimulationSettings)
-        participants = settings.participants or files.planned_participants
-        simulation = SimulateResponses(
-            trials=TRIALS,
-            scores=TRIAL_SCORES,
-            model=section.simulate,
-            out=RESPONSES,
-            settings=replace(settings, participants=participants),
-            seed=files.study.seed,
-        )
-        yield StudyStage("responses", "simulate participants", simulation)
-    elif (reading := import_step(str(section.platform))) is not None:
-        step = reading.of(
-            {
-                "files": section.data,
-                "trials": TRIALS,
-                "out": RESPONSES,
-                "duplicates": section.duplicates,
-                "scale": section.scale,
-            }
-        )
+        given["participants"] = section.participants or files.planned_participants
+        people = _step(SimulateResponses, files, section, model=section.simulate, **given)
+        yield StudyStage("responses", "simulate participants", people)
+    elif (reading := import_step(section.platform)) is not None:
+        names = ("duplicates", "scale")
+        values = {"files": section.data, "trials": places.TRIALS, "out": places.RESPONSES}
+        step = reading.of({**values, **{name: getattr(section, name) for name in names}})
         yield StudyStage("responses", "read what people answered", step)
 
 
@@ -400,10 +298,10 @@ def responses_of(files: StudyFiles) -> tuple[Response, ...]:
     from contstim.experiments.responses.table import read_responses
     from contstim.stimuli import read_trials
 
-    path, section = files.responses, files.section("responses", ResponsesSection)
+    path, section = files.responses, files.study.sections.get("responses")
     if section is None or path is None or not path.is_file():
         return ()
-    trials = read_trials(TRIALS) if TRIALS.is_file() else ()
+    trials = read_trials(places.TRIALS) if places.TRIALS.is_file() else ()
     return read_responses(path, trials, scale=section.scale)
 
 
@@ -415,19 +313,15 @@ def _exports(files: StudyFiles) -> Iterator[StudyStage]:
             raise AssertionError("A platform without exports is refused when a study is read")
         out = path_inside(RESULTS / "export", platform)
         texts = tuple(out / name for name in kind.exporter.to_edit)
-        yield StudyStage(
-            f"export {platform}",
-            f"write the experiment for {platform}",
-            kind(trials=TRIALS, out=out, settings=settings),
-            texts=texts,
-            prepare=partial(_take_archived, texts),
-        )
+        step = kind(trials=places.TRIALS, out=out, settings=settings)
+        about, prepare = f"write the experiment for {platform}", partial(_take_archived, texts)
+        yield StudyStage(f"export {platform}", about, step, texts=texts, prepare=prepare)
 
 
 def _take_archived(texts: Sequence[Path]) -> None:
     """Take texts that the author of an archive wrote, where none are there."""
     for text in texts:
-        archived = ARCHIVED / text.relative_to(RESULTS)
+        archived = places.ARCHIVED / text.relative_to(RESULTS)
         if archived.is_file() and not text.exists():
             text.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(archived, text)
@@ -435,17 +329,16 @@ def _take_archived(texts: Sequence[Path]) -> None:
 
 def _analysis(files: StudyFiles) -> Iterator[StudyStage]:
     """Say which models people agree with."""
-    settings = files.section("analysis", AnalysisSettings)
-    section, responses = files.section("responses", ResponsesSection), files.responses
-    if settings is not None and section is not None and responses is not None:
-        step = AnalyzeResponses(
-            trials=TRIALS,
+    sections, responses = files.study.sections, files.responses
+    if "analysis" in sections and responses is not None:
+        step = _step(
+            AnalyzeResponses,
+            files,
+            sections["analysis"],
             responses=responses,
-            scores=TRIAL_SCORES,
-            out=ANALYSIS,
-            settings=settings,
-            scale=section.scale,
-            seed=files.study.seed,
+            scores=places.TRIAL_SCORES,
+            out=places.ANALYSIS,
+            scale=sections["responses"].scale,
         )
         yield StudyStage("analysis", "compare models with people", step)
 
@@ -457,7 +350,7 @@ def _earlier(files: StudyFiles, *tables: Path) -> tuple[Path, ...]:
     """
     if not files.decisions:
         return ()
-    archived = {table: ARCHIVED / table.relative_to(RESULTS) for table in tables}
+    archived = {table: places.ARCHIVED / table.relative_to(RESULTS) for table in tables}
     found = (t if t.is_file() else archived[t] for t in tables)
     return tuple(path for path in found if path.is_file())
 

@@ -83,17 +83,6 @@ class StudyModel:
 
 
 @dataclass(frozen=True)
-class EmbeddedText:
-    """Sentences of the embedded English, in place of a file.
-
-    Attributes:
-        sentences: how many.
-    """
-
-    sentences: int
-
-
-@dataclass(frozen=True)
 class Study:
     """Content of a study file. Its paths are relative to its folder.
 
@@ -125,7 +114,7 @@ class Study:
         return self.path.parent
 
 
-def embedded_text(text: str) -> EmbeddedText | None:
-    """The embedded English that `english:N` asks for; None where the text names a file."""
-    match = _EMBEDDED.fullmatch(text)
-    return None if match is None else EmbeddedText(int(match[1]))
+def embedded_text(text: str | None) -> int | None:
+    """The number N of sentences that `english:N` asks for; None where a text is a file or none."""
+    match = _EMBEDDED.fullmatch(text or "")
+    return None if match is None else int(match[1])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import chdir
 from dataclasses import fields
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_toml, read_text
 from contstim.errors import ContstimError, InputError
-from contstim.files import is_file, path_inside
+from contstim.files import is_file, path_inside, write_text
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_models, with_ending
 from contstim.models.training.settings import (
@@ -73,6 +75,24 @@ def read_study(path: Path | str) -> Study:
     return study
 
 
+def new_study(folder: Path) -> Path:
+    """Write a study file to begin with, which runs as it stands, into a folder without a study.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: there is a study already, or the file cannot be written.
+    """
+    path = folder / STUDY_FILE
+    if path.exists():
+        raise InputError(f"{path} is there already; name another folder.")
+    title = json.dumps(folder.resolve().name, ensure_ascii=False)
+    text = resources.files("contstim.study").joinpath("new_study.toml").read_text("utf-8")
+    write_text(path, text.replace('"TITLE"', title))
+    return path
+
+
 def _where_it_stands(text: str, message: str) -> str:
     """The line that a reader of TOML stumbled over, and what is often wrong with such a line."""
     number = re.search(r"at line (\d+)", message)
@@ -95,12 +115,11 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
         problems.add(("title",), f"{title!r} is not a text in quotes.")
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         problems.add(("seed",), f"{seed!r} is not a whole number, 0 or more.")
-    for name in names[2:]:
-        if not isinstance(tables.get(name, {}), dict):
-            problems.add(
-                (name,), f"{tables[name]!r} is not a section: write [{name}] and keys below it."
-            )
-    if any(not isinstance(tables.get(name, {}), dict) for name in names[2:]):
+    wrong = [name for name in names[2:] if not isinstance(tables.get(name, {}), dict)]
+    for name in wrong:
+        told = f"{tables[name]!r} is not a section: write [{name}] and keys below it."
+        problems.add((name,), told)
+    if wrong:
         return None
     sections = {
         name: section
@@ -230,17 +249,11 @@ def _place(name: str, kind: str) -> str:
 def _training(
     kind: str, values: Mapping[str, Any], seed: int, key: Key, problems: Problems
 ) -> ModelTraining:
-    parts: list[type[Any]]
-    if kind == "ngram":
-        parts = [NgramSettings, TrainingPlace]
-    else:
-        parts = [
-            RecurrentSettings if kind in _RECURRENT else TransformerSettings,
-            TrainingSettings,
-            TrainingPlace,
-        ]
-    names = {part: [each.name for each in fields(part)] for part in parts}
-    allowed = [name for each in names.values() for name in each if name != "kind"]
+    networks: dict[str, type[Any]] = dict.fromkeys(_RECURRENT, RecurrentSettings)
+    network = NgramSettings if kind == "ngram" else networks.get(kind, TransformerSettings)
+    parts = [network, TrainingPlace] + ([] if kind == "ngram" else [TrainingSettings])
+    names = {part: {each.name for each in fields(part)} - {"kind"} for part in parts}
+    allowed = [name for own in names.values() for name in own]
     problems.refuse_unknown(key, values, ["train", "rule", "transform", *allowed])
     given: dict[type[Any], dict[str, Any]] = {
         part: {name: value for name, value in values.items() if name in names[part]}
@@ -248,8 +261,7 @@ def _training(
     }
     if kind != "ngram":
         usual = RECURRENT_TRAINING if kind in _RECURRENT else TRANSFORMER_TRAINING
-        defaults = {each.name: getattr(usual, each.name) for each in fields(usual)}
-        given[TrainingSettings] = {**defaults, "seed": seed, **given[TrainingSettings]}
-        given[parts[0]]["kind"] = kind
-    network, *rest, place = [validated(part, given[part], key, problems) for part in parts]
-    return ModelTraining(network, rest[0] if rest else None, place)
+        given[network]["kind"] = kind
+        given[TrainingSettings] = {**vars(usual), "seed": seed, **given[TrainingSettings]}
+    made = {part: validated(part, given[part], key, problems) for part in parts}
+    return ModelTraining(made[network], made.get(TrainingSettings), made[TrainingPlace])

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import cycle, islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError
-from contstim.steps.simulation import PowerSettings
 from contstim.stimuli import read_stimuli
 from contstim.study.places import StudyFiles
-from contstim.study.sections import ScoresSection, SentencesSection
-from contstim.study.stage_records import record_of
+from contstim.study.sections import SentencesSection
+from contstim.study.states import record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from contstim.reporter import Reporter
     from contstim.sentence import Sentence
@@ -25,51 +22,26 @@ if TYPE_CHECKING:
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
 
-# Seconds of stages that are short, with toy models and with the numbers of the 2023 study
-_SHORT = {
-    "text": 8.0,
-    "vocabulary": 5.0,
-    "sentences": 5.0,
-    "pairs": 1.0,
-    "selection": 1.0,
-    "design": 5.0,
-    "review": 0.5,
-    "responses": 1.0,
-    "export": 0.5,
-    "analysis": 20.0,
-}
+# Stages that take some seconds, with toy models and with the numbers of the 2023 study
+_SHORT = frozenset(
+    {"text", "vocabulary", "sentences", "pairs", "selection", "design"}
+    | {"review", "responses", "export", "analysis"}
+)
+_SHORT_SECONDS = 5.0
 _SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
 _SENTENCES, _SECONDS, _LARGEST_BLOCK = 64, 2.0, 512  # of a measurement of a model's speed
 
-
-@dataclass(frozen=True)
-class Time:
-    """Time that a stage takes, and how that is known.
-
-    Attributes:
-        seconds: about; None where nothing is known.
-        basis: `done`, `measured`, `last time`, `guess` or `not measured`.
-    """
-
-    seconds: float | None
-    basis: str
+Speed = tuple[float, float]
+"""Of a model on this machine: seconds to load it, and for a sentence."""
 
 
-@dataclass(frozen=True)
-class ScoringSpeed:
-    """Speed of a model on this machine: seconds to load it, and for a sentence."""
-
-    load: float
-    sentence: float
-
-
-def measured_speeds(study: Study, reporter: Reporter) -> tuple[dict[str, ScoringSpeed], list[str]]:
+def measured_speeds(study: Study, reporter: Reporter) -> tuple[dict[str, Speed], list[str]]:
     """Speed of each model that is there, by its name, and what went wrong with others.
 
     The current folder is the study's.
     """
     sentences = _some_sentences(study)
-    speeds: dict[str, ScoringSpeed] = {}
+    speeds: dict[str, Speed] = {}
     cautions = []
     for number, model in enumerate(study.models):
         reporter.progress("measuring", number, len(study.models), model.name)
@@ -94,7 +66,7 @@ def _some_sentences(study: Study) -> list[Sentence]:
     return list(generate(_SENTENCES, words=words, seed=0))
 
 
-def _speed(study: Study, specification: str, sentences: list[Sentence]) -> ScoringSpeed:
+def _speed(study: Study, specification: str, sentences: list[Sentence]) -> Speed:
     from contstim.models.catalog import free_memory, load_scorer
 
     began = perf_counter()
@@ -116,7 +88,7 @@ def _speed(study: Study, specification: str, sentences: list[Sentence]) -> Scori
         size = min(2 * size, _LARGEST_BLOCK)
     del scorer
     free_memory()
-    return ScoringSpeed(load, spent / scored)
+    return load, spent / scored
 
 
 def stage_time(
@@ -124,9 +96,9 @@ def stage_time(
     study: Study,
     numbers: StudyNumbers,
     n_natural: int | None,
-    speeds: Mapping[str, ScoringSpeed],
-) -> Time:
-    """Time that a stage takes that is not done.
+    speeds: Mapping[str, Speed],
+) -> tuple[float | None, str]:
+    """Seconds that a stage takes that is not done, None where unknown, and how that is known.
 
     Args:
         stage: which.
@@ -137,53 +109,25 @@ def stage_time(
     """
     n_sentences = {"scores": n_natural, "trial-scores": numbers.new_sentences}.get(stage.name)
     if n_sentences is not None and len(speeds) == len(study.models):
-        section = study.sections.get("scores")
-        workers = workers_of(section) if isinstance(section, ScoresSection) else 1
-        seconds = sum(
-            speed.load + speed.sentence * n_sentences / workers for speed in speeds.values()
-        )
-        return Time(seconds, "measured")
+        workers = _workers_of(study.sections.get("scores"))
+        times = (load + sentence * n_sentences / workers for load, sentence in speeds.values())
+        return sum(times), "measured"
     record = record_of(stage)
     # What took so long with other models says little
     models = [model.text for model in study.models]
     if record is not None and record.options.get("models", models) == models:
-        return Time(record.seconds, "last time")
-    power = study.sections.get("power")
-    if stage.kind == "power" and isinstance(power, PowerSettings):
-        return Time(power.simulations * numbers.models * _SIMULATION, "guess")
-    short = _SHORT.get(stage.kind)
-    return Time(None, "not measured") if short is None else Time(short, "guess")
+        return record.seconds, "last time"
+    if stage.name == "power":
+        return study.sections["power"].simulations * numbers.models * _SIMULATION, "guess"
+    return (_SHORT_SECONDS, "guess") if stage.kind in _SHORT else (None, "not known yet")
 
 
-def words_under_cap(study: Study, vocabulary: Path, natural: Path) -> tuple[int, float]:
-    """Words of the vocabulary that count under a cap on words, and such words of a sentence."""
-    from contstim.steps.fields import uncapped_words
-    from contstim.vocabulary import Vocabulary
-
-    section = study.sections.get("triplets")
-    file, cap = getattr(section, "uncapped", None), getattr(section, "word_cap", None)
-    uncapped = uncapped_words(file, cap)
-    words = {word.lower() for word in Vocabulary.load(vocabulary).words} - uncapped
-    sentences = read_stimuli(natural)
-    counting = [len({word.lower() for word in each.words} - uncapped) for each in sentences]
-    return len(words), sum(counting) / max(len(counting), 1)
-
-
-def workers_of(section: WorkerSettings) -> int:
+def _workers_of(section: WorkerSettings | None) -> int:
     """Number of tasks done at a time; on a Ray cluster one, unless their number is given."""
-    if section.executor in ("local", "interleaved"):
+    if section is None or section.executor in ("local", "interleaved"):
         return 1
     if section.workers or section.executor == "ray":
         return section.workers or 1
     from contstim.jobs.processes import usable_processors, visible_gpus
 
     return len(visible_gpus()) or usable_processors()
-
-
-def longest(times: Iterable[tuple[str, float | None]]) -> tuple[str, float] | None:
-    """The stage that takes longest, and its share of the time of all; None where none takes any."""
-    known = [(name, seconds) for name, seconds in times if seconds]
-    if not known:
-        return None
-    name, seconds = max(known, key=lambda each: each[1])
-    return name, seconds / sum(each[1] for each in known)

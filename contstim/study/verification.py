@@ -13,19 +13,19 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
 from contstim.files import checksum, is_record
 from contstim.models.catalog import hub_commit
-from contstim.records import path_from
+from contstim.records import Record, path_from
 from contstim.reporter import SILENT, Reporter
-from contstim.study.stage_records import BEGUN
+from contstim.study.states import BEGUN, from_here
 from contstim.study.study_file import STUDY_FILE
 from contstim.tables import listed
 from contstim.wording import counted
@@ -33,7 +33,6 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_RECORD = ".meta.json"
 _LONGEST = 60  # characters of a command in a sentence
 _PAGE = "index.html"
 _EACH = 3  # files of which the same is to be said, and that have a row each
@@ -46,18 +45,14 @@ class FileState(StrEnum):
     MISSING = "missing"
     UNREADABLE = "unreadable"
     UNFINISHED = "unfinished"
-    UNCHECKED = "no checksums"
     STALE = "stale"
     UNRECORDED = "no record"
     CHANGING = "goes on changing"
     GIVEN = "given"
     HOLDS = "holds"
 
-    @property
-    def is_wrong(self) -> bool:
-        """True if somebody who relies on the folder has to know."""
-        fine = (FileState.HOLDS, FileState.GIVEN, FileState.CHANGING, FileState.UNRECORDED)
-        return self not in fine
+
+_FINE = (FileState.HOLDS, FileState.GIVEN, FileState.CHANGING, FileState.UNRECORDED)
 
 
 @dataclass(frozen=True)
@@ -88,43 +83,12 @@ class FolderCheck:
     @property
     def wrong(self) -> tuple[CheckedFile, ...]:
         """Files that are not what records say, or cannot be compared with them."""
-        return tuple(file for file in self.files if file.state.is_wrong)
+        return tuple(file for file in self.files if file.state not in _FINE)
 
     @property
     def unrecorded(self) -> tuple[CheckedFile, ...]:
         """Files that no record tells of."""
         return tuple(file for file in self.files if file.state is FileState.UNRECORDED)
-
-    def count(self, state: FileState) -> int:
-        """Number of files in a state."""
-        return sum(file.state is state for file in self.files)
-
-
-@dataclass(frozen=True)
-class _Making:
-    """A record: what a command or a stage read and wrote, by absolute path, with checksums."""
-
-    who: str
-    date: str
-    reads: Mapping[Path, str]
-    writes: Mapping[Path, str]
-    to_edit: frozenset[str] = frozenset()  # files of a folder that do not count in its checksum
-    commits: Mapping[str, str] = field(default_factory=dict)  # of models on the hub
-
-    @property
-    def when(self) -> str:
-        """Who, and in brackets when, as sentences have it."""
-        return f"{self.who} ({self.date.replace('T', ' ').removesuffix('Z')} UTC)"
-
-
-@dataclass
-class _Records:
-    """All records of a folder, and what is to be said of those that tell too little."""
-
-    makings: list[_Making] = field(default_factory=list)
-    changing: dict[Path, str] = field(default_factory=dict)
-    unchecked: dict[Path, str] = field(default_factory=dict)
-    remarks: list[tuple[Path, FileState, str]] = field(default_factory=list)
 
 
 def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
@@ -142,220 +106,31 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: name one with files that contstim wrote.")
     folder = folder.resolve()
-    records = _read_records(folder)
-    if not (records.makings or records.changing or records.unchecked or records.remarks):
+    visible = _visible_files(folder)
+    records, remarks = _read_records(folder, visible)
+    if not (records or remarks):
         raise InputError(
             f"{folder} holds no record (….meta.json) of any command: there is nothing to verify."
         )
-    paths = {path for making in records.makings for path in (*making.reads, *making.writes)}
-    to_edit = {path: m.to_edit for m in records.makings for path in m.writes if m.to_edit}
-    now: dict[Path, str] = {}
-    for done, path in enumerate(sorted(paths), start=1):
-        now[path] = checksum(path, to_edit.get(path, ())) if path.exists() else ""
-        reporter.progress("checking", done, len(paths))
-    chain = _Chain(folder, records.makings, now)
-    files = [
-        *chain.checked(),
-        *(
-            CheckedFile(
-                chain.name(path), FileState.CHANGING, f"{who} wrote it; it has no checksum."
-            )
-            for path, who in records.changing.items()
-        ),
-        *(
-            CheckedFile(
-                chain.name(path),
-                FileState.UNCHECKED,
-                f"the record of {who} has no checksums, as those of older versions: whether the "
-                "file has changed cannot be said. Make it again to have them.",
-            )
-            for path, who in records.unchecked.items()
-            if path not in now
-        ),
-        *(CheckedFile(chain.name(path), state, why) for path, state, why in records.remarks),
-    ]
-    known = {*now, *records.changing, *records.unchecked}
-    files += [
-        CheckedFile(chain.name(path), FileState.UNRECORDED, "no record tells how it came about.")
-        for path in _unrecorded(folder, known)
-    ]
+    to_edit = {
+        name: r.facts["to_edit"] for r in records if "to_edit" in r.facts for name in r.outputs
+    }
+    names = sorted({name for record in records for name in (*record.inputs, *record.outputs)})
+    now: dict[str, str] = {}
+    for done, name in enumerate(names, start=1):
+        now[name] = checksum(name, to_edit.get(name, ())) if Path(name).exists() else ""
+        reporter.progress("checking", done, len(names))
+    files = [*_Chain(folder, records, now).checked(), *remarks]
+    known = {*map(Path, now), *(folder / remark.path for remark in remarks)}
+    for path in visible:
+        own = is_record(path) or path.name == STUDY_FILE
+        own |= path.name == _PAGE and (path.parent / STUDY_FILE).exists()
+        if not own and known.isdisjoint((path, *path.parents)):
+            sentence = "no record tells how it came about."
+            files.append(CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence))
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
     return FolderCheck(tuple(files))
-
-
-def _read_records(folder: Path) -> _Records:
-    """Every record of a folder, by what kind it is."""
-    records = _Records()
-    for path in _visible_files(folder):
-        if _is_begun(path):
-            sentence = (
-                f"the stage {path.stem.replace('+', ' ')} has begun and has not ended: what it "
-                "writes may be there in part. Run the study again."
-            )
-            records.remarks.append((path, FileState.UNFINISHED, sentence))
-        elif is_record(path):
-            try:
-                _take_record(path, read_json_object(path), records)
-            except (ContstimError, LookupError, TypeError, AttributeError) as error:
-                why = str(error) if isinstance(error, ContstimError) else "it is not a record"
-                why = f"the record cannot be read: {why}"
-                records.remarks.append((path, FileState.UNREADABLE, why))
-    return records
-
-
-def _is_begun(path: Path) -> bool:
-    """True if a file is the note of a stage that has begun."""
-    return path.suffix == ".json" and path.parent.parts[-len(BEGUN.parts) :] == BEGUN.parts
-
-
-def _take_record(path: Path, content: Mapping[str, Any], records: _Records) -> None:
-    """Put a record where it belongs."""
-    command = shlex.join(content.get("command", ()))
-    who = f"'{command if len(command) <= _LONGEST else f'{command[: _LONGEST - 1]}…'}'"
-    output = path.with_name(path.name.removesuffix(_RECORD))
-    if "inputs" in content and "outputs" in content:
-        writes = _absolute(path.parent, content["outputs"])
-        reads = _absolute(path.parent, content["inputs"])
-        # What is read of a folder that is written are texts for the user to edit
-        texts = {text for text in reads if not writes.keys().isdisjoint(text.parents)}
-        reads = {read: value for read, value in reads.items() if read not in texts}
-        if writes:
-            to_edit = frozenset(content.get("to_edit", ()))
-            date, commits = content.get("date", ""), {**content.get("commits", {})}
-            records.makings.append(_Making(who, date, reads, writes, to_edit, commits))
-        else:
-            records.changing[output] = who
-    elif path.name.endswith(_RECORD):
-        records.unchecked[output] = who
-    else:
-        records.unchecked[path.parent] = who  # training.json stands inside what it tells of
-
-
-def _absolute(folder: Path, checksums: Mapping[str, str]) -> dict[Path, str]:
-    return {Path(os.path.normpath(folder / name)): value for name, value in checksums.items()}
-
-
-class _Chain:
-    """Chain of files, each made of others, and what has changed since."""
-
-    def __init__(self, folder: Path, makings: Sequence[_Making], now: Mapping[Path, str]) -> None:
-        self._folder = folder
-        self._now = now
-        self._claims: dict[Path, list[_Making]] = defaultdict(list)
-        self._readers: dict[Path, list[_Making]] = defaultdict(list)
-        for making in sorted(makings, key=lambda making: making.date):
-            for path in making.writes:
-                self._claims[path].append(making)
-            for path in making.reads:
-                self._readers[path].append(making)
-        self._stale: dict[Path, str] = {}
-
-    def name(self, path: Path) -> str:
-        """A path from the folder that is verified."""
-        return path_from(self._folder, path)
-
-    def checked(self) -> list[CheckedFile]:
-        """Every file that a record names."""
-        files = []
-        for path in self._now:
-            state, sentence = self._state(path)
-            files.append((path, CheckedFile(self.name(path), state, sentence)))
-        # A folder that was written as a whole says less than the file in it that is wrong
-        wrong = [path for path, file in files if file.state.is_wrong]
-        return [
-            file
-            for path, file in files
-            if file.state is not FileState.EDITED or not any(path in w.parents for w in wrong)
-        ]
-
-    def _state(self, path: Path) -> tuple[FileState, str]:
-        claims, readers = self._claims[path], self._readers[path]
-        made = listed(dict.fromkeys(self.name(p) for r in readers for p in r.writes), 4)
-        if not self._now[path]:
-            if claims:
-                return FileState.MISSING, f"{claims[-1].when} wrote it, and it is gone."
-            return FileState.MISSING, f"not there; it was used for {made}."
-        if not claims:
-            return FileState.GIVEN, f"no command of this folder wrote it; used for {made}."
-        if not self.makers(path):
-            return FileState.EDITED, self._edited(path, claims[-1])
-        why = self.stale(path)
-        if why:
-            return FileState.STALE, why
-        maker = self.makers(path)[0]
-        of = listed(map(self.name, maker.reads), 6)
-        return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {maker.when}."
-
-    def makers(self, path: Path) -> list[_Making]:
-        """The last command that wrote what stands there now; none where none did."""
-        now = self._now[path]
-        return [making for making in self._claims[path] if making.writes[path] == now][-1:]
-
-    def _edited(self, path: Path, last: _Making) -> str:
-        what = "a file in it was changed, added or removed" if path.is_dir() else "changed"
-        text = f"{what} since {last.when} wrote it, by hand or by another program."
-        # Two files may just have changed places
-        now = self._now[path]
-        other = next(
-            (
-                self.name(p)
-                for p, claims in self._claims.items()
-                if p != path and any(claim.writes[p] == now for claim in claims)
-            ),
-            "",
-        )
-        if other:
-            text += f" It has the content with which {other} was written."
-        used = [r for r in self._readers[path] if r.reads[path] == now]
-        if used:
-            made = listed(dict.fromkeys(self.name(p) for r in used for p in r.writes), 4)
-            text += f" As it is now, it was used for {made}."
-        return text
-
-    def stale(self, path: Path) -> str:
-        """Why a file is of the past, although it is as it was written; empty if it is not."""
-        if path not in self._stale:
-            self._stale[path] = ""  # records that name one another in a circle end here
-            self._stale[path] = self._why_stale(path)
-        return self._stale[path]
-
-    def _why_stale(self, path: Path) -> str:
-        for maker in self.makers(path):
-            for read, before in maker.reads.items():
-                if read == path or not self._now[read]:
-                    continue  # what is missing is named for itself
-                name = self.name(read)
-                if self._now[read] != before:
-                    makers = self.makers(read)
-                    since = (
-                        f"{makers[0].when} wrote it anew" if makers else "that has changed since"
-                    )
-                    return f"made of an earlier {name} by {maker.when}; {since}."
-                if self.makers(read) and self.stale(read):
-                    return f"made of {name}, which is stale itself, by {maker.when}."
-            for model, commit in maker.commits.items():
-                cached = hub_commit(model)  # empty where this machine does not have the model
-                if cached and cached != commit:
-                    return (
-                        f"made with commit {commit} of {model} by {maker.when}; the local cache "
-                        f"of the hub has commit {cached}."
-                    )
-        return ""
-
-
-def _unrecorded(folder: Path, known: Iterable[Path]) -> list[Path]:
-    """Files that are not records, and that no record names, nor a folder in which they are."""
-    recorded = set(known)
-    return [
-        path
-        for path in _visible_files(folder)
-        if not is_record(path)
-        and path.name != STUDY_FILE
-        and not (path.name == _PAGE and (path.parent / STUDY_FILE).exists())
-        and not _is_begun(path)
-        and recorded.isdisjoint((path, *path.parents))
-    ]
 
 
 def _visible_files(folder: Path) -> list[Path]:
@@ -368,6 +143,155 @@ def _visible_files(folder: Path) -> list[Path]:
     )
 
 
+def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile]]:
+    """The records among files, with whole paths in them; and remarks on what tells too little."""
+    records: list[Record] = []
+    remarks: list[CheckedFile] = []
+
+    def remark(path: Path, state: FileState, sentence: str) -> None:
+        remarks.append(CheckedFile(path_from(folder, path), state, sentence))
+
+    for path in files:
+        if path.suffix == ".json" and path.parent.parts[-len(BEGUN.parts) :] == BEGUN.parts:
+            remark(
+                path,
+                FileState.UNFINISHED,
+                f"the stage {path.stem.replace('+', ' ')} has begun and has not ended: what it "
+                "writes may be there in part. Run the study again.",
+            )
+        elif path.name.endswith(".meta.json"):
+            output = path.with_name(path.name.removesuffix(".meta.json"))
+            try:
+                content, record = read_json_object(path), Record.read(path)
+            except ContstimError as error:
+                remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
+                continue
+            if content.get("outputs") == {}:
+                # Else it is a list of what an export holds, and the folder has its record
+                if output.exists():
+                    remark(output, FileState.CHANGING, "its record has no checksum of it.")
+            elif record is None or not record.outputs:
+                remark(path, FileState.UNREADABLE, "it is no record with checksums of outputs.")
+            else:
+                records.append(_with_whole_paths(record))
+    return records, remarks
+
+
+def _with_whole_paths(record: Record) -> Record:
+    reads, writes = from_here(record, record.inputs), from_here(record, record.outputs)
+    # What is read of a folder that is written are texts for the user to edit
+    texts = {text for text in reads for parent in Path(text).parents if parent.as_posix() in writes}
+    reads = {name: value for name, value in reads.items() if name not in texts}
+    return replace(record, inputs=reads, outputs=writes)
+
+
+def _command(record: Record) -> str:
+    command = shlex.join(record.command)
+    return f"'{command if len(command) <= _LONGEST else f'{command[: _LONGEST - 1]}…'}'"
+
+
+def _when(record: Record) -> str:
+    """Command of a record and, in brackets, when it was done, as sentences have it."""
+    return f"{_command(record)} ({record.date.replace('T', ' ').removesuffix('Z')} UTC)"
+
+
+class _Chain:
+    """Chain of files, each made of others, and what has changed since."""
+
+    def __init__(self, folder: Path, records: Sequence[Record], now: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._now = now
+        self._claims: dict[str, list[Record]] = defaultdict(list)
+        self._readers: dict[str, list[Record]] = defaultdict(list)
+        for record in sorted(records, key=lambda record: record.date):
+            for name in record.outputs:
+                self._claims[name].append(record)
+            for name in record.inputs:
+                self._readers[name].append(record)
+        self._stale: dict[str, str] = {}
+
+    def checked(self) -> list[CheckedFile]:
+        """Every file that a record names."""
+        states = {name: self._state(name) for name in self._now}
+        # A folder that was written as a whole says less than the file in it that is wrong
+        wrong = [Path(name) for name, (state, _) in states.items() if state not in _FINE]
+        return [
+            CheckedFile(self._short(name), state, sentence)
+            for name, (state, sentence) in states.items()
+            if state is not FileState.EDITED or not any(Path(name) in w.parents for w in wrong)
+        ]
+
+    def _short(self, name: str) -> str:
+        return path_from(self._folder, Path(name))
+
+    def _outputs(self, records: Iterable[Record]) -> str:
+        """The first files that commands wrote."""
+        return listed(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
+
+    def _state(self, name: str) -> tuple[FileState, str]:
+        claims, made = self._claims[name], self._outputs(self._readers[name])
+        if not self._now[name]:
+            if claims:
+                return FileState.MISSING, f"{_when(claims[-1])} wrote it, and it is gone."
+            return FileState.MISSING, f"not there; it was used for {made}."
+        if not claims:
+            return FileState.GIVEN, f"no command of this folder wrote it; used for {made}."
+        maker = self._maker(name)
+        if maker is None:
+            return FileState.EDITED, self._edited(name, claims[-1])
+        if why := self._why_stale(name):
+            return FileState.STALE, why
+        of = listed(map(self._short, maker.inputs), 6)
+        return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {_when(maker)}."
+
+    def _maker(self, name: str) -> Record | None:
+        """The last command that wrote what stands there now; None where none did."""
+        now = self._now[name]
+        return next((r for r in reversed(self._claims[name]) if r.outputs[name] == now), None)
+
+    def _edited(self, name: str, last: Record) -> str:
+        is_folder, now = Path(name).is_dir(), self._now[name]
+        what = "a file in it was changed, added or removed" if is_folder else "changed"
+        text = f"{what} since {_when(last)} wrote it, by hand or by another program."
+        # Two files may just have changed places
+        for other, claims in self._claims.items():
+            if other != name and any(record.outputs[other] == now for record in claims):
+                text += f" It has the content with which {self._short(other)} was written."
+                break
+        if used := [record for record in self._readers[name] if record.inputs[name] == now]:
+            text += f" As it is now, it was used for {self._outputs(used)}."
+        return text
+
+    def _why_stale(self, name: str) -> str:
+        """Why a file is of the past, although it is as it was written; empty if it is not."""
+        if name not in self._stale:
+            self._stale[name] = ""  # records that name one another in a circle end here
+            self._stale[name] = self._found_stale(name)
+        return self._stale[name]
+
+    def _found_stale(self, name: str) -> str:
+        maker = self._maker(name)
+        if maker is None:
+            return ""
+        for read, before in maker.inputs.items():
+            if read == name or not self._now[read]:
+                continue  # what is missing is named for itself
+            other, short = self._maker(read), self._short(read)
+            if self._now[read] != before:
+                since = f"{_when(other)} wrote it anew" if other else "that has changed since"
+                return f"made of an earlier {short} by {_when(maker)}; {since}."
+            if other and self._why_stale(read):
+                return f"made of {short}, which is stale itself, by {_when(maker)}."
+        for model, commit in maker.commits.items():
+            cached = hub_commit(model)  # empty where this machine does not have the model
+            if cached not in ("", commit):
+                return (
+                    f"made with commit {commit} of {model} by {_when(maker)}; the local cache of "
+                    f"the hub has commit {cached}."
+                )
+        return ""
+
+
 def grouped(files: Iterable[CheckedFile]) -> list[CheckedFile]:
     """The same with one row for more than three files of which the same is to be said."""
     groups: dict[tuple[FileState, str], list[CheckedFile]] = {}
@@ -377,22 +301,21 @@ def grouped(files: Iterable[CheckedFile]) -> list[CheckedFile]:
     for (state, sentence), group in groups.items():
         if len(group) <= _EACH:
             rows += group
-        else:
-            try:
-                folder = os.path.commonpath([file.path for file in group])
-            except ValueError:  # files on two drives of Windows
-                folder = ""
-            where = f" in {Path(folder).as_posix()}" if folder else ""
-            rows.append(CheckedFile(f"{len(group):,} files{where}", state, sentence))
+            continue
+        try:
+            folder = os.path.commonpath([file.path for file in group])
+        except ValueError:  # files on two drives of Windows
+            folder = ""
+        where = f" in {Path(folder).as_posix()}" if folder else ""
+        rows.append(CheckedFile(f"{len(group):,} files{where}", state, sentence))
     return rows
 
 
 def summary(check: FolderCheck) -> str:
     """The whole in a sentence."""
-    counts = [f"{state} {check.count(state):,}" for state in FileState if check.count(state)]
-    verdict = (
-        f"{len(check.wrong):,} of {counted(len(check.files), 'file')} must be looked at"
-        if check.wrong
-        else "everything holds"
-    )
-    return f"{verdict} ({', '.join(counts)})."
+    numbers = Counter(file.state for file in check.files)
+    counts = ", ".join(f"{state} {number:,}" for state, number in numbers.items())
+    if not check.wrong:
+        return f"everything holds ({counts})."
+    files = counted(len(check.files), "file")
+    return f"{len(check.wrong):,} of {files} must be looked at ({counts})."

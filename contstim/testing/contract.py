@@ -193,29 +193,21 @@ class LanguageModelContract(ScorerContract):
         assert model.convention.unit == "nats"
 
     # Proves the shortcuts of adapters, such as keys and values kept of the words before: the
-    # witness is each sentence written out and scored by itself
-    def test_replacement_log_probs_equal_scores_of_rewritten_sentences(
-        self, model: LanguageModel
-    ) -> None:
+    # witness is each sentence written out and scored by itself. A search discards words by the
+    # bounds: one that is too low would lose the best word
+    def test_candidates_are_judged_as_the_rewritten_sentences(self, model: LanguageModel) -> None:
         for sentence in SENTENCES[:3]:
             for position in range(len(sentence)):
+                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
+                limit = tolerance(fresh)
                 ours = model.replacement_log_probs(sentence, position, WORDS)
-                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
-                np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
-
-    # A search discards words by these bounds: a bound that is too low would lose the best word
-    def test_exact_values_and_upper_bounds_are_true(self, model: LanguageModel) -> None:
-        for sentence in SENTENCES[:3]:
-            for position in range(len(sentence)):
+                np.testing.assert_allclose(ours, fresh, rtol=0, atol=limit)
                 known = model.replacements(sentence, position, WORDS)
-                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
                 for values in (known.exact, known.estimate, known.upper_bound):
                     assert values.shape == (len(WORDS),)
                 exact = ~np.isnan(known.exact)
-                np.testing.assert_allclose(
-                    known.exact[exact], fresh[exact], rtol=0, atol=tolerance(fresh)
-                )
-                assert (known.upper_bound >= fresh - tolerance(fresh)).all()
+                np.testing.assert_allclose(known.exact[exact], fresh[exact], rtol=0, atol=limit)
+                assert (known.upper_bound >= fresh - limit).all()
                 assert not np.isnan(known.estimate).any()
 
     # Costs of a search are reproducible only if nothing of an earlier one is left to spare passes

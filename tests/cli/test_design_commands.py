@@ -122,7 +122,7 @@ def test_a_design_comes_with_summary_figure_certificate_and_power(folder: Path) 
     done = run(folder, *f"{DESIGN} {SMALL} {power} --seed 3 --out trials.csv".split())
     assert done.returncode == 0, done.stderr
     assert "warning: With 4 groups signed-rank tests over groups could show nothing" in done.stderr
-    assert "1 catch trial right: 1.0 of 100 people who lapse in 2% of trials" in done.stderr
+    assert "1 catch trial right. That is 1.0% of the people who answer blindly in" in done.stderr
     trials = read_trials(folder / "trials.csv")
     assert Counter(t.group for t in trials) == dict.fromkeys(range(1, 5), 6 * 4 + 3)
     certificate = json.loads((folder / "trials.csv.certificate.json").read_text())

@@ -57,9 +57,11 @@ def test_export_jatos(tmp_path: Path) -> None:
 def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
     write_trials(tmp_path / "trials.csv", TRIALS)
     (tmp_path / "vendor").mkdir()
-    (tmp_path / "vendor" / LIBRARY[0].name).write_text("alert(1)")
+    (tmp_path / "vendor" / LIBRARY[0]["name"]).write_text("alert(1)")
     command = "export jspsych --trials trials.csv --out experiment".split()
     failed = run(tmp_path, *command, "--vendor-from", "vendor")
     assert failed.returncode == 2
-    assert failed.stderr.startswith(f"error: {LIBRARY[0].package} {LIBRARY[0].version} is not")
+    assert failed.stderr.startswith(
+        f"error: {LIBRARY[0]['package']} {LIBRARY[0]['version']} is not"
+    )
     succeed(tmp_path, *command, "--quiet")

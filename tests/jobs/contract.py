@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from contstim.errors import InputError
-from contstim.jobs.pool import Died, Executor, Pool, worker_pool
+from contstim.errors import InputError, WorkerError
+from contstim.jobs.pool import Executor, Pool, worker_pool
 from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 from contstim.models.loading import Loading
 from tests.jobs.toy_tasks import Die, Nap, Refuse, Remember, Repeat, Sleep, Stop, Stumble
@@ -99,9 +99,9 @@ class SeparateWorkersContract(ExecutorContract):
             others = [event for event in events if event and not isinstance(event[1], Reply)]
             (_, died), (_, ready) = others
             assert [worker for worker, _ in others] == [0, 0]
-            assert isinstance(died, Died)
+            assert isinstance(died, WorkerError)
             assert isinstance(ready, str)
-            assert died.reason if not reason else died.reason == reason
+            assert str(died) if not reason else str(died) == reason
             assert self.ask(started, Remember(), worker=0).result == 1
         assert self.ask(started, Remember(), worker=1).result == before + 1
 

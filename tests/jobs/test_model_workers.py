@@ -56,11 +56,8 @@ def test_a_model_of_workers_answers_as_the_model_itself(
         for remote, model in zip(scorers, loaded, strict=True):
             assert remote.convention == model.convention
             assert remote.specification == model.specification
-            assert remote.training_text is not None
             assert model.training_text is not None
-            texts = (remote.training_text, model.training_text)
-            ours, theirs = (text.holds(sentences[:3]) for text in texts)
-            np.testing.assert_array_equal(ours, theirs)
+            assert remote.training_text == model.training_text
             for name, items in (
                 *((method, sentences) for method in ("scores", "exact", "standard_errors")),
                 *((method, sentences) for method in ("unscorable", "token_counts")),
@@ -107,7 +104,7 @@ class Struck(ProcessExecutor):
         self._sends += bool(task.fingerprint)
         if task.fingerprint and self.left and self._sends % self._every == 0:
             self.left -= 1
-            os.kill(self._workers[worker].process.pid or 0, self._sent)
+            os.kill(self._processes[worker].pid or 0, self._sent)
         super().send(worker, task)  # after the blow, so that no answer comes
 
 
@@ -191,7 +188,7 @@ def test_a_chunk_that_kills_every_worker_is_named_and_the_others_are_kept(
         def send(self, worker: int, task: Any) -> None:
             first = task.fingerprint and sentences[0] in task.call.arguments[0]
             if first and "2gram" in task.model:
-                self._workers[worker].process.kill()
+                self._processes[worker].kill()
             super().send(worker, task)
 
     with (

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from contstim.errors import ContstimError, WorkerError
-from contstim.jobs.pool import SilenceWatch, TaskQueue, worker_pool
+from contstim.jobs import pool
+from contstim.jobs.in_process import LocalExecutor
+from contstim.jobs.pool import Pool, TaskQueue, worker_pool
 from contstim.jobs.processes import ProcessExecutor
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from tests.jobs.toy_tasks import Nap
@@ -52,10 +57,10 @@ def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: P
         WorkerContext(folder=tmp_path),
         Naps([600, 0.01, 0.02, 0.03]),
     )
-    with worker_pool(ProcessExecutor(2), context, say=remarks.append, task_limit=2) as pool:
-        pool.work_off(queue)
+    with worker_pool(ProcessExecutor(2), context, say=remarks.append, task_limit=2) as workers:
+        workers.work_off(queue)
         short = Naps([0.3, 0.1])
-        pool.work_off(short)
+        workers.work_off(short)
     reason = "its task took longer than the `task_timeout` of 2 seconds"
     lost = f"its worker was lost: {reason}"
     assert sorted(queue.results) == [(0.01, "awake"), (0.02, "awake"), (0.03, "awake"), (600, lost)]
@@ -64,49 +69,50 @@ def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: P
     assert all(text.endswith(f"is replaced: {reason}.") for text in remarks)
 
 
-class Clock:
-    now = 0.0
+class Watched(LocalExecutor):
+    """Workers whose signs of life a test gives, at times that it gives too."""
 
-    def __call__(self) -> float:
-        return self.now
+    def __init__(self, silence: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.silence, self.now = silence, 0.0
+        self.signs: dict[int, object] = {}
+        monkeypatch.setattr(pool, "monotonic", lambda: self.now)
+        self.pool = Pool(self, print, inf)
+
+    def signs_of_life(self) -> dict[int, object]:
+        return self.signs
+
+    def silent(self, now: float, signs: dict[int, object]) -> list[int]:
+        self.now, self.signs = now, signs
+        return self.pool.silent_workers()
 
 
-def test_who_is_silent_for_too_long_is_told_and_nobody_else() -> None:
-    clock = Clock()
-    watch = SilenceWatch(10, clock)
+def test_who_is_silent_for_too_long_is_told_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched = Watched(10, monkeypatch)
     told = []
     for second in range(1, 20):
-        clock.now = second
-        assert watch.due
         # The first beats always, the second until 5, the third begins at 8 and never beats
         signs: dict[int, object] = {0: second, 1: min(second, 5)}
         if second >= 8:
             signs[2] = "nothing"
-        told += [(second, worker) for worker in watch.look(signs) if second <= 16]
+        told += [(second, worker) for worker in watched.silent(second, signs) if second <= 16]
     assert told == [(16, 1)]
-    assert watch.look({0: 0, 1: 5, 2: "nothing"}) == [1, 2]
-    assert not watch.due
+    assert watched.silent(19.5, {0: 0, 1: 5, 2: "nothing"}) == []  # too soon for another look
+    assert watched.silent(20, {0: 0, 1: 5, 2: "nothing"}) == [1, 2]
 
 
-def test_time_in_which_nobody_looked_is_no_silence() -> None:
+def test_time_in_which_nobody_looked_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the driver is stopped with Ctrl-Z, and its workers with it."""
-    clock = Clock()
-    watch = SilenceWatch(10, clock)
+    watched = Watched(10, monkeypatch)
     for hour in range(5):
-        clock.now = 3_600.0 * hour
-        assert not watch.look({0: "the same"})
+        assert not watched.silent(3_600.0 * hour, {0: "the same"})
 
 
-def test_a_new_worker_of_the_same_number_begins_anew() -> None:
-    clock = Clock()
-    watch = SilenceWatch(3, clock)
+def test_a_new_worker_of_the_same_number_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(3, monkeypatch)
     for second in range(4):
-        clock.now = second
-        watch.look({0: "first"})
-    clock.now = 4
-    assert watch.look({0: "second"}) == []
-    for second in range(5, 8):
-        clock.now = second
-        assert watch.look({0: "second"}) == []
-    clock.now = 8
-    assert watch.look({0: "second"}) == [0]
+        watched.silent(second, {0: "first"})
+    for second in range(4, 8):
+        assert watched.silent(second, {0: "second"}) == []
+    assert watched.silent(8, {0: "second"}) == [0]

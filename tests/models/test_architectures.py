@@ -43,7 +43,6 @@ BY_DEFAULT = {
     "Mamba",
     "Jamba (hybrid)",
     "BERT",
-    "RoBERTa",
     "DeBERTa",
 }
 SCORED = [

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from contstim.errors import ModelError
+from contstim.models import families
+from contstim.models.specifications import parse_specification
 
 PACKAGE = '''
 """A model behind a service: whoever asks gets the number of letters, in nats."""
@@ -107,13 +112,24 @@ def test_a_package_adds_a_family_that_commands_take(site: Path) -> None:
     assert "letters counted by a service" in told
 
 
-def test_wrong_rules_and_unknown_families_are_told_as_ever(site: Path) -> None:
-    rest = ("--sentences", "sentences.txt", "--out", "s.csv")
-    wrong = run(site, "score", "--model", "toyfamily:here@chain", *rest)
-    assert (wrong.returncode, "they have letters" in wrong.stderr) == (2, True)
-    unknown = run(site, "score", "--model", "nonsense:here", *rest)
-    assert unknown.returncode == 2
-    assert "toyfamily: (letters counted by a service)" in " ".join(unknown.stderr.split())
+@pytest.fixture
+def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of packages, on this process's path."""
+    monkeypatch.syspath_prepend(str(site))
+    families._added_family.cache_clear()
+    yield site
+    families._added_family.cache_clear()
+    for package in ("toyfamily", "other"):
+        sys.modules.pop(package, None)
+
+
+@pytest.mark.usefixtures("installed")
+def test_wrong_rules_and_unknown_families_are_told_as_ever() -> None:
+    assert parse_specification("toyfamily:here@letters").family == "toyfamily"
+    with pytest.raises(ModelError, match="they have letters"):
+        parse_specification("toyfamily:here@chain")
+    with pytest.raises(ModelError, match=r"toyfamily: \(letters counted by a service\)"):
+        parse_specification("nonsense:here")
 
 
 @pytest.mark.parametrize(
@@ -125,22 +141,18 @@ def test_wrong_rules_and_unknown_families_are_told_as_ever(site: Path) -> None:
     ],
 )
 def test_a_broken_addition_names_the_package(
-    site: Path, code: str, entry: str, message: str
+    installed: Path, code: str, entry: str, message: str
 ) -> None:
-    install(site, "other", code, entry)
-    model = f"{entry.split()[0]}:here"
-    done = run(site, "score", "--model", model, "--sentences", "sentences.txt", "--out", "s.csv")
-    assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+    install(installed, "other", code, entry)
+    with pytest.raises(ModelError, match=re.escape(message)):
+        parse_specification(f"{entry.split()[0]}:here")
 
 
-def test_built_in_families_are_found_without_looking_further() -> None:
+def test_built_in_families_are_found_without_looking_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Witness: the look-up itself, made to fail."""
-    code = (
-        "import contstim.models.families as f; f.entry_points = None; "
-        "from contstim.models.specifications import parse_specification as p; "
-        "print(p('hf:gpt2').family)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "hf\n", done.stderr
+    monkeypatch.setattr("contstim.plugins.entry_points", None)
+    assert parse_specification("hf:gpt2").family == "hf"
+    with pytest.raises(TypeError):
+        parse_specification("nonsense:gpt2")

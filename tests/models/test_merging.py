@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +10,11 @@ import torch
 
 from contstim.models.batching import Budget, SmallerBatches
 from contstim.models.catalog import load_model
-from contstim.models.causal.network import CausalCall, CausalNetwork, Prefix
+from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Tally, counting, timed
 from contstim.models.loading import Loading
-from contstim.models.masked.network import MaskedCall, MaskedNetwork
+from contstim.models.masked.network import MaskedNetwork
 from contstim.models.merging import Answer, NetworkCall, alone, answer, compute_all, merged, runner
 from contstim.sentence import Sentence
 
@@ -24,38 +23,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True, eq=False)
-class Doubling(NetworkCall):
-    """Twice rows of numbers; some fail."""
-
-    sizes: list[int]
-    fits: int = 10**6
-
-    def compute(self) -> torch.Tensor:
-        (result,) = self.compute_together([self])
-        return result
-
-    @classmethod
-    def compute_together(cls, calls: Sequence[Doubling]) -> list[torch.Tensor]:
-        assert torch.is_inference_mode_enabled()
-        longest = max(call.shape[1] for call in calls)
-        size = longest * sum(call.shape[0] for call in calls)
-        if size > calls[0].fits:
-            raise torch.OutOfMemoryError("no room")
-        if any((call.ids < 0).any() for call in calls):
-            raise ValueError("a negative number")
-        calls[0].sizes.append(size)
-        return [2 * call.ids for call in calls]
-
-
 def doubling(
     numbers: torch.Tensor,
     module: torch.nn.Module,
     budget: Budget,
     sizes: list[int],
     fits: int = 10**6,
-) -> Doubling:
-    return Doubling(module, budget, numbers, None, sizes, fits)
+) -> NetworkCall:
+    """Twice rows of numbers; some fail."""
+
+    def together(calls: Sequence[NetworkCall]) -> list[torch.Tensor]:
+        assert torch.is_inference_mode_enabled()
+        longest = max(call.shape[1] for call in calls)
+        size = longest * sum(call.shape[0] for call in calls)
+        if size > fits:
+            raise torch.OutOfMemoryError("no room")
+        if any((call.ids < 0).any() for call in calls):
+            raise ValueError("a negative number")
+        sizes.append(size)
+        return [2 * call.ids for call in calls]
+
+    return NetworkCall(module, budget, numbers, None, lambda call: together([call])[0], together)
 
 
 def rows(*shape: int) -> torch.Tensor:
@@ -82,16 +70,16 @@ def test_calls_of_a_network_share_batches_within_its_budget() -> None:
     # The rows of three with two of two, padded; then the others, for which there was no room
     assert sizes == [12, 8]
     for call, result in zip(calls, results, strict=True):
-        assert torch.equal(result.value, 2 * call.ids)
+        assert torch.equal(result[0], 2 * call.ids)
 
 
 def test_the_error_of_a_call_is_its_own() -> None:
     module, sizes = torch.nn.Identity(), list[int]()
     calls = [doubling(sign * rows(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
-    first, second, third = compute_all(calls)
-    assert isinstance(second.error, ValueError)
-    assert first.error is third.error is None
-    assert torch.equal(first.value, third.value)
+    values, errors, _ = zip(*compute_all(calls), strict=True)
+    assert isinstance(errors[1], ValueError)
+    assert errors[0] is errors[2] is None
+    assert torch.equal(values[0], values[2])
 
 
 def test_where_memory_runs_out_batches_are_halved_for_good() -> None:
@@ -99,11 +87,11 @@ def test_where_memory_runs_out_batches_are_halved_for_good() -> None:
     calls = [doubling(rows(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
     with pytest.warns(SmallerBatches, match="does not hold 4 inputs of 2 tokens"):
         results = compute_all(calls)
-    assert [result.error for result in results] == [None] * 4
+    assert [error for _, error, _ in results] == [None] * 4
     assert (sizes, budget.tokens) == ([4, 4], 4)
     # A call that does not fit by itself makes its own batches smaller, see `forward_in_batches`
-    (alone_too_large,) = compute_all([doubling(rows(3, 2), module, budget, sizes, fits=4)])
-    assert isinstance(alone_too_large.error, torch.OutOfMemoryError)
+    ((_, too_large, _),) = compute_all([doubling(rows(3, 2), module, budget, sizes, fits=4)])
+    assert isinstance(too_large, torch.OutOfMemoryError)
 
 
 def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
@@ -112,7 +100,7 @@ def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
 
     def run(call: NetworkCall) -> Answer:
         asked.append(call)
-        return Answer("merged", None, 0.0)
+        return "merged", None, 0.0
 
     with torch.inference_mode():
         assert answer(call) == 2
@@ -133,7 +121,7 @@ def test_the_time_of_others_is_not_counted() -> None:
 
     def run(_call: NetworkCall) -> Answer:
         torch.randn(200, 200).matrix_power(50)  # takes a while
-        return Answer(None, None, 0.0)
+        return None, None, 0.0
 
     with counting(Tally()) as tally, timed(), merged(), runner(run):
         answer(call)
@@ -157,12 +145,12 @@ def test_masked_networks_compute_together_what_they_compute_alone(
         ids[attention == 0] = network.pad
         places = torch.randperm(n_rows * length - padded, generator=generator)[:5]
         mask = attention if padded else None
-        calls.append(MaskedCall(network.model, Budget(1_000), ids, mask, network, places))
-    for call, result in zip(calls, compute_all(calls), strict=True):
+        calls.append(network.call(ids, mask, places))
+    for call, (found, _, _) in zip(calls, compute_all(calls), strict=True):
         with torch.inference_mode():
             whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
-        expected = whole.flatten(0, 1)[call.places]
-        torch.testing.assert_close(result.value, expected, rtol=1e-5, atol=1e-5)
+        expected = whole.flatten(0, 1)[call.about]
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama"])
@@ -172,7 +160,7 @@ def test_causal_networks_compute_together_what_they_compute_alone(
     """Witness: the plain network, row by row, with nothing padded and nothing remembered."""
     checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
     network = CausalNetwork(checkpoint, by_words=False)
-    assert network.merges
+    assert network.merges_prefixes
     context = network.begin((5,))
     generator = torch.Generator().manual_seed(1)
     calls = []
@@ -188,26 +176,24 @@ def test_causal_networks_compute_together_what_they_compute_alone(
         attention = torch.ones_like(ids)
         attention[-1, length - padded :] = 0
         mask = attention if padded else None
-        calls.append(
-            CausalCall(checkpoint.model, Budget(1_000), ids, mask, network, prefix, not before)
-        )
-    assert all(call.merges for call in calls)
-    for call, result in zip(calls, compute_all(calls), strict=True):
-        logits, cache = result.value
+        calls.append(network.call(prefix, ids, mask, keeps=not before))
+    assert all(network.merges(call) for call in calls)
+    for call, ((logits, cache), _, _) in zip(calls, compute_all(calls), strict=True):
+        prefix, keeps = call.about
         assert logits.shape[:2] == call.ids.shape
         for row, ids in enumerate(call.ids):
             n_tokens = len(ids) if call.attention is None else int(call.attention[row].sum())
-            whole = torch.tensor([[*call.prefix.ids, *ids[:n_tokens].tolist()]])
+            whole = torch.tensor([[*prefix.ids, *ids[:n_tokens].tolist()]])
             with torch.inference_mode():
-                expected = checkpoint.model(input_ids=whole).logits[0, len(call.prefix.ids) :]
+                expected = checkpoint.model(input_ids=whole).logits[0, len(prefix.ids) :]
             torch.testing.assert_close(logits[row, :n_tokens], expected, rtol=1e-4, atol=1e-4)
-        if call.keeps:
+        if keeps:
             # Of the batch nothing else stays in memory: each number stands there once
             for layer in cache.layers:
                 n_bytes = layer.keys.untyped_storage().nbytes()
                 assert n_bytes == layer.keys.numel() * layer.keys.element_size()
-                assert layer.keys.shape[2] == len(call.prefix.ids) + len(call.ids[0])
-            read = Prefix((*call.prefix.ids, *call.ids[0].tolist()), 0.0, np.empty(0), cache)
+                assert layer.keys.shape[2] == len(prefix.ids) + len(call.ids[0])
+            read = Prefix((*prefix.ids, *call.ids[0].tolist()), 0.0, np.empty(0), cache)
             row_after = torch.tensor([[*read.ids, 12]])
             with torch.inference_mode():
                 after, _ = network._forward(read, torch.tensor([[12]]))
@@ -219,12 +205,9 @@ def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Pa
     checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
     network = CausalNetwork(checkpoint, by_words=False)
     prefix = network.begin((5,))
-    few, many = (
-        CausalCall(checkpoint.model, Budget(64), torch.full((n_rows, 3), 7), None, network, prefix)
-        for n_rows in (2, 4)
-    )
-    assert few.merges
-    assert not many.merges
+    few, many = (network.call(prefix, torch.full((n_rows, 3), 7), None) for n_rows in (32, 33))
+    assert network.merges(few)
+    assert not network.merges(many)
 
 
 def test_a_causal_network_that_mixes_rows_is_not_merged(
@@ -239,7 +222,7 @@ def test_a_causal_network_that_mixes_rows_is_not_merged(
 
     hook = checkpoint.model.register_forward_hook(mix)
     try:
-        assert not network.merges
+        assert not network.merges_prefixes
     finally:
         hook.remove()
 
@@ -255,9 +238,9 @@ def test_a_trial_for_which_there_is_no_memory_decides_nothing(
 
     hook = checkpoint.model.register_forward_hook(run_out)
     with pytest.raises(torch.OutOfMemoryError):
-        _ = network.merges
+        _ = network.merges_prefixes
     hook.remove()
-    assert network.merges
+    assert network.merges_prefixes
 
 
 def test_what_a_model_is_asks_nobody_beside(tiny_checkpoint: Callable[[str], Path]) -> None:

@@ -11,7 +11,6 @@ from contstim.errors import ScoreError
 from contstim.models.base import Continuation
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.scoring import (
-    Wanted,
     score_continuations,
     score_in_turn,
     score_sentences,
@@ -131,7 +130,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     sentences = [*unseen[:5], english[0]]
     expected = [NgramModel(trained / f"{n}gram.arpa").log_probs(sentences).tolist() for n in (2, 3)]
     with Store(tmp_path / "scores.sqlite") as store:
-        sums = score_in_turn(names, sentences, Wanted(standard_errors=True), store=store)
+        sums = score_in_turn(names, sentences, ["standard_errors"], store=store)
     table = score_table(sums, sentences)
     assert table.models == ("two", "three")
     np.testing.assert_array_equal(table.log_probs.T, expected)
@@ -140,7 +139,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     seen = sums[0].contamination
     assert seen is not None
     assert len(seen.hashes) == 1  # the last sentence is of the training text
-    scored = score_in_turn(names, sentences, Wanted(terms=True))
+    scored = score_in_turn(names, sentences, ["terms"])
     terms = term_table({model.name: model.terms or {} for model in scored}, sentences)
     for name, scores in zip(("two", "three"), expected, strict=True):
         rows = [i for i, model in enumerate(terms["model"]) if model == name]

@@ -13,12 +13,13 @@ from contstim.errors import ModelError
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.training_text import (
-    TrainingText,
     contamination,
     contamination_facts,
     contamination_warnings,
+    in_training_text,
     read_contamination,
     sentence_hash,
+    training_text_beside,
     write_training_text,
 )
 from contstim.sentence import Sentence
@@ -44,9 +45,12 @@ def test_an_ngram_model_knows_its_sentences_and_no_others(
     """Witness: the training text itself."""
     seen, new = natural(english)
     assert trigram.training_text is not None
-    assert trigram.training_text.holds(english).all()
-    assert trigram.training_text.holds([*new, *seen]).tolist() == [False] * 163 + [True] * 37
-    assert trigram.training_text.holds([]).shape == (0,)
+    assert in_training_text(trigram.training_text, english).all()
+    assert (
+        in_training_text(trigram.training_text, [*new, *seen]).tolist()
+        == [False] * 163 + [True] * 37
+    )
+    assert in_training_text(trigram.training_text, []).shape == (0,)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
@@ -57,11 +61,13 @@ def test_a_trained_network_knows_its_sentences_those_kept_apart_included(
     train(kind, out)
     model = load_model(str(out), device="cpu")
     assert model.training_text is not None
-    assert model.training_text.holds(SENTENCES).all()
-    assert not model.training_text.holds([Sentence.parse("Nobody ever wrote this")]).any()
+    assert in_training_text(model.training_text, SENTENCES).all()
+    assert not in_training_text(
+        model.training_text, [Sentence.parse("Nobody ever wrote this")]
+    ).any()
     mean = load_scorer(f"{out}+mean", device="cpu")
     assert mean.training_text == model.training_text
-    model.training_text.path.unlink()
+    model.training_text.unlink()
     assert load_model(str(out), device="cpu").training_text is None
 
 
@@ -93,11 +99,11 @@ UNSEEN = ("missing", "carriage returns")  # no file, and other numbers that are 
 def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
     (tmp_path / "m.arpa").write_text("")
     write_training_text(tmp_path / "m.arpa", SENTENCES)
-    text = TrainingText.beside(tmp_path / "m.arpa")
+    text = training_text_beside(tmp_path / "m.arpa")
     assert text is not None
-    DAMAGES[damage](text.path)
+    DAMAGES[damage](text)
     with pytest.raises(ModelError, match="does not hold the hashes of a training text"):
-        text.holds(SENTENCES)
+        in_training_text(text, SENTENCES)
 
 
 def test_warnings_name_models_and_shares(trigram: NgramModel, english: list[Sentence]) -> None:

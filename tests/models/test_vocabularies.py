@@ -83,7 +83,7 @@ def test_words_of_equal_token_counts_are_kept_where_they_may_stand(
 ) -> None:
     """Witness: token by token, as above; a word-level model has no say."""
     words = default_vocabulary([bigram])
-    words = Vocabulary(words.initial[:40], words.inner[:120], words.repeatable)
+    words = Vocabulary(words.initial[:30], words.inner[:60], words.repeatable)
     kept, dropped = shared_vocabulary([bigram, *tokenizers], words, same_token_count=True)
     for place, offered, left in ((1, words.inner, kept.inner), (0, words.initial, kept.initial)):
         assert 0 < len(left) < len(offered)

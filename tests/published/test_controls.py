@@ -61,13 +61,13 @@ def test_preferences_are_those_of_figure_s7(
             by_model.append(gain if log_prob[two] > log_prob[one] else -gain)
             by_people.append(gain if chosen.count(two.text) > chosen.count(one.text) else -gain)
         test = ttest_rel(by_model, by_people)
-        assert (row.model, row.trials) == (model, len(by_model))
-        assert row.difference.statistic == pytest.approx(test.statistic)
-        assert row.difference.p_value == pytest.approx(test.pvalue)
-        assert row.people_difference == pytest.approx(np.mean(by_people))
+        assert (row["model"], row["trials"]) == (model, len(by_model))
+        assert row["difference"].statistic == pytest.approx(test.statistic)
+        assert row["difference"].p_value == pytest.approx(test.pvalue)
+        assert row["people_difference"] == pytest.approx(np.mean(by_people))
         p_values.append(test.pvalue)
     adjusted = false_discovery_control(p_values)
-    assert [row.adjusted for row in rows] == pytest.approx(adjusted)
+    assert [row["adjusted"] for row in rows] == pytest.approx(adjusted)
 
 
 @pytest.mark.published
@@ -114,10 +114,12 @@ def test_items_weigh_more_than_people(ratings: Ratings) -> None:
         ratios = np.concatenate(tiled)
         finite = np.isfinite(ratios)
         alone = [
-            clustered_logit(chosen[finite], {model: ratios[finite]}, *ways)[model].standard_error
+            clustered_logit(chosen[finite], {model: ratios[finite]}, *ways)["coefficients"][
+                model
+            ].standard_error
             for ways in ((people[finite], each[finite]), (each[finite], items[finite]))
         ]
         both = regress_choices(ratings, [model])
-        assert (both.participants, both.items) == (100, len(set(items[finite])))
-        assert both.choices + both.left_out == 16_500
-        assert alone[0] < alone[1] < 1.1 * both[model].standard_error
+        assert (both["participants"], both["items"]) == (100, len(set(items[finite])))
+        assert both["choices"] + both["left_out"] == 16_500
+        assert alone[0] < alone[1] < 1.1 * both["coefficients"][model].standard_error

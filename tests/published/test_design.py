@@ -142,7 +142,7 @@ def test_controversial_pairs_tell_more_models_apart_than_as_many_random_ones(
     )
     shares = []
     for study, scope in zip(studies, (Scope.NATURAL, Scope.RANDOM), strict=True):
-        kind, people = study.of_scope(scope), calibrate(study, MeasuredPeople()).populations[scope]
+        kind, people = study.of_scope(scope), calibrate(study, MeasuredPeople())[0][scope]
         rows = kind.thinned(18)
         some = [population.of_trials(rows) for population in people]
         shares.append(simulate_power(kind.of_trials(rows), some, simulations=60).mean_better)
@@ -162,20 +162,20 @@ def test_default_people_are_those_of_the_published_ratings(experiment: Analysis)
     """Witness: the analysis of experiment 1, on the trials of the most consistent model."""
     measured = MeasuredPeople()
     overall = experiment.result(Scope.OVERALL, ACCURACY).models
-    best = max(overall, key=lambda model: model.value).model
+    best = max(overall, key=lambda model: model["value"])["model"]
     assert best == "gpt2"
     assert set(measured.kinds) == set(Scope) - {Scope.OVERALL}
     for scope, known in measured.kinds.items():
-        own = {model.model: model for model in experiment.result(scope, ACCURACY).models}
-        assert own[best].lower == pytest.approx(known.ceiling, abs=1e-6)
-        assert own[best].value == pytest.approx(known.accuracy, abs=1e-6)
-        others = sorted((m.value for name, m in own.items() if name != best), reverse=True)
+        own = {model["model"]: model for model in experiment.result(scope, ACCURACY).models}
+        assert own[best]["lower"] == pytest.approx(known.ceiling, abs=1e-6)
+        assert own[best]["value"] == pytest.approx(known.accuracy, abs=1e-6)
+        others = sorted((m["value"] for name, m in own.items() if name != best), reverse=True)
         assert others == pytest.approx(known.rivals, abs=1e-6)
     assert {len(g.participants) for g in experiment.ratings.groups} == {
         known.raters for known in measured.kinds.values()
     }
     trials = [trial for group in experiment.ratings.groups for trial in group.trials]
-    assert not calibrate(preferences_by_scope(trials, experiment.scores), measured).unreached
+    assert not calibrate(preferences_by_scope(trials, experiment.scores), measured)[1]
 
 
 def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
@@ -185,7 +185,7 @@ def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
     fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(ratios="ranks"))
     spread = {(v["factor"], v["effect"]): v["standard_deviation"] for v in fit.variances}
     (slope,) = fit.coefficients
-    following = spread["participants", "gpt2"] / slope.typical_effect
+    following = spread["participants", "gpt2"] / slope["typical_effect"]
     assert following == pytest.approx(MeasuredPeople().following, abs=0.001)
     assert spread["trials", "intercept"] == pytest.approx(0.69, abs=0.005)  # as docs say
     assert fit.rated.sided == 0
@@ -224,12 +224,12 @@ def test_simulated_people_name_the_first_model_as_often_as_real_ones(
     trials = [trial for group in ratings.groups for trial in group.trials]
     study = preferences_by_scope(trials, experiment.scores)
     results = {s: experiment.result(s, ACCURACY).models for s in study.evaluates}
-    best = {s: {model.model: model for model in results[s]}["gpt2"] for s in results}
+    best = {s: {model["model"]: model for model in results[s]}["gpt2"] for s in results}
     kinds = {
         s: replace(
             published,
-            ceiling=best[s].lower,
-            of_models={model.model: model.value for model in results[s]},
+            ceiling=best[s]["lower"],
+            of_models={model["model"]: model["value"] for model in results[s]},
             items=None,
         )
         for s, published in MeasuredPeople().kinds.items()
@@ -241,7 +241,7 @@ def test_simulated_people_name_the_first_model_as_often_as_real_ones(
     kind = study.of_scope(scope)
     people = [
         population
-        for population in calibrate(study, measured).populations[scope]
+        for population in calibrate(study, measured)[0][scope]
         if known == "a pilot" or (population.name, population.rivals) == ("gpt2", CLOSE)
     ]
     power = simulate_power(kind, people, simulations=1000)

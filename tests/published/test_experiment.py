@@ -58,7 +58,7 @@ def accuracy(analysis: Analysis, scope: Scope) -> Result:
 def test_16_500_ratings_of_100_people_and_nobody_left_out(analysis: Analysis) -> None:
     assert sum(group.ratings.size for group in analysis.ratings.groups) == 16_500
     assert [len(group.participants) for group in analysis.ratings.groups] == [10] * 10
-    assert analysis.admission.excluded == ()
+    assert analysis.admission.excluded == {}
     assert not analysis.admission.report.findings
 
 

@@ -54,8 +54,8 @@ def test_gpt2_has_the_estimates_of_clmm(ratings: Ratings) -> None:
     """Witness: clmm's summary, for ratios divided by their root mean square."""
     fit = fit_mixed(ratings, ["gpt2"], FLEXIBLE)
     scale = 20.217573  # of all ratios but those of catch trials, nats
-    assert fit["gpt2"].estimate.value * scale == pytest.approx(0.804313232, rel=1e-3)
-    assert fit["gpt2"].estimate.standard_error * scale == pytest.approx(0.0220414121, rel=1e-3)
+    assert fit["gpt2"]["estimate"].value * scale == pytest.approx(0.804313232, rel=1e-3)
+    assert fit["gpt2"]["estimate"].standard_error * scale == pytest.approx(0.0220414121, rel=1e-3)
     assert [row["estimate"] for row in fit.thresholds] == pytest.approx(
         [-1.241276844, -0.411594169, 0.191699119, 0.746238170, 1.438968837], abs=1e-3
     )
@@ -65,8 +65,10 @@ def test_gpt2_has_the_estimates_of_clmm(ratings: Ratings) -> None:
     variances = {row["factor"]: row["variance"] for row in fit.variances}
     assert variances == pytest.approx({"trials": 0.51556303}, rel=1e-3)
     slopes = fit_mixed(ratings, ["gpt2"], SLOPES)
-    assert slopes["gpt2"].estimate.value * scale == pytest.approx(0.887791485, rel=1e-3)
-    assert slopes["gpt2"].estimate.standard_error * scale == pytest.approx(0.0346831254, rel=1e-3)
+    assert slopes["gpt2"]["estimate"].value * scale == pytest.approx(0.887791485, rel=1e-3)
+    assert slopes["gpt2"]["estimate"].standard_error * scale == pytest.approx(
+        0.0346831254, rel=1e-3
+    )
     assert {row["factor"]: row["variance"] for row in slopes.variances} == pytest.approx(
         {"trials": 0.55017038, "participants": 0.072318592}, rel=1e-3
     )

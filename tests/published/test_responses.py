@@ -73,7 +73,7 @@ def test_nobody_is_excluded(experiment: Experiment) -> None:
     assert not check_responses(trials, responses).findings
     admitted = admit(trials, responses)
     assert len(admitted.participants) == 100
-    assert admitted.excluded == ()
+    assert admitted.excluded == {}
 
 
 @pytest.mark.published

@@ -11,11 +11,11 @@ from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.words import (
-    PlaceKind,
-    WordsInPlaces,
     encode_batch,
+    place_of,
     word_and_rest,
     words_are_independent,
+    words_in_places,
 )
 from contstim.sentence import Sentence
 
@@ -48,12 +48,12 @@ def test_words_are_cut_in_a_sentence_as_beside_any_others(
     def cut(sentences: Sequence[Sentence]) -> list[Encoding]:
         return encode_batch(tokenizer, sentences, special_tokens=False, end_apart=False)
 
-    in_places, words = WordsInPlaces(cut), read_vocabulary(published_data / "contstimlang")
+    in_places, words = words_in_places(cut), read_vocabulary(published_data / "contstimlang")
     rng = np.random.default_rng(0)
     for _ in range(300):
         chosen = rng.choice(words.inner, 7).tolist()
         sentence = Sentence((str(rng.choice(words.initial)), *chosen))
         (encoding,) = cut([sentence])
         for position, word in enumerate(sentence.words):
-            alone = in_places([word], PlaceKind.of(sentence, position))
+            alone = in_places((word,), place_of(sentence, position))
             assert alone.tokens[0] == word_and_rest(encoding, position)[0]

@@ -11,7 +11,7 @@ import pytest
 from contstim.errors import StoreError
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
-from contstim.store import JobState, Result, Slot, Store, TripletStore
+from contstim.store import Result, Slot, Store, TripletStore
 
 TRIPLET = Triplet(
     "triplet-1",
@@ -37,14 +37,14 @@ FOUND = Result(
     "a",
     "b",
     TRIPLET.natural.text,
-    JobState.FOUND,
+    "found",
     "",
     TRIPLET,
     24,
     200,
     4,
 )
-FAILED = replace(FOUND, state=JobState.FAILED, reason="it broke", triplet=None)
+FAILED = replace(FOUND, state="failed", reason="it broke", triplet=None)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
         assert candidates["log_prob_reject"][1] == -np.inf
         # A search that failed and is done again has its result in the same row
         again = kept.keep("other", FOUND, TRAILS)
-        assert (again.id, again.state) == (failed.id, JobState.FOUND)
+        assert (again.id, again.state) == (failed.id, "found")
 
 
 def test_slots_keep_their_order_and_no_sentence_stands_in_two(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,16 @@ def done_study(
         text = "".join(f"{sentence.text}\n" for sentence in sentences)
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "study.toml").write_text(small.STUDY, encoding="utf-8")
-    done = small.run(folder)
+    with small.blank_figures():
+        done = small.run(folder)
     assert done.done == small.STAGES
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _blank_figures() -> Iterator[None]:
+    with small.blank_figures():
+        yield
 
 
 @pytest.fixture

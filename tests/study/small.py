@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 from contstim.study.running import StudyRun, run_study
 from contstim.study.study_file import read_study
@@ -66,3 +69,18 @@ def change(folder: Path, *changes: tuple[str, str]) -> None:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def blank_figures() -> Iterator[None]:
+    """Write an empty file for each figure: what figures show is tested where they are drawn."""
+
+    def leave_blank(_figure: object, target: object, **_: object) -> None:
+        if isinstance(target, str | Path):
+            Path(target).write_bytes(b"")
+
+    with (
+        mock.patch("contstim.reporting.canvas.lay_out"),
+        mock.patch("matplotlib.figure.Figure.savefig", leave_blank),
+    ):
+        yield

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import chdir
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,13 +25,12 @@ from contstim.models.loading import Loading
 from contstim.records import record_path
 from contstim.reporting.report import Report
 from contstim.study.page import PAGE, correct_page, study_page
-from contstim.study.page_experiment import analysis_part
-from contstim.study.places import StudyFiles
+from contstim.study.page_sections import accuracies
 from contstim.study.running import run_study
 from contstim.study.sections import TextsSection
 from contstim.study.stage import StudyStage
 from contstim.study.stages import stages_of
-from contstim.study.status import stage_states
+from contstim.study.states import stage_states
 from contstim.study.study import Study
 from contstim.study.study_file import read_study
 from tests.cli.running import succeed
@@ -127,21 +126,20 @@ def _sentences(number: int, seed: int) -> str:
 @pytest.fixture(scope="module")
 def finished(
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Study, dict[str, _Page], dict[str, _Page]]:
-    """A study that was run, and its page at the begin and at the end of each stage."""
+) -> tuple[Study, dict[str, _Page]]:
+    """A study that was run, and its page when each stage began."""
     folder = tmp_path_factory.mktemp("study")
     (folder / "training.txt").write_text(_sentences(300, seed=1))
     (folder / "more.txt").write_text(_sentences(100, seed=2))
     (folder / "study.toml").write_text(STUDY)
     study = read_study(folder)
     before: dict[str, _Page] = {}
-    after: dict[str, _Page] = {}
     watched = list(_watched(study, before))
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setattr("contstim.study.running.stages_of", lambda _study: watched)
         warnings.simplefilter("ignore")  # the text is small
-        run_study(study, end=lambda stage, _: after.update({stage.name: _page(study)}))
-    return study, before, after
+        run_study(study)
+    return study, before
 
 
 def _watched(study: Study, pages: dict[str, _Page]) -> Iterator[StudyStage]:
@@ -159,21 +157,22 @@ def _page(study: Study) -> _Page:
     return _Page((study.folder / PAGE).read_text())
 
 
-Finished = tuple[Study, dict[str, _Page], dict[str, _Page]]
+Finished = tuple[Study, dict[str, _Page]]
 
 
 def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
-    study, before, after = finished
+    study, before = finished
     names = [stage.name for stage in stages_of(study)]
-    assert list(before) == list(after) == names
-    for number, name in enumerate(names):
-        assert f"Running when this page was written: {name} (" in before[name].text
-        assert f" {number} of {len(names)} stages done" in before[name].text
-        assert "Running" not in after[name].text
-        assert f" {number + 1} of {len(names)} stages done" in after[name].text
+    assert list(before) == names
+    for number, (name, page) in enumerate(before.items()):
+        assert f"Running when this page was written: {name} (" in page.text
+        assert f" {number} of {len(names)} stages done" in page.text
+    last = _page(study)
+    assert "Running" not in last.text
+    assert f" {len(names)} of {len(names)} stages done." in last.text
     # Headings appear with what stands under them, and stay
     seen: set[str] = set()
-    for page in (page for name in names for page in (before[name], after[name])):
+    for page in (*before.values(), last):
         assert "cannot be shown" not in page.text
         assert seen <= set(page.headings)
         seen |= set(page.headings)
@@ -189,12 +188,13 @@ def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
         "The experiment",
         "What a participant will see",
         "What the experiment can show",
+        "What was left out",
         "Files",
     }
 
 
 def test_links_lead_to_what_is_there(finished: Finished) -> None:
-    study, before, _ = finished
+    study, before = finished
     every = [*before.values(), _page(study)]
     for page in every:
         assert all(link.startswith("./") for link in page.links)
@@ -215,9 +215,9 @@ def test_links_lead_to_what_is_there(finished: Finished) -> None:
 
 def test_artificial_answers_cannot_be_overlooked(finished: Finished) -> None:
     """From the moment on in which there are any, and above everything else."""
-    study, before, after = finished
+    study, before = finished
     assert before["responses"].alerts == 0
-    assert after["responses"].alerts == 1
+    assert before["export jspsych"].alerts == 1
     page = (study.folder / PAGE).read_text()
     assert page.index('role="alert"') < page.index("<p>")
     assert study_page(study).warning.startswith("Artificial participants: no person answered;")
@@ -266,25 +266,16 @@ def test_what_a_participant_sees(finished: Finished) -> None:
     """The texts of the exported page, as a person has edited them."""
     study, *_ = finished
     folder = study.folder / "results" / "export" / "jspsych"
-    labels, instructions = folder / "labels.csv", folder / "instructions.md"
-    before = labels.read_text(), instructions.read_text()
+    labels = folder / "labels.csv"
+    before = labels.read_text()
     try:
-        labels.write_text(before[0].replace("very confident", "absolutely sure"))
-        instructions.write_text(
-            "# Hello\n\nYou see {pairs} pairs, **all** *short*.\n\n"
-            "- {touch} Tap.\n- {wide} Click.\n"
-        )
+        labels.write_text(before.replace("very confident", "absolutely sure"))
         text = _Page(study_page(study).html()).text
     finally:
-        labels.write_text(before[0])
-        instructions.write_text(before[1])
+        labels.write_text(before)
     assert "1 absolutely sure" in text
     assert "6 absolutely sure" in text
-    assert "Hello" in text
-    # A group has one of three pairs, three of nine trials of triplets, a random and a catch trial
-    assert "You see 6 pairs, all short." in text
-    assert "Click." in text
-    assert "Tap." not in text
+    assert "instructions.md" in text
 
 
 def test_pages_that_contstim_did_not_write_stay(tmp_path: Path) -> None:
@@ -398,34 +389,18 @@ def test_why_a_stage_that_was_done_is_not_done(tmp_path: Path) -> None:
     )
 
 
-def _analysis(folder: Path, models: list[str]) -> None:
-    tables = folder / "results" / "analysis" / "tables"
-    tables.mkdir(parents=True)
-    (folder / "results" / "analysis" / "report.html").write_text("")
+def test_the_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
     lines = [
-        f'"{scope}","{measure}","{model}",{0.5 + number / 100}'
+        f'"{scope}","{measure}","model {number}",{0.5 + number / 100}'
         for measure in ("accuracy", "signed-rank-cosine")
         for scope in ("catch", "overall")
-        for number, model in enumerate(models)
+        for number in range(9)
     ]
-    header = '"scope","measure","model","value"'
-    (tables / "models.csv").write_text("\n".join([header, *lines]) + "\n")
-
-
-@pytest.mark.parametrize("number", [2, 9])
-def test_accuracies_of_few_and_of_many_models(number: int, tmp_path: Path) -> None:
-    """Few models stand beside one another, many below one another; the best is bold."""
-    models = [f"model {n}" for n in range(number)]
-    _analysis(tmp_path, models)
-    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY, {}, {})
-    with chdir(tmp_path):
-        report = Report("t", list(analysis_part(StudyFiles(study))))
-    across = ["trials", *models] if number == 2 else ["model", "catch", "overall"]
-    cells = "".join(f"<th{' class=number' * (n > 0)}>{c}</th>" for n, c in enumerate(across))
-    html = report.html().replace('"number"', "number")
-    assert cells in html
-    best = 0.5 + (number - 1) / 100
-    assert html.count("<strong>") == html.count(f"<strong>{best:.3f}</strong>") == 2
+    path = tmp_path / "models.csv"
+    path.write_text("\n".join(['"scope","measure","model","value"', *lines]) + "\n")
+    html = Report("t", [accuracies(path)]).html()
+    assert "".join(re.findall("<th.*?>(.*?)</th>", html)) == "modelcatchoverall"
+    assert html.count("<strong>") == html.count("<strong>0.580</strong>") == 2
 
 
 def test_a_page_needs_no_torch(finished: Finished) -> None:

@@ -118,7 +118,16 @@ BAD = {
     "a length that is none": ('words = "8"', 'words = "eight"', "expected a number or two"),
     "a floor that is none": ('"0.25"', '"often"', "plausible"),
     "a floor above 1": ('"0.25"', '"25"', "plausible"),
-    "a recipe that there is not": ('plausible = "0.25"', 'recipe = "best"', "best"),
+    "a recipe that there is not": (
+        'plausible = "0.25"',
+        'recipe = "best"',
+        "study.toml has 1 problem:\n  line 24, [triplets] recipe: ",
+    ),
+    "responses that are no table": (
+        'simulate = "lstm"',
+        'file = "more.txt"',
+        "[responses] file: ",
+    ),
     "a frequency band that is none": ("min_count = 2", 'zipf = "3"', "such as 3.5-7"),
     "more selected than searched": ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
     "quantiles that do not divide": ("quantiles = 3", "quantiles = 4", "per_pair = 12"),

@@ -6,7 +6,6 @@ commands made at random, a literal recursion over them.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import warnings
 from pathlib import Path
@@ -127,9 +126,7 @@ def test_what_was_used_as_edited_is_named(folder: Path) -> None:
 
 
 def test_records_that_tell_too_little(folder: Path) -> None:
-    """A record of an older version, a damaged one, a database, a note, a hidden file."""
-    (folder / "old.csv").write_text("old")
-    (folder / "old.csv.meta.json").write_text(json.dumps({"command": ["contstim", "score"]}))
+    """A damaged record, a database, a note, a hidden file."""
     (folder / "broken.csv").write_text("x")
     (folder / "broken.csv.meta.json").write_text('{"inputs": ')
     (folder / "odd.csv.meta.json").write_text('{"inputs": 3, "outputs": ["a"]}')
@@ -142,7 +139,6 @@ def test_records_that_tell_too_little(folder: Path) -> None:
     check = verify_folder(folder)
     states = {file.path: file.state for file in check.files if file.path not in FILES}
     assert states == {
-        "old.csv": FileState.UNCHECKED,
         "broken.csv.meta.json": FileState.UNREADABLE,
         "broken.csv": FileState.UNRECORDED,
         "odd.csv.meta.json": FileState.UNREADABLE,

@@ -6,8 +6,8 @@ prefer frequent words, or any other feature, more or less than people do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -29,91 +29,15 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.frequencies import WordFrequencies
     from contstim.models.base import Scorer
-
-__all__ = [
-    "FeaturePreference",
-    "TokenCountTest",
-    "count_tokens",
-    "feature_preferences",
-    "feature_shares",
-    "mean_log_frequencies",
-    "mean_zipfs",
-    "read_features",
-    "token_count_control",
-]
+    from contstim.stimuli import Trial
 
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
 
 MOST_FEATURES = 1_000  # columns; each is tested against each model
 
-_Row = TypeVar("_Row", "TokenCountTest", "FeaturePreference")
-
 _LEVEL = 0.95  # of intervals
 _UNSHUFFLED = tuple(condition for condition in Condition if condition is not Condition.CATCH)
-
-
-@dataclass(frozen=True)
-class TokenCountTest:
-    """Test of whether a model prefers the sentence that its tokenizer cuts into fewer tokens.
-
-    Attributes:
-        model: the model.
-        errors_only: whether only trials count in which most people prefer the other sentence.
-        equal: trials with as many tokens in both sentences; they do not count.
-        pairs: trials with different numbers of tokens, on which the model prefers a sentence.
-        fewer: of these, those in which it prefers the sentence with fewer tokens.
-        share: fewer / pairs; nan without pairs.
-        low: lower end of the share's exact 95 % interval (Clopper & Pearson).
-        high: its upper end.
-        p_value: two-sided binomial test against one half; nan without pairs.
-        adjusted: the same by Benjamini and Hochberg, over the family.
-        family: the tests that `adjusted` is adjusted for: models with the same `errors_only`.
-    """
-
-    model: str
-    errors_only: bool
-    equal: int
-    pairs: int
-    fewer: int
-    share: float = np.nan
-    low: float = np.nan
-    high: float = np.nan
-    p_value: float = np.nan
-    adjusted: float = np.nan
-    family: str = ""
-
-
-@dataclass(frozen=True)
-class FeaturePreference:
-    """Preference of a model, and of people, for sentences with more of a feature.
-
-    Over the trials that target the model, on which it prefers a sentence and most people do too.
-
-    Attributes:
-        feature: what is measured of a sentence.
-        model: the model.
-        trials: how many.
-        model_difference: mean of the feature of the preferred less that of the rejected sentence.
-        people_difference: the same for the sentence that most people prefer.
-        model_share: share of trials in which the model prefers the sentence with more of it.
-        people_share: the same for most people. Trials with equal values do not count in shares.
-        difference: `model_difference` less `people_difference`, the effect that is tested, paired
-            by trial; nan below two trials.
-        adjusted: the p-value by Benjamini and Hochberg, over the family.
-        family: the tests that `adjusted` is adjusted for.
-    """
-
-    feature: str
-    model: str
-    trials: int
-    model_difference: float
-    people_difference: float
-    model_share: float
-    people_share: float
-    difference: Estimate
-    adjusted: float = np.nan
-    family: str = ""
 
 
 def read_features(path: Path | str) -> dict[str, dict[str, float]]:
@@ -139,12 +63,12 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     features: dict[str, dict[str, float]] = {}
     # A sentence may stand in several rows, as in a table of trials, if its values are the same.
     for name, cells in table.items():
-        if name != "sentence":
-            features[name] = {}
-            values = parsed(path, name, cells, number, "number")
-            for row, (text, value) in enumerate(zip(texts, values, strict=True)):
-                if features[name].setdefault(text, value) != value:
-                    raise InputError(f"{path}, row {row}: {text!r} has two values of {name}.")
+        if name == "sentence":
+            continue
+        values = features[name] = {}
+        for row, value in enumerate(parsed(path, name, cells, number, "number")):
+            if values.setdefault(texts[row], value) != value:
+                raise InputError(f"{path}, row {row}: {texts[row]!r} has two values of {name}.")
     return features
 
 
@@ -190,7 +114,7 @@ def count_tokens(
 
 def token_count_control(
     ratings: Ratings, counts: Features, conditions: Collection[Condition] = CONTROVERSIAL
-) -> tuple[TokenCountTest, ...]:
+) -> list[Row]:
     """Test for each model whether its preferences follow the number of tokens.
 
     A sub-word model may find a sentence unlikely because its words are cut into many tokens. Over
@@ -206,52 +130,53 @@ def token_count_control(
         conditions: which trials.
 
     Returns:
-        For each model of counts a test over all trials, then for each a test over its errors.
+        A row for each model over all trials, then for each over its errors (`errors_only`). `equal`
+        trials have as many tokens in both sentences and do not count; of the `pairs` that do the
+        model prefers the sentence with fewer tokens in `fewer`, a `share` with its exact 95 %
+        interval (Clopper & Pearson). The p-value is that of a two-sided binomial test against one
+        half. nan without pairs.
 
     Raises:
         InputError: counts of a model without log-probabilities, or no count of a sentence.
     """
-    tests: list[TokenCountTest] = []
+    tests: list[Row] = []
     # The errors are a part of all trials, not further tests: each has a family of its own.
     for errors_only in (False, True):
         family = []
         for model in counts:
             side, people, difference = _judged(ratings, model, conditions, counts, model)
-            counted_in = people * side < 0 if errors_only else np.ones(len(side), np.bool_)
-            family.append(
-                _token_count_test(model, errors_only, side[counted_in], difference[counted_in])
-            )
+            own = people * side < 0 if errors_only else np.ones(len(side), np.bool_)
+            test = _token_count_test(side[own], difference[own])
+            family.append({"model": model, "errors_only": errors_only, **test})
         where = "trials on which people prefer the other sentence" if errors_only else "all trials"
-        tests += _in_family(family, [test.p_value for test in family], where)
-    return tuple(tests)
+        tests += _in_family(family, [test["p_value"] for test in family], where)
+    return tests
 
 
-def _in_family(rows: list[_Row], p_values: list[float], where: str) -> tuple[_Row, ...]:
+def _in_family(rows: list[Row], p_values: list[float], where: str) -> list[Row]:
     tested = counted(int(np.isfinite(p_values).sum()), "model")
     return with_family(rows, p_values, f"{tested} on {where}")
 
 
-def _token_count_test(
-    model: str, errors_only: bool, side: FloatArray, difference: FloatArray
-) -> TokenCountTest:
+def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
     from scipy.stats import binomtest
 
     # A negative product means that the model prefers the sentence with fewer tokens.
     decided = (side * difference)[(side != 0) & (difference != 0)]
-    fewer, equal = int((decided < 0).sum()), int((difference == 0).sum())
-    if not len(decided):
-        return TokenCountTest(model, errors_only, equal, 0, 0)
-    test = binomtest(fewer, len(decided))
-    low, high = map(float, test.proportion_ci(method="exact"))
-    share = fewer / len(decided), low, high, float(test.pvalue)
-    return TokenCountTest(model, errors_only, equal, len(decided), fewer, *share)
+    fewer, pairs = int((decided < 0).sum()), len(decided)
+    found = dict.fromkeys(("share", "low", "high", "p_value"), np.nan)
+    if pairs:
+        test = binomtest(fewer, pairs)
+        low, high = map(float, test.proportion_ci(method="exact"))
+        found = {"share": fewer / pairs, "low": low, "high": high, "p_value": float(test.pvalue)}
+    return {"equal": int((difference == 0).sum()), "pairs": pairs, "fewer": fewer, **found}
 
 
 def feature_preferences(
     ratings: Ratings,
     features: Features,
     conditions: Collection[Condition] = (Condition.SYNTHETIC_SYNTHETIC,),
-) -> tuple[FeaturePreference, ...]:
+) -> list[Row]:
     """Compare models with people in what they prefer (2023, Fig. S7).
 
     Ties of the model and of people (5:5) are left out.
@@ -261,22 +186,30 @@ def feature_preferences(
         features: feature → sentence → value.
         conditions: which trials; the published figure shows synthetic controversial pairs.
 
+    Returns:
+        A row for each feature and model, over the `trials` that target the model. Differences are
+        means of the feature of the preferred less that of the rejected sentence; shares, how often
+        the sentence with more of it is preferred, without trials of equal values. What is tested is
+        the `difference` of the model's and most people's, paired by trial; nan below two trials.
+
     Raises:
         InputError: a sentence without a value.
     """
-    rows: list[FeaturePreference] = []
+    rows: list[Row] = []
     for feature in features:
-        family = []
-        for model in ratings.models:
-            sides = _judged(ratings, model, conditions, features, feature)
-            family.append(_feature_preference(feature, model, *sides))
-        rows += _in_family(family, [row.difference.p_value for row in family], feature)
-    return tuple(rows)
+        family = [
+            {
+                "feature": feature,
+                "model": model,
+                **_feature_preference(*_judged(ratings, model, conditions, features, feature)),
+            }
+            for model in ratings.models
+        ]
+        rows += _in_family(family, [row["difference"].p_value for row in family], feature)
+    return rows
 
 
-def _feature_preference(
-    feature: str, model: str, side: FloatArray, people: FloatArray, difference: FloatArray
-) -> FeaturePreference:
+def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatArray) -> Row:
     # The feature of the preferred less that of the rejected sentence.
     decided = (side != 0) & (people != 0)
     by_model, by_people = (difference * side)[decided], (difference * people)[decided]
@@ -286,9 +219,14 @@ def _feature_preference(
     estimate = replace(UNKNOWN, value=known_mean(apart))
     if n > 1:
         estimate = Estimate.by_t(estimate.value, error, n - 1, _LEVEL)
-    means = known_mean(by_model), known_mean(by_people)
-    shares = known_mean(by_model[by_model != 0] > 0), known_mean(by_people[by_people != 0] > 0)
-    return FeaturePreference(feature, model, n, *means, *shares, estimate)
+    return {
+        "trials": n,
+        "model_difference": known_mean(by_model),
+        "people_difference": known_mean(by_people),
+        "model_share": known_mean(by_model[by_model != 0] > 0),
+        "people_share": known_mean(by_people[by_people != 0] > 0),
+        "difference": estimate,
+    }
 
 
 def feature_shares(
@@ -368,14 +306,10 @@ def _differences(
             f"{counted(len(missing), 'sentence')} of the trials without a value of {feature}, such "
             f"as {missing[0]!r}. Give the table a row for each."
         )
-    return [
-        np.array(
-            [
-                values[t.sentence_2.text] - values[t.sentence_1.text]
-                if t.condition in conditions
-                else np.nan
-                for t in group.trials
-            ]
-        )
-        for group in ratings.groups
-    ]
+
+    def difference(trial: Trial) -> float:
+        if trial.condition not in conditions:
+            return np.nan
+        return values[trial.sentence_2.text] - values[trial.sentence_1.text]
+
+    return [np.array(list(map(difference, group.trials))) for group in ratings.groups]

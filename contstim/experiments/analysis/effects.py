@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from contstim.experiments.analysis.families import (
     family_wise,
     limits_over_groups,
 )
-from contstim.experiments.analysis.intervals import bootstrap, uncertainty_of
+from contstim.experiments.analysis.intervals import bootstrap, percentiles, uncertainty_of
 from contstim.experiments.analysis.measures import evaluate, known_mean
 from contstim.experiments.analysis.ratings import scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
-    SignedRankTest,
+    RANK_TEST,
     rank_biserial_interval,
     signed_rank_interval,
     signed_rank_test,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.intervals import Interval, IntervalMethod, Uncertainty
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
     from contstim.experiments.analysis.ratings import Ratings, Scope
+    from contstim.experiments.analysis.tables import Row
 
 Units = Literal["groups", "participants", "crossed"]
 """What tests take as random: groups, participants alone, or people and items, crossed."""
@@ -101,108 +102,40 @@ class Sampling:
             )
 
 
-@dataclass(frozen=True)
-class ModelResult:
-    """A model's mean over units, beside the noise ceilings on the same trials."""
-
-    model: str
-    value: float
-    interval: Interval
-    lower: float
-    upper: float
-    n_trials: int
-
-
-@dataclass(frozen=True)
-class ContrastResult:
-    """A contrast: the difference of means over units, its interval and its test.
-
-    Units count in which both sides are known; a group of one has no ceiling. A contrast is testable
-    if it would be significant were all tests of its family as clear as their numbers of units let
-    them be; where it is not, `significant` is False whatever the data. Tests of groups hold for
-    items like these, tests of participants for these items, crossed tests for what the interval
-    speaks of.
-
-    Attributes:
-        first: a model.
-        second: another, or `CEILING`.
-        value_first: mean over units.
-        value_second: likewise.
-        difference: the effect, in units of the measure; `interval` is its own.
-        interval: of the difference, at 1 - `alpha`; it leaves out 0 where the contrast is
-            significant, and only there, since it inverts the test. Percentiles do not, and are at
-            the level asked for.
-        n_units: groups or participants that the test compares; of a crossed test, participants.
-        statistic: the smaller sum of ranks, or Student's t.
-        rank_biserial: the effect size of a signed-rank test, -1 to 1; nan for a crossed test.
-        p_value: two-sided.
-        q_value: adjusted by Benjamini and Hochberg.
-        significant: by the correction asked for.
-        testable: see above.
-        holds_for: whom and what the test speaks of.
-        p_holm: adjusted by Holm.
-        standardised: the difference in standard deviations of the difference on single answers,
-            to which people, items and all else contribute (after Westfall, Kenny & Judd 2014).
-        low_standardised: end of its interval: that of the difference, in the same unit.
-        high_standardised: likewise.
-        test: what was computed.
-        family: the contrasts that `q_value` and `p_holm` are adjusted for.
-        correction: the one by which `significant` is decided.
-        low_rank_biserial: end of its interval; see `rank_biserial_interval`.
-        high_rank_biserial: likewise.
-        smallest_effect: differences below it do not matter.
-        equivalence_p: of two one-sided tests that the difference is smaller than that; see
-            `equivalence_p_value`.
-        equivalence_adjusted: by the correction asked for, over the same family.
-        alpha: the p-value below which it is significant; see `decision_alpha`.
-        verdict: different, equivalent, both (a difference that does not matter), or undecided;
-            untestable where nothing can be significant, and equivalence is not shown either.
-    """
-
-    first: str
-    second: str
-    value_first: float
-    value_second: float
-    difference: float
-    interval: Interval
-    n_units: int
-    statistic: float
-    rank_biserial: float
-    p_value: float
-    q_value: float
-    significant: bool
-    testable: bool
-    holds_for: str
-    p_holm: float
-    standardised: float
-    low_standardised: float
-    high_standardised: float
-    test: str
-    family: str
-    correction: str
-    low_rank_biserial: float
-    high_rank_biserial: float
-    smallest_effect: float
-    equivalence_p: float
-    equivalence_adjusted: float
-    alpha: float
-    verdict: str
-
-    @property
-    def equivalent(self) -> bool:
-        """True if the two are shown to differ by less than matters."""
-        return self.verdict in ("equivalent", "both")
-
-
 @dataclass(frozen=True, eq=False)
 class Result:
     """One measure in one scope.
+
+    A row of `comparisons` is a contrast: the difference of means over units, its interval and its
+    test. Units count in which both sides are known; a group of one has no ceiling.
+
+    - `second`: another model than `first`, or `CEILING`.
+    - `interval`: of the difference, at 1 - `alpha`; it leaves out 0 where the contrast is
+      significant, and only there, since it inverts the test. Percentiles do not, and are at the
+      level asked for.
+    - `n_units`: groups or participants that the test compares; of a crossed test, participants.
+    - `statistic`: the smaller sum of ranks, or Student's t.
+    - `rank_biserial`: the effect size of a signed-rank test; see `rank_biserial_interval`.
+    - `q_value`, `p_holm`: adjusted over the `family` by Benjamini and Hochberg, and by Holm;
+      `correction` is the one by which `significant` is decided, `alpha` the p-value below which it
+      is; see `decision_alpha`.
+    - `testable`: it would be significant were all tests of its family as clear as their numbers of
+      units let them be; where it is not, `significant` is False whatever the data.
+    - `holds_for`: whom and what the test speaks of. Tests of groups hold for items like these,
+      tests of participants for these items, crossed tests for what the interval speaks of.
+    - `standardised`: the difference in standard deviations of the difference on single answers, to
+      which people, items and all else contribute (after Westfall, Kenny & Judd 2014).
+    - `equivalence_p`: of two one-sided tests that the difference is smaller than `smallest_effect`;
+      see `equivalence_p_value`. `equivalence_adjusted`: by the correction, over the same family.
+    - `verdict`: different, equivalent, both (a difference that does not matter), or undecided;
+      untestable where nothing can be significant, and equivalence is not shown either.
 
     Attributes:
         scope: which trials evaluate which model.
         measure: accuracy or signed-rank cosine.
         evaluation: of every participant.
-        models: those that the scope evaluates.
+        models: those that the scope evaluates: a row each with the mean over units, its interval,
+            and the noise ceilings on the same trials.
         comparisons: of these models; the family of the false-discovery rate.
         detectability: limits of what that family can find, whatever the data.
     """
@@ -210,45 +143,37 @@ class Result:
     scope: Scope
     measure: Measure
     evaluation: ParticipantScores
-    models: tuple[ModelResult, ...]
-    comparisons: tuple[ContrastResult, ...]
+    models: list[Row]
+    comparisons: list[Row]
     detectability: Detectability
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
         """Of all values, then of all contrasts."""
-        values = tuple(model.interval for model in self.models)
-        return (*values, *(contrast.interval for contrast in self.comparisons))
+        return tuple(row["interval"] for row in (*self.models, *self.comparisons))
 
     def below_ceiling(self) -> frozenset[str]:
         """The models significantly below the lower noise ceiling."""
-        return self._with(CEILING, lambda row: row.significant and row.difference < 0)
+        return self._with(CEILING, lambda row: row["significant"] and row["difference"] < 0)
 
-    def at_ceiling(self) -> frozenset[str]:
-        """The models shown to differ from their lower noise ceiling by less than matters."""
-        return self._with(CEILING, lambda row: row.equivalent)
-
-    def equivalent_to(self, model: str) -> frozenset[str]:
-        """The models that are shown to differ from this one by less than matters."""
-        return self._with(model, lambda row: row.equivalent)
+    def equivalent_to(self, side: str) -> frozenset[str]:
+        """The models shown to differ by less than matters from this one, or from `CEILING`."""
+        return self._with(side, lambda row: row["verdict"] in ("equivalent", "both"))
 
     def beaten_by(self, model: str) -> frozenset[str]:
         """The models that are significantly worse than this one."""
         return self._with(
-            model, lambda row: row.significant and (row.difference > 0) == (row.first == model)
+            model,
+            lambda row: row["significant"] and (row["difference"] > 0) == (row["first"] == model),
         )
 
-    def _with(self, side: str, holds: Callable[[ContrastResult], bool]) -> frozenset[str]:
+    def _with(self, side: str, holds: Callable[[Row], bool]) -> frozenset[str]:
         """Other sides of the contrasts of a model, or of the ceiling, of which something holds."""
-        others = [
-            row.first if row.second == side else row.second
-            for row in self.comparisons
-            if side in (row.first, row.second) and holds(row)
-        ]
-        return frozenset(others) - {CEILING}
+        sides = [{row["first"], row["second"]} for row in self.comparisons if holds(row)]
+        return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
 
-_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Interval | None, SignedRankTest]"
+_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Interval | None, Row]"
 """A contrast before its p-value is adjusted: values of units, (n_units,), on both sides, their
 difference's uncertainty, percentiles where asked for, and the test."""
 
@@ -280,15 +205,22 @@ def compare(
         for kind in (evaluation.values, evaluation.lower, evaluation.upper)
     )
     counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
-    models = []
+    models: list[Row] = []
     for column in np.flatnonzero(counts).tolist():
-        uncertainty, percentiles = measured(Side(column))
-        interval = percentiles or uncertainty.interval(sampling.level)
+        uncertainty, resampled = measured(Side(column))
+        interval = resampled or uncertainty.interval(sampling.level)
         value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
         models.append(
-            ModelResult(names[column], value, interval, below, above, int(counts[column]))
+            {
+                "model": names[column],
+                "value": value,
+                "interval": interval,
+                "lower": below,
+                "upper": above,
+                "n_trials": int(counts[column]),
+            }
         )
-    targeted = [result.model for result in models]
+    targeted = [row["model"] for row in models]
     family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
     tests: list[_Test] = []
     for contrast in family:
@@ -302,7 +234,7 @@ def compare(
         tests.append((*pair, *known, test))
     limits = _limits([test for *_, test in tests], sampling)
     comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
-    return Result(scope, measure, evaluation, tuple(models), comparisons, limits)
+    return Result(scope, measure, evaluation, models, comparisons, limits)
 
 
 def _uncertain(
@@ -315,23 +247,29 @@ def _uncertain(
     groups, resampled = jackknife(ratings, measure, masks), None
     if sampling.intervals == "percentile":
         draws = {"samples": sampling.samples, "seed": sampling.seed}
-        resampled = bootstrap(ratings, measure, masks, shares, **draws)
+        resampled = bootstrap(ratings, measure, masks, **draws)
 
     def measured(side: Side) -> tuple[Uncertainty, Interval | None]:
         uncertainty = uncertainty_of(groups, shares, measure.lowest, side)
-        return uncertainty, resampled.interval(side, sampling.level) if resampled else None
+        if resampled is None:
+            return uncertainty, None
+        return uncertainty, percentiles(resampled, shares, side, sampling.level)
 
     return measured
 
 
-def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
-    """The observations that tests compare, (n_units, n_models).
-
-    Crossed tests compare single answers; what is averaged, and drawn, are the means of groups, or
-    of participants in a single group.
-    """
+def averaged(
+    evaluation: ParticipantScores, units: Units | None
+) -> Literal["groups", "participants"]:
+    """Observations that tests compare; crossed ones compare answers, and these are averaged."""
     alone = units == "crossed" and len(evaluation.group_numbers) == 1
-    return values if alone or units == "participants" else evaluation.of_groups(values)
+    return "participants" if alone or units == "participants" else "groups"
+
+
+def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
+    """Values of all that is `averaged`, (n_units, n_models)."""
+    of_people = averaged(evaluation, units) == "participants"
+    return values if of_people else evaluation.of_groups(values)
 
 
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
@@ -361,16 +299,16 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
     return "groups"
 
 
-def _crossed(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> SignedRankTest:
+def _crossed(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> Row:
     """Student's t in the place of a sum of ranks; of participants, without the latter's effect."""
     variance = float(uncertainty.components.variance)
     statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
     people, p_value = uncertainty.components.people, float(uncertainty.p_values())
-    return SignedRankTest(people, float(statistic), np.nan, p_value)
+    return dict(zip(RANK_TEST, (people, float(statistic), np.nan, p_value), strict=True))
 
 
-def _limits(tests: Sequence[SignedRankTest], sampling: Sampling) -> Detectability:
-    units = [test.n for test in tests if np.isfinite(test.p_value)]
+def _limits(tests: Sequence[Row], sampling: Sampling) -> Detectability:
+    units = [test["n_units"] for test in tests if np.isfinite(test["p_value"])]
     if sampling.units != "crossed":
         return detectability(units, sampling.false_discovery_rate, sampling.correction)
     # However few the people, a clear enough difference has a p-value as small as may be.
@@ -384,63 +322,70 @@ def _adjusted(
     about: str,
     sampling: Sampling,
     limits: Detectability,
-) -> tuple[ContrastResult, ...]:
-    """Results of a whole family of tests."""
+) -> list[Row]:
+    """Rows of a whole family of tests."""
     kind, rate = sampling.correction, sampling.false_discovery_rate
-    p_values = np.array([test.p_value for *_, test in tests])
+    p_values = np.array([test["p_value"] for *_, test in tests])
     # The same family with all units of each test on one side: the least that its adjusted p-values
     # can be. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
-    least = [0.0 if crossed else smallest_p_value(test.n) for *_, test in tests]
+    least = [0.0 if crossed else smallest_p_value(test["n_units"]) for *_, test in tests]
     equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, *_ in tests])
-    decisions = (
-        false_discovery(p_values),
-        family_wise(p_values),
-        adjusted(p_values, kind) < rate,
-        adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
-        decision_alpha(p_values, rate, kind, limits.needed),
-        equivalence,
-        adjusted(equivalence, kind),
-    )
+    decisions = {
+        "q_value": false_discovery(p_values),
+        "p_holm": family_wise(p_values),
+        "significant": adjusted(p_values, kind) < rate,
+        "testable": adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
+        "alpha": decision_alpha(p_values, rate, kind, limits.needed),
+        "equivalence_p": equivalence,
+        "equivalence_adjusted": adjusted(equivalence, kind),
+    }
     ceilings = sum(contrast.second == CEILING for contrast in family)
     stated = (
         f"{counted(len(family), 'contrast')} of {about}: "
         f"{counted(len(family) - ceilings, 'pair')} of models, "
         f"{counted(ceilings, 'model')} against the ceiling"
     )
-    columns = zip(*(column.tolist() for column in decisions), strict=True)
-    return tuple(
-        _result(contrast, test, decided, stated, sampling)
+    columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
+    return [
+        _row(contrast, test, dict(zip(decisions, decided, strict=True)), stated, sampling)
         for contrast, test, decided in zip(family, tests, columns, strict=True)
-    )
+    ]
 
 
-def _result(
-    contrast: ModelContrast, test: _Test, decided: Sequence[Any], stated: str, sampling: Sampling
-) -> ContrastResult:
-    """One of a family, with what its correction decides; see `_adjusted`."""
-    q_value, holm, different, testable, alpha, p_alike, q_alike = decided
+def _row(
+    contrast: ModelContrast, test: _Test, decided: Row, stated: str, sampling: Sampling
+) -> Row:
+    """One of a family, with what its correction decides; see `Result`."""
     first, second, known, _, ranks = test
-    interval, difference = _decided(test, alpha, sampling), known_mean(first - second)
+    interval, difference = _decided(test, decided["alpha"], sampling), known_mean(first - second)
     residual, units = known.components.residual, sampling.units or "groups"
     unit = np.sqrt(residual) if residual > 0 else np.nan
-    low, high = float(interval.low / unit), float(interval.high / unit)
-    untold = "undecided" if testable else "untestable"
-    return ContrastResult(
-        *contrast,
-        *(known_mean(first), known_mean(second), difference),
-        interval,
-        ranks.n,
-        *(ranks.statistic, ranks.rank_biserial, ranks.p_value),
-        *(q_value, different, testable),
-        _HOLDS_FOR.get(units, known.components.population),
-        holm,
-        *(float(difference / unit), low, high),
-        *(TESTS[units], stated, CORRECTIONS[sampling.correction]),
-        *rank_biserial_interval(ranks.n, ranks.rank_biserial, sampling.level),
-        *(sampling.smallest_effect, p_alike, q_alike, alpha),
-        _VERDICTS[different, q_alike < sampling.false_discovery_rate] or untold,
-    )
+    biserial = rank_biserial_interval(ranks["n_units"], ranks["rank_biserial"], sampling.level)
+    alike = decided["equivalence_adjusted"] < sampling.false_discovery_rate
+    untold = "undecided" if decided["testable"] else "untestable"
+    return {
+        **contrast._asdict(),
+        "value_first": known_mean(first),
+        "value_second": known_mean(second),
+        "difference": difference,
+        "interval": interval,
+        **ranks,
+        **{name: decided[name] for name in ("q_value", "significant", "testable")},
+        "holds_for": _HOLDS_FOR.get(units, known.components.population),
+        "p_holm": decided["p_holm"],
+        "standardised": float(difference / unit),
+        "low_standardised": float(interval.low / unit),
+        "high_standardised": float(interval.high / unit),
+        "test": TESTS[units],
+        "family": stated,
+        "correction": CORRECTIONS[sampling.correction],
+        "low_rank_biserial": biserial[0],
+        "high_rank_biserial": biserial[1],
+        "smallest_effect": sampling.smallest_effect,
+        **{name: decided[name] for name in ("equivalence_p", "equivalence_adjusted", "alpha")},
+        "verdict": _VERDICTS[decided["significant"], alike] or untold,
+    }
 
 
 def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
@@ -448,9 +393,9 @@ def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
 
     That of a signed-rank test reaches as far as Clopper and Pearson's limits do, at least.
     """
-    first, second, known, percentiles, _ = test
-    if percentiles is not None:
-        return percentiles
+    first, second, known, resampled, _ = test
+    if resampled is not None:
+        return resampled
     interval = known.interval(1 - alpha)
     if sampling.units == "crossed":
         return interval

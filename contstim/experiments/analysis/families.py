@@ -7,9 +7,9 @@ that are simulated at once stand on the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from _typeshed import DataclassInstance
     from numpy.typing import ArrayLike
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.experiments.analysis.ratings import Scope
+    from contstim.experiments.analysis.tables import Row
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
 FALSE_DISCOVERY_RATE = 0.05  # up to which adjusted p-values are significant, unless told otherwise
@@ -38,8 +38,6 @@ THESE_ITEMS = (
 )
 SINGLE_TESTS = "single tests, not adjusted"  # the family of tests that belong to none
 _ROUNDING = 1e-9  # of p-values that are equal by another formula
-
-_Row = TypeVar("_Row", bound="DataclassInstance")
 
 Correction = Literal["bh", "holm"]
 """For the family of contrasts: Benjamini and Hochberg's false-discovery rate, or Holm's."""
@@ -119,19 +117,19 @@ def adjusted(p_values: FloatArray, correction: Correction) -> FloatArray:
     return family_wise(p_values) if correction == "holm" else false_discovery(p_values)
 
 
-def with_family(rows: Iterable[_Row], p_values: Sequence[float], family: str) -> tuple[_Row, ...]:
+def with_family(rows: Sequence[Row], p_values: Iterable[float], family: str) -> list[Row]:
     """The rows of a family of tests, with p-values adjusted by Benjamini and Hochberg.
 
     Args:
-        rows: with the fields `adjusted` and `family`.
+        rows: of a table; they gain the columns `adjusted` and `family`.
         p_values: one a row; nan is not part of the family.
         family: what the tests have in common.
     """
-    q_values = false_discovery(np.array(p_values)).tolist()
-    return tuple(
-        replace(row, adjusted=q_value, family=family)
+    q_values = false_discovery(np.array([*p_values])).tolist()
+    return [
+        {**row, "adjusted": q_value, "family": family}
         for row, q_value in zip(rows, q_values, strict=True)
-    )
+    ]
 
 
 def decision_alpha(

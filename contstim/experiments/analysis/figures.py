@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rated_trials, rivals
-from contstim.experiments.analysis.effects import units_of
+from contstim.experiments.analysis.effects import averaged, units_of
 from contstim.experiments.analysis.measures import ACCURACY, measures_of
 from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from contstim.experiments.analysis.effects import ModelResult, Result, Units
+    from contstim.experiments.analysis.effects import Result, Units
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
     from contstim.scores import ScoreTable
@@ -34,17 +34,6 @@ _BARS = 3.7  # inches
 _METRO = 0.5  # inches for the word at the first line
 _LINE = 0.17  # inches between the lines of significance
 _DOT = 3.5
-
-ABOUT = {
-    "agreement": "How often two models prefer the same sentence. Where models agree, people cannot "
-    "tell which is better.",
-    "dominance": "Trials made to set two models against each other: how often people side with the "
-    "row's.",
-    "roles": "How often people prefer a synthetic sentence to the natural one it came from.",
-    "ranks": "The sentences of two rival models, by rank under each. A line joins the sentences of "
-    "a trial; blue circles: preferred by most people; orange squares: the other.",
-}
-"""Explanations of figures whose names begin so; the others stand beside a table that says more."""
 
 
 def drawings(
@@ -110,12 +99,10 @@ def shown(analysis: Analysis) -> list[Result]:
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
     """The most consistent two models that some trial sets against each other."""
-    overall = {
-        row.model: row.value
-        for row in analysis.result(Scope.OVERALL, measures_of(analysis.ratings.scale)[-1]).models
-    }
+    overall = analysis.result(Scope.OVERALL, measures_of(analysis.ratings.scale)[-1])
+    values = {row["model"]: row["value"] for row in overall.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
-    return max(pairs, key=lambda pair: sum(overall[m] for m in pair), default=None)
+    return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
 
 
 def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
@@ -145,32 +132,36 @@ def consistency_figure(
         units: whose values the dots are.
         names: what to call models, where other than by their names.
     """
-    models = sorted(result.models, key=lambda model: model.value)
-    labels = [(names or {}).get(model.model, model.model) for model in models]
+    models = sorted(result.models, key=lambda row: row["value"])
+    order = [row["model"] for row in models]
+    labels = [(names or {}).get(name, name) for name in order]
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
-    label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
+    open_dots = averaged(result.evaluation, units)
+    label = f"{result.measure.label}\nopen dots: {open_dots}; right: filled is better than open"
+    if cannot:
+        label = f"{result.measure.label}\nopen dots: {open_dots}; differences {cannot}"
     widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
     figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
     # Each model has a row, from the worst at 0. The ceilings are its own, since its trials are;
     # they lie behind the bars, and dots above all, spread over the bar's height.
     for row, model in enumerate(models):
-        if np.isfinite(model.lower):
-            ceiling = (model.lower, model.upper)
+        if np.isfinite(model["lower"]):
+            ceiling = (model["lower"], model["upper"])
             bars.fill_betweenx((row - 0.5, row + 0.5), *ceiling, color=GREY, lw=0, alpha=0.7)
-    values = [model.value for model in models]
+    values = [model["value"] for model in models]
     bars.barh(range(len(models)), values, height=0.62, color=BLUE, alpha=0.75, lw=0)
     bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
     by_unit = units_of(result.evaluation, result.evaluation.values, units)  # (n_units, n_models)
     for row, model in enumerate(models):
-        limits = (model.interval.low, model.interval.high)
+        limits = (model["interval"].low, model["interval"].high)
         if np.isfinite(limits[0]):
             bars.plot(limits, (row, row), color=BLACK, lw=1.1, solid_capstyle="butt")
-        dots = by_unit[:, result.evaluation.models.index(model.model)]
+        dots = by_unit[:, result.evaluation.models.index(model["model"])]
         heights = row + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else [row]
         bars.plot(dots, heights, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
-    _draw_significance(metro, models, result)
+    _draw_significance(metro, order, result)
     bars.set_yticks(range(len(models)), labels)
     bars.set_ylim(-0.6, len(models) - 0.4)
     bars.set_xlabel(label)
@@ -178,12 +169,10 @@ def consistency_figure(
     return figure
 
 
-def _draw_significance(axes: Axes, models: list[ModelResult], result: Result) -> None:
+def _draw_significance(axes: Axes, names: list[str], result: Result) -> None:
     """The metro map: a line a model that beats any, from left to right, the ceiling's first."""
-    names = [model.model for model in models]
-    below = result.below_ceiling()
     axes.set_axis_off()
-    lines = [("ceiling", len(models) - 0.5, below)]
+    lines = [("ceiling", len(names) - 0.5, result.below_ceiling())]
     lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
     # A line reaches from its own model (or the top) down to the last that is worse; a line without
     # any such model takes no place.
@@ -197,7 +186,7 @@ def _draw_significance(axes: Axes, models: list[ModelResult], result: Result) ->
             axes.text(column, top + 0.25, name, rotation=45, va="bottom", size=SIZE - 1)
         else:
             axes.plot(column, top, "o", ms=_DOT, color=BLACK)
-    axes.set_xlim(-0.7, len(models) + 0.3)
+    axes.set_xlim(-0.7, len(names) + 0.3)
 
 
 def scatter_figure(
@@ -223,9 +212,9 @@ def scatter_figure(
     side = max(2.3, 0.3 + widest(ranks))
     across = max(0.5 + side * max(1, len(conditions)), 1.2 + widest(["".join(labels)]))
     figure = new_figure(across, 0.6 + side)
-    panels = figure.subplots(1, max(1, len(conditions)), squeeze=False)[0]
+    panels, tied = figure.subplots(1, max(1, len(conditions)), squeeze=False)[0], False
     for axes, condition in zip(panels, conditions, strict=False):
-        _draw_trials(axes, ratings, scores, pair, condition)
+        tied |= _draw_trials(axes, ratings, scores, pair, condition)
         axes.set_title(condition.replace("-", " "), loc="left", fontsize="medium")
         axes.set_xlabel(ranks[0])
     panels[0].set_ylabel(ranks[1])
@@ -233,6 +222,7 @@ def scatter_figure(
         figure,
         {"marker": "o", "color": BLUE, "mec": BLACK, "label": labels[0]},
         {"marker": "s", "color": ORANGE, "mec": BLACK, "label": labels[1]},
+        *[{"marker": "s", "color": GREY, "mec": BLACK, "label": "preferred by half"}] * tied,
     )
     return figure
 
@@ -247,8 +237,12 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 
 def _draw_trials(
     axes: Axes, ratings: Ratings, scores: ScoreTable, pair: tuple[str, str], condition: Condition
-) -> None:
-    """A line for each trial that sets the pair against each other, a sentence at either end."""
+) -> bool:
+    """A line for each trial that sets the pair against each other, a sentence at either end.
+
+    True where as many people prefer the one sentence of a trial as the other.
+    """
+    tied = False
     # (n_sentences, 2): fractional ranks under both models, which are both axes
     ranks = scores.ranks()[:, [scores.models.index(model) for model in pair]]
     for trial, rated in rated_trials(ratings, condition):
@@ -258,6 +252,7 @@ def _draw_trials(
         axes.plot(*places.T, color=GREY, lw=0.6, zorder=1)
         # 1 for sentence_2, 0 for a draw
         majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
+        tied |= bool(majority == 0)
         for place, side in zip(places, (-1, 1), strict=True):
             colour = GREY if majority == 0 else BLUE if majority == side else ORANGE
             marker = "o" if majority == side else "s"
@@ -265,6 +260,7 @@ def _draw_trials(
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.set_xticks((0, 0.5, 1))
     axes.set_yticks((0, 0.5, 1))
+    return tied
 
 
 def sureness_figure(ratings: Ratings) -> Figure | None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 
-RESAMPLED = ("items and participants", "items", "participants")
 _CELLS = 200_000  # participants × trials × resamples at once: what stays in a processor's cache
 
 IntervalMethod = Literal["corrected", "percentile"]
@@ -257,53 +256,46 @@ def t_quantile(level: float, freedom: float | FloatArray) -> float:
     return float(student.ppf((1 + level) / 2, freedom))
 
 
-@dataclass(frozen=True, eq=False)
-class Bootstrap:
-    """Group means in every resample.
+def percentiles(resampled: FloatArray, shares: FloatArray, side: Side, level: float) -> Interval:
+    """Percentiles of a value or difference; nan where nothing was resampled.
 
-    Attributes:
-        values: (3, n_groups, n_models, n_samples); the first axis is `RESAMPLED`.
-        lower: the lower noise ceiling, same shape.
+    Args:
+        resampled: see `bootstrap`.
         shares: (n_groups,), how much each group counts in a mean over groups.
+        side: what is measured.
+        level: such as 0.95.
     """
-
-    values: FloatArray
-    lower: FloatArray
-    shares: FloatArray
-
-    def interval(self, side: Side, level: float) -> Interval:
-        """Percentiles of a value or difference; nan where nothing was resampled."""
-        # Both sides come from one resample, so that what moves both cancels.
-        means = self.values[:, :, side.first]
-        if side.ceiling:
-            means = means - self.lower[:, :, side.first]
-        elif side.second is not None:
-            means = means - self.values[:, :, side.second]
-        # A group in which a resample drew none of the model's trials is nan, and drops out of that
-        # resample's mean together with its share.
-        defined, shares = ~np.isnan(means), self.shares[:, None]
-        total = (defined * shares).sum(axis=1)
-        summed = (np.where(defined, means, 0) * shares).sum(axis=1)
-        samples = np.divide(summed, total, out=np.full(total.shape, np.nan), where=total > 0)
-        limits = np.full((3, 2), np.nan)
-        for row, drawn in zip(limits, samples, strict=True):
-            if len(known := drawn[~np.isnan(drawn)]):
-                row[:] = np.quantile(known, ((1 - level) / 2, (1 + level) / 2))
-        (low, high), (low_items, high_items), (low_people, high_people) = limits.tolist()
-        alone = (low_items, high_items, low_people, high_people)
-        note = "percentiles of resamples, which have no standard error"
-        return Interval(low, high, *alone, np.nan, np.nan, BOTH, note)
+    # Both sides come from one resample, so that what moves both cancels.
+    values, lower = resampled
+    means = values[:, :, side.first]
+    if side.ceiling:
+        means = means - lower[:, :, side.first]
+    elif side.second is not None:
+        means = means - values[:, :, side.second]
+    # A group in which a resample drew none of the model's trials is nan, and drops out of that
+    # resample's mean together with its share.
+    defined, shares = ~np.isnan(means), shares[:, None]
+    total = (defined * shares).sum(axis=1)
+    summed = (np.where(defined, means, 0) * shares).sum(axis=1)
+    samples = np.divide(summed, total, out=np.full(total.shape, np.nan), where=total > 0)
+    limits = np.full((3, 2), np.nan)
+    for row, drawn in zip(limits, samples, strict=True):
+        if len(known := drawn[~np.isnan(drawn)]):
+            row[:] = np.quantile(known, ((1 - level) / 2, (1 + level) / 2))
+    note = "percentiles of resamples, which have no standard error"
+    (low, high), (low_items, high_items), (low_people, high_people) = limits.tolist()
+    alone = (low_items, high_items, low_people, high_people)
+    return Interval(low, high, *alone, np.nan, np.nan, BOTH, note)
 
 
 def bootstrap(
     ratings: Ratings,
     measure: Measure,
     masks: Sequence[BoolArray],
-    shares: FloatArray,
     *,
     samples: int,
     seed: int,
-) -> Bootstrap:
+) -> FloatArray:
     """Draw participants and trials of each group with replacement, apart and together.
 
     A model's results in a resample are those on its own trials among the drawn ones. The ceiling of
@@ -314,23 +306,25 @@ def bootstrap(
         ratings: who rated what.
         measure: accuracy or signed-rank cosine.
         masks: for each group, which trials evaluate which model, (n_models, n_trials).
-        shares: (n_groups,); see `Bootstrap`.
         samples: how many resamples.
         seed: decides what is drawn.
+
+    Returns:
+        (2, 3, n_groups, n_models, n_samples): group means of values and of lower noise ceilings,
+        with items and participants drawn, items alone, participants alone.
     """
     parts = []
     for group, mask in zip(ratings.groups, masks, strict=True):
         # A group's draws follow from its own number: they stay when other groups come or go.
         rng = np.random.default_rng([seed, group.number])
         parts.append(_bootstrap_group(group, measure, mask, samples, rng))
-    values, lower = (np.stack(kind, axis=1) for kind in zip(*parts, strict=True))
-    return Bootstrap(values, lower, shares)
+    return np.stack(parts, axis=2)
 
 
 def _bootstrap_group(
     group: GroupRatings, measure: Measure, mask: BoolArray, samples: int, rng: np.random.Generator
-) -> list[FloatArray]:
-    """Values and lower ceilings, (3, n_models, n_samples) each."""
+) -> FloatArray:
+    """Values and lower ceilings, (2, 3, n_models, n_samples)."""
     # items: (n_samples, n_trials), how often each trial is drawn; trials that evaluate no model are
     # not drawn from. people: (n_samples, n_participants), how much each counts in a group's mean.
     used, n_people = np.flatnonzero(mask.any(axis=0)), len(group.participants)
@@ -348,16 +342,12 @@ def _bootstrap_group(
     # drawn person's ceiling is against all who took part.
     resampled = (np.concatenate(kind, axis=-1) for kind in zip(*chunks, strict=True))
     as_it_is = evaluate_group(group, measure, mask)[:2]
-    return [
-        np.stack(
-            [
-                np.einsum("pms,sp->ms", by_item, people),  # items and participants
-                by_item.mean(axis=0),  # items
-                (people @ fixed).T,  # participants
-            ]
-        )
-        for by_item, fixed in zip(resampled, as_it_is, strict=True)
+    of_both = zip(resampled, as_it_is, strict=True)
+    parts = [
+        (np.einsum("pms,sp->ms", by_item, people), by_item.mean(axis=0), (people @ fixed).T)
+        for by_item, fixed in of_both
     ]
+    return np.array(parts)
 
 
 def _draws(n: int, samples: int, rng: np.random.Generator) -> FloatArray:

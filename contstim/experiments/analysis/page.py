@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.crossed import BOTH
+from contstim.experiments.analysis.effects import averaged
 from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.figures import (
-    ABOUT,
     drawings,
     names_in_figures,
     require_rivals,
@@ -43,9 +43,10 @@ from contstim.wording import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import ContrastResult, Result
+    from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.intervals import Interval
     from contstim.experiments.analysis.run import Analysis
+    from contstim.experiments.analysis.tables import Row
     from contstim.models.training_text import Contamination
     from contstim.reporting.report import Part, Value
 
@@ -68,66 +69,68 @@ def report(
         title: the page's heading.
         seen: which of the sentences stand in the training text of each model.
     """
-    parts = [*_preface(analysis), *_cautions(analysis, seen or {})]
+    told = _told(analysis)
+    parts = [*_preface(analysis, told), *_cautions(analysis, told, seen or {})]
     for result in shown(analysis):
-        parts += _scope(result, analysis, images)
-    for kind, about in ABOUT.items():
+        parts += _scope(result, analysis, told, images)
+    for kind in ("agreement", "dominance", "roles", "ranks"):
         if names := [name for name in images if name.split("-")[0] == kind]:
-            parts += [Heading(kind.capitalize()), Paragraph(about, note=True)]
+            parts += [Heading(kind.capitalize()), Paragraph(told[kind], note=True)]
             parts += [Picture(name, images[name], name) for name in names]
-    parts += _choices(analysis)
+    parts += _choices(analysis, told)
     if "reliability" in images:
-        parts += _reliability(analysis, images["reliability"])
+        parts += _reliability(analysis, told, images["reliability"])
     parts += [*_failures(analysis), Heading("How this was computed")]
     parts += map(Paragraph, methods_text(analysis))
     return Report(title, parts, warning=analysis.origin.warning)
 
 
-def _preface(analysis: Analysis) -> Iterator[Part]:
-    """Who took part, who did not, and under which names models are drawn."""
-    ratings, excluded = analysis.ratings, analysis.admission.excluded
-    answer = "choice" if ratings.scale is Scale.CHOICE else "rating"
-    yield Paragraph(
-        f"{counted(len(ratings.participants), 'participant')} in "
-        f"{counted(len(ratings.groups), 'group')} gave {counted(ratings.size, answer)} of "
-        f"{counted(ratings.n_trials, 'sentence pair')}. Compared: "
-        f"{counted(len(ratings.models), 'model')}. Left out: "
-        f"{counted(len(excluded), 'participant')}{':' if excluded else '.'}"
-    )
-    if excluded:
-        yield Table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
+def _told(analysis: Analysis) -> dict[str, str]:
+    """Passages of the page."""
+    ratings, admission = analysis.ratings, analysis.admission
     # Whoever gives one rating throughout is left out by catch trials, if by anything. Those who are
     # not are named, since their answers lower every measure and ceiling.
-    uniform = [found.participant for found in analysis.admission.report.of(Problem.ONE_RATING)]
-    if remaining := [name for name in uniform if name in ratings.participants]:
-        yield Paragraph(f"Gave the same rating on every trial, and count: {', '.join(remaining)}.")
+    uniform = [found.participant for found in admission.report.of(Problem.ONE_RATING)]
+    return passages(
+        *(__package__, "page.md.jinja"),
+        ratings=ratings,
+        choices=ratings.scale is Scale.CHOICE,
+        excluded=admission.excluded,
+        uniform=[name for name in uniform if name in ratings.participants],
+        against=[
+            f"{contradicted:,} of {trials:,} {condition}"
+            for condition, (trials, contradicted) in analysis.orientations.items()
+            if contradicted
+        ],
+        dots=averaged(analysis.results[0].evaluation, analysis.sampling.units),
+    )
+
+
+def _preface(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
+    """Who took part, who did not, and under which names models are drawn."""
+    excluded = analysis.admission.excluded
+    yield Paragraph(told["who"])
+    if excluded:
+        yield Table(("left out", "why"), [*excluded.items()], texts=2)
+    yield from map(Paragraph, filter(None, [told["uniform"]]))
     names = names_in_figures(analysis).items()
     if short := [(label, name) for name, label in names if label != name]:
-        yield Paragraph("Figures call models by shorter names:", note=True)
+        yield Paragraph(told["names"], note=True)
         yield Table(("in figures", "model"), short, texts=2)
 
 
-def _cautions(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> Iterator[Part]:
+def _cautions(
+    analysis: Analysis, told: Mapping[str, str], seen: Mapping[str, Contamination | None]
+) -> Iterator[Part]:
     """Limits that a reader has to know before any result."""
-    cautions = [*contamination_warnings(seen, "natural sentences")]
-    against = [
-        f"{contradicted:,} of {trials:,} {condition}"
-        for condition, (trials, contradicted) in analysis.orientations.items()
-        if contradicted
-    ]
-    if against:
-        cautions.append(
-            f"Trials whose scores contradict the roles of their models: {', '.join(against)}. "
-            "There a model does not prefer the sentence that it should by the order of models and "
-            "sentences, so that natural pairs among them say nothing about which of their two "
-            "models is right. Unless they were selected so (select natural --agreeing), models may "
-            "be exchanged, or the scores those of other models."
-        )
-    for caution in (*cautions, *analysis.cautions):
+    contaminated = contamination_warnings(seen, "natural sentences")
+    for caution in filter(None, (*contaminated, told["against"], *analysis.cautions)):
         yield Paragraph(caution, note=True)
 
 
-def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
+def _scope(
+    result: Result, analysis: Analysis, told: Mapping[str, str], images: Mapping[str, bytes]
+) -> Iterator[Part]:
     """Results of one measure on one kind of trials: figure, models, verdict, every two models."""
     about, sampling = DESCRIPTIONS[result.scope], analysis.sampling
     holm = sampling.correction == "holm"
@@ -135,72 +138,71 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     # The level at which the family decides, such as 99.4%
     decided = level
     if sampling.intervals == "corrected" and result.comparisons:
-        decided = f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
+        decided = f"{100 * (1 - max(test['alpha'] for test in result.comparisons)):.3g}%"
 
-    def tested(test: ContrastResult, mark: str = "") -> tuple[float, str, str]:
-        p_value = p_text(test.p_holm if holm else test.q_value)
-        p_value += mark if test.significant else ""
-        shown_p = p_value if test.testable else "untestable"
-        return test.difference, _range(test.interval), shown_p
+    def tested(test: Row, mark: str = "") -> tuple[float, str, str]:
+        shown_p = p_text(test["p_holm" if holm else "q_value"]) + mark * test["significant"]
+        shown_p = shown_p if test["testable"] else "untestable"
+        return test["difference"], _range(test["interval"]), shown_p
 
     yield Heading(about.capitalize())
     name = f"{result.measure.name}-{result.scope}"
     yield Picture(name, images[name], f"{result.measure.label}: {about}")
-    ceilings = {row.first: row for row in result.comparisons if row.second == CEILING}
+    if result is shown(analysis)[0]:
+        yield Paragraph(told["bars"], note=True)
+    ceilings = {row["first"]: row for row in result.comparisons if row["second"] == CEILING}
     rows: list[tuple[Value, ...]] = []
-    for row in sorted(result.models, key=lambda row: -row.value):
-        test, bounds = ceilings.get(row.model), f"{_number(row.lower)} – {_number(row.upper)}"
-        mark = " (above)" if test and test.difference > 0 else "*"
-        to_ceiling = tested(test, mark) if test else ("–", "–", "–")
-        cells = (row.model, row.value, _range(row.interval), bounds, *to_ceiling)
-        rows.append((*cells, f"{row.n_trials:,}"))
+    for row in sorted(result.models, key=lambda row: -row["value"]):
+        test = ceilings.get(row["model"])
+        bounds = f"{_number(row['lower'])} – {_number(row['upper'])}"
+        above = test is not None and test["difference"] > 0
+        to_ceiling = tested(test, " (above)" if above else "*") if test else ("–", "–", "–")
+        cells = (row["model"], row["value"], _range(row["interval"]), bounds, *to_ceiling)
+        rows.append((*cells, f"{row['n_trials']:,}"))
     to_ceiling_header = ("to the ceiling", decided, adjusted)
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
     yield Table(header, rows)
     for test in result.comparisons[:1]:
-        family = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
+        family = f"{adjusted}: {test['test']}; {test['correction']}; {test['family']}."
         yield Paragraph(family, note=True)
     if notes := dict.fromkeys(interval.note for interval in result.intervals if interval.note):
         yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
     yield Paragraph(_verdict(result, str(sampling.units)))
-    if pairs := [test for test in result.comparisons if test.second != CEILING]:
-        lines = [(test.first, test.second, *tested(test), test.verdict) for test in pairs]
+    if pairs := [test for test in result.comparisons if test["second"] != CEILING]:
+        lines = [(x["first"], x["second"], *tested(x), x["verdict"]) for x in pairs]
         columns = ("model", "less", "difference", decided, adjusted, "verdict")
         title = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
         yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
 
 
 def _verdict(result: Result, units: str) -> str:
-    ordered = [row.model for row in sorted(result.models, key=lambda row: -row.value)]
+    ordered = [row["model"] for row in sorted(result.models, key=lambda row: -row["value"])]
     alike = [
         f"{first} ≈ {second}"
         for first, second in combinations(ordered, 2)
         if second in result.equivalent_to(first)
     ]
-    alike += [f"{model} ≈ its ceiling" for model in ordered if model in result.at_ceiling()]
-    margin = result.comparisons[0].smallest_effect if result.comparisons else 0.0
-    equivalent = f" Shown to differ by less than {margin:g}: {'; '.join(alike) or 'none'}."
-    if cannot := result.detectability.cannot(units):
-        # With so few units "none" would read as if it had been looked for and not seen
-        differences = f"Models below the noise ceiling and differences between models {cannot}."
-        return differences + (equivalent if alike else "")
-    below = [model for model in ordered if model in result.below_ceiling()]
-    beats = [
-        f"{model} > {', '.join(other for other in ordered if other in worse)}"
-        for model in ordered
-        if (worse := result.beaten_by(model))
+    alike += [
+        f"{model} ≈ its ceiling" for model in ordered if model in result.equivalent_to(CEILING)
     ]
-    # "None" means little where several tests had to come out as clearly as they can: say so.
-    limit = result.detectability.unless()
-    none = f"none (none can be {limit})" if limit and not below and not beats else "none"
-    return (
-        f"Significantly below the noise ceiling: {', '.join(below) or none}. "
-        f"Significant differences between models: {'; '.join(beats) or none}."
-        f"{' All this holds for these very items.' if units == 'participants' else ''}{equivalent}"
+    told = passages(
+        *(__package__, "verdict.md.jinja"),
+        units=units,
+        cannot=result.detectability.cannot(units),
+        unless=result.detectability.unless(),
+        below=[model for model in ordered if model in result.below_ceiling()],
+        beats=[
+            f"{model} > {', '.join(other for other in ordered if other in worse)}"
+            for model in ordered
+            if (worse := result.beaten_by(model))
+        ],
+        alike=alike,
+        margin=result.comparisons[0]["smallest_effect"] if result.comparisons else 0.0,
     )
+    return told["verdict"]
 
 
-def _choices(analysis: Analysis) -> Iterator[Part]:
+def _choices(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
     """Choices of people: together, and by each model's log-probability ratios."""
     yield Heading("Near-unanimity")
     unanimity = [
@@ -211,12 +213,7 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
     agree = f"trials on which {analysis.unanimous:.0%} agree"
     yield Table(("condition", agree, "trials", "share"), unanimity)
     yield Heading("Choices by log-probability ratio")
-    yield Paragraph(
-        "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
-        "log odds per nat, standard errors clustered by participants and by trials. P-values are "
-        "those of single tests, not adjusted.",
-        note=True,
-    )
+    yield Paragraph(told["regressions"], note=True)
     level = f"{analysis.sampling.level:.0%}"
     rows = [
         (
@@ -231,17 +228,11 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
     yield Table(header, rows, texts=2, notes=1)
 
 
-def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
+def _reliability(analysis: Analysis, told: Mapping[str, str], image: bytes) -> Iterator[Part]:
     """Sureness of people by condition, and the trials that they are least and most sure of."""
     judged, scale = judged_trials(analysis.ratings), analysis.ratings.scale
     yield Heading("How sure people are of each trial")
-    yield Paragraph(
-        f"Answers are {scale.meaning}. The mean rating of a trial, drawn towards the middle of the "
-        "scale by as much as is chance (empirical Bayes, by condition). Reliability: the share of "
-        "the variance of mean ratings that is not chance. A trial that nobody is sure of cannot "
-        "tell models apart. All trials are in trials.csv.",
-        note=True,
-    )
+    yield Paragraph(told["reliability"], note=True)
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
     conditions = [
         (
@@ -314,7 +305,10 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         choices=ratings.scale is Scale.CHOICE,
         people=counted(len(ratings.participants), "participant"),
         groups=counted(len(ratings.groups), "group"),
-        families=_families(analysis),
+        families=Counter(
+            (len(result.comparisons), sum(row["second"] != CEILING for row in result.comparisons))
+            for result in analysis.results
+        ),
         holm=sampling.correction == "holm",
         rate=f"{sampling.false_discovery_rate:g}",
         smallest=f"{sampling.smallest_effect:g}",
@@ -326,20 +320,6 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         narrower=any(interval.population != BOTH for interval in intervals),
     )
     return (*told.values(), f"References: {' '.join(_cited(' '.join(told.values())))}")
-
-
-def _families(analysis: Analysis) -> str:
-    """Numbers of contrasts, such as 45 contrasts (36 pairs …) in each of 6 families."""
-    sizes = Counter(
-        (len(result.comparisons), sum(row.second != CEILING for row in result.comparisons))
-        for result in analysis.results
-    )
-    return "; ".join(
-        f"{counted(size, 'contrast')} ({counted(pairs, 'pair')} of models, "
-        f"{counted(size - pairs, 'model')} against the lower noise ceiling) in "
-        f"{'one family' if number == 1 else f'each of {number} families'}"
-        for (size, pairs), number in sizes.items()
-    )
 
 
 def _cited(text: str) -> list[str]:

@@ -13,7 +13,6 @@ inference with multiway clustering*) allow for both without a model of either.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,35 +35,7 @@ _NARROW = 0.1  # of the ratios on all trials: where a coefficient per nat reache
 _EVENTS = 10  # choices of the rarer kind for a predictor (Peduzzi et al. 1996)
 
 
-@dataclass(frozen=True)
-class ClusteredLogit:
-    """A logistic regression whose standard errors are clustered by participant and by item.
-
-    Attributes:
-        coefficients: by predictor: log odds of choosing sentence_2 per unit of it, for ratios per
-            nat. Degrees of freedom are one less than the smaller number of clusters.
-        choices: how many.
-        participants: clusters of the first way.
-        items: clusters of the second way.
-        left_out: choices without a finite ratio: a sentence has probability zero under a model.
-        repaired: whether the covariance had negative eigenvalues, which were set to zero (Cameron
-            et al., section 2.3): then clusters are few, and standard errors too small.
-    """
-
-    coefficients: Mapping[str, Estimate]
-    choices: int
-    participants: int
-    items: int
-    left_out: int
-    repaired: bool
-
-    def __getitem__(self, name: str) -> Estimate:
-        return self.coefficients[name]
-
-
-def regress_choices(
-    ratings: Ratings, models: Sequence[str], *, level: float = 0.95
-) -> ClusteredLogit:
+def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0.95) -> Row:
     """Regress choices of sentence_2 on the log-probability ratios of one or several models.
 
     Ratios are log p(sentence_2) - log p(sentence_1), in nats. With several models each coefficient
@@ -74,6 +45,9 @@ def regress_choices(
         ratings: who chose what, and the models' log-probabilities.
         models: the predictors.
         level: of the intervals.
+
+    Returns:
+        See `clustered_logit`, with `left_out` choices: a sentence has probability zero there.
 
     Raises:
         InputError: see `clustered_logit`; or there is no such model.
@@ -92,14 +66,10 @@ def regress_choices(
     people = [name for group in groups for name in group.participants for _ in group.trials]
     items = [t.trial_id for group in groups for _ in group.participants for t in group.trials]
     finite = np.isfinite(every).all(axis=0)
-    return clustered_logit(
-        chosen[finite],
-        dict(zip(models, every[:, finite], strict=True)),
-        np.array(people)[finite],
-        np.array(items)[finite],
-        level=level,
-        left_out=int((~finite).sum()),
-    )
+    known = dict(zip(models, every[:, finite], strict=True))
+    clusters = np.array(people)[finite], np.array(items)[finite]
+    fitted = clustered_logit(chosen[finite], known, *clusters, level=level)
+    return {**fitted, "left_out": int((~finite).sum())}
 
 
 def clustered_logit(
@@ -109,8 +79,7 @@ def clustered_logit(
     items: ArrayLike,
     *,
     level: float = 0.95,
-    left_out: int = 0,
-) -> ClusteredLogit:
+) -> Row:
     """Maximum-likelihood logistic regression without intercept and with two-way clustered errors.
 
     Args:
@@ -120,7 +89,12 @@ def clustered_logit(
         participants: (n,) the cluster of the first way.
         items: (n,) the cluster of the second way.
         level: of the intervals.
-        left_out: choices that were left out before; only noted.
+
+    Returns:
+        `coefficients` by predictor: log odds of choosing sentence_2 per unit of it, for ratios per
+        nat, with one degree of freedom less than the smaller number of clusters; how many `choices`
+        there are, of how many `participants` and `items`; and whether the covariance was `repaired`
+        (Cameron et al., section 2.3): then clusters are few, and standard errors too small.
 
     Raises:
         InputError: fewer than two participants or items, a predictor that is zero everywhere,
@@ -156,8 +130,8 @@ def clustered_logit(
         name: Estimate.by_t(value, error, freedom, level)
         for name, value, error in zip(differences, estimates.tolist(), errors.tolist(), strict=True)
     }
-    people, pairs = counts.tolist()
-    return ClusteredLogit(coefficients, len(chosen), people, pairs, left_out, repaired)
+    sizes = dict(zip(("participants", "items"), counts.tolist(), strict=True))
+    return {"coefficients": coefficients, "choices": len(chosen), **sizes, "repaired": repaired}
 
 
 def _fit(
@@ -215,13 +189,13 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
             typical, everywhere = _typical(own, row), _typical(ratings, row)
             try:
                 fit = regress_choices(own, [model], level=level)
-                slope = fit[model]
-                counts = (fit.choices, fit.participants, fit.items, fit.left_out)
-                note = "; ".join(_cautions(own, row, fit.repaired, typical, everywhere))
+                slope = fit["coefficients"][model]
+                counts = [fit[name] for name in ("choices", "participants", "items", "left_out")]
+                note = "; ".join(_cautions(own, row, fit["repaired"], typical, everywhere))
             except InputError as error:
                 # A model without an estimate has its row too: the note says why it has none.
                 slope, note = UNKNOWN, str(error)
-                counts = (own.size, len(own.participants), own.n_trials, 0)
+                counts = [own.size, len(own.participants), own.n_trials, 0]
             yield {
                 "scope": scope,
                 "model": model,

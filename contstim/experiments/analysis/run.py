@@ -22,7 +22,7 @@ from contstim.experiments.analysis.ratings import Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
-from contstim.tables import ShownAsTable, frame_of
+from contstim.tables import ShownAsTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -110,14 +110,9 @@ class Analysis(ShownAsTable):
         Raises:
             InputError: there is no table of this name; says which there are.
         """
-        from contstim.experiments.analysis.tables import result_tables
+        from contstim.experiments.analysis.tables import named_frame, result_tables
 
-        tables = result_tables(self)
-        if name not in tables:
-            raise InputError(
-                f"{name!r} is not a table of an analysis; there are {', '.join(tables)}."
-            )
-        return frame_of(tables[name])
+        return named_frame(result_tables(self), name, "an analysis")
 
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.

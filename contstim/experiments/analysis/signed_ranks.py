@@ -7,7 +7,7 @@ rank-biserial correlation (Kerby 2014).
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from contstim.arrays import FloatArray
+    from contstim.experiments.analysis.tables import Row
 
 _DIGITS = 12  # equal differences of means differ in the last bits; ranks must see them tied
 _ENUMERATED = 13  # pairs up to which all patterns of signs are counted
@@ -22,20 +23,7 @@ _UNTIED = 50  # pairs up to which the distribution without ties is counted
 _SHIFTS = 6.0  # means in standard deviations, beyond which all differences have one sign
 
 
-class SignedRankTest(NamedTuple):
-    """Wilcoxon's signed-rank test of paired values.
-
-    Attributes:
-        n: pairs, those without a difference included.
-        statistic: the smaller sum of ranks.
-        rank_biserial: the effect size, -1 (always lower) to 1 (always higher).
-        p_value: two-sided; nan where there is no pair.
-    """
-
-    n: int
-    statistic: float
-    rank_biserial: float
-    p_value: float
+RANK_TEST = ("n_units", "statistic", "rank_biserial", "p_value")
 
 
 def smallest_p_value(units: int) -> float:
@@ -43,7 +31,7 @@ def smallest_p_value(units: int) -> float:
     return min(1.0, 2 * 0.5**units)
 
 
-def signed_rank_test(first: FloatArray, second: FloatArray) -> SignedRankTest:
+def signed_rank_test(first: FloatArray, second: FloatArray) -> Row:
     """Wilcoxon's test of pairs; ranks of zero differences are split between both signs.
 
     P-values are those of `signed_rank_p_values`.
@@ -51,15 +39,21 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> SignedRankTest:
     Args:
         first: (n_pairs,).
         second: (n_pairs,); pairs with a nan are left out.
+
+    Returns:
+        `n_units` pairs, those without a difference included; the `statistic`, which is the smaller
+        sum of ranks; `rank_biserial`, the effect size from -1 (always lower) to 1 (always higher);
+        and the two-sided `p_value`, nan where there is no pair.
     """
     differences = _rounded(first - second)[None]
     n = int((~np.isnan(differences)).sum())
-    if not n:
-        return SignedRankTest(0, np.nan, np.nan, np.nan)
-    # The positive ranks add up to (total + signed) / 2, the negative ones to (total - signed) / 2.
-    signed, total = float(_signed_ranks(differences).sum()), n * (n + 1) / 2
-    p_value = float(signed_rank_p_values(differences)[0])
-    return SignedRankTest(n, (total - abs(signed)) / 2, signed / total, p_value)
+    found = (np.nan, np.nan, np.nan)
+    if n:
+        # The positive ranks add up to (total + signed) / 2, the negative to (total - signed) / 2.
+        signed, total = float(_signed_ranks(differences).sum()), n * (n + 1) / 2
+        p_value = float(signed_rank_p_values(differences)[0])
+        found = ((total - abs(signed)) / 2, signed / total, p_value)
+    return dict(zip(RANK_TEST, (n, *found), strict=True))
 
 
 def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[float, float]:
@@ -73,7 +67,7 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
 
     Args:
         n: pairs.
-        rank_biserial: -1 to 1; see `SignedRankTest`.
+        rank_biserial: -1 to 1; see `signed_rank_test`.
         level: of the interval, such as 0.95.
     """
     from scipy.optimize import brentq

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from contstim.errors import InputError
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pandas import DataFrame
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.effects import Result
@@ -40,6 +44,17 @@ def _cells(row: Any) -> Row:
         else:
             cells[name] = value if value is None or isinstance(value, int | float) else str(value)
     return cells
+
+
+def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
+    """One of the tables of an analysis.
+
+    Raises:
+        InputError: there is no table of this name; says which there are.
+    """
+    if name not in tables:
+        raise InputError(f"{name!r} is not a table of {of}; there are {', '.join(tables)}.")
+    return frame_of(tables[name])
 
 
 def with_origin(columns: Columns, origin: ResponseOrigin) -> Columns:
@@ -162,7 +177,9 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "trials": trials_table(ratings),
         "failures": rows_table(analysis.failures),
         "regressions": rows_table(analysis.regressions),
-        "excluded": rows_table(analysis.admission.excluded),
+        "excluded": rows_table(
+            {"participant": who, "reason": why} for who, why in analysis.admission.excluded.items()
+        ),
         **_matrices("agreement", ratings.models, analysis.agreement),
         **_matrices("dominance", ratings.models, analysis.dominance),
     }

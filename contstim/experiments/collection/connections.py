@@ -8,7 +8,7 @@ else can connect.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,9 +27,12 @@ _FULL = (
 )
 
 
-@dataclass(frozen=True)
-class ConnectionLimits:
-    """Limits on how many connections there may be, and how long each may take.
+@dataclass
+class Connections:
+    """The open connections of a server, those that wait for a request apart.
+
+    When there are too many, whoever has waited longest makes room for a newcomer: so connections
+    that ask for nothing keep nobody out.
 
     Attributes:
         most: connections at once.
@@ -44,6 +47,32 @@ class ConnectionLimits:
     headers: float = 20.0
     idle: float = 75.0
     request: float = 300.0
+    # whether each is being answered; those that wait stand in the order in which they began to
+    _busy: dict[LimitedProtocol, bool] = field(default_factory=dict, init=False)
+
+    def enter(self, newcomer: LimitedProtocol) -> bool:
+        """Let a connection in, unless all others are being answered."""
+        if len(self._busy) >= self.most:
+            longest = next((each for each, busy in self._busy.items() if not busy), None)
+            if longest is None:
+                return False
+            self.leave(longest)
+            longest.drop()
+        self.wait(newcomer)
+        return True
+
+    def wait(self, connection: LimitedProtocol) -> None:
+        """Note that a connection has nothing to be answered."""
+        self.leave(connection)
+        self._busy[connection] = False
+
+    def serve(self, connection: LimitedProtocol) -> None:
+        """Note that a connection's request is being answered."""
+        self._busy[connection] = True
+
+    def leave(self, connection: LimitedProtocol) -> None:
+        """Forget a connection."""
+        self._busy.pop(connection, None)
 
 
 def raise_open_files() -> int:
@@ -67,43 +96,6 @@ def raise_open_files() -> int:
 def most_connections(open_files: int) -> int:
     """Number of connections under a limit of open files: each may have a file open besides."""
     return min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, (open_files - _SERVER_FILES) // 2))
-
-
-class Connections:
-    """The open connections of a server, those that wait for a request apart.
-
-    When there are too many, whoever has waited longest makes room for a newcomer: so connections
-    that ask for nothing keep nobody out.
-    """
-
-    def __init__(self, limits: ConnectionLimits) -> None:
-        self.limits = limits
-        # whether each is being answered; those that wait stand in the order in which they began to
-        self._busy: dict[LimitedProtocol, bool] = {}
-
-    def enter(self, newcomer: LimitedProtocol) -> bool:
-        """Let a connection in, unless all others are being answered."""
-        if len(self._busy) >= self.limits.most:
-            longest = next((each for each, busy in self._busy.items() if not busy), None)
-            if longest is None:
-                return False
-            self.leave(longest)
-            longest.drop()
-        self.wait(newcomer)
-        return True
-
-    def wait(self, connection: LimitedProtocol) -> None:
-        """Note that a connection has nothing to be answered."""
-        self.leave(connection)
-        self._busy[connection] = False
-
-    def serve(self, connection: LimitedProtocol) -> None:
-        """Note that a connection's request is being answered."""
-        self._busy[connection] = True
-
-    def leave(self, connection: LimitedProtocol) -> None:
-        """Forget a connection."""
-        self._busy.pop(connection, None)
 
 
 class LimitedProtocol(H11Protocol):
@@ -152,18 +144,17 @@ class LimitedProtocol(H11Protocol):
 
     async def _answer_in_time(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request within the time that it has."""
-        limits = self._at_once.limits
         self._answering += 1
         self._reading = False
         self._at_once.serve(self)
-        self._within(limits.request)
+        self._within(self._at_once.request)
         try:
             await self._application(scope, receive, send)
         finally:
             self._answering -= 1
             if not self._answering and not self.transport.is_closing():
                 self._at_once.wait(self)
-                self._within(limits.idle)
+                self._within(self._at_once.idle)
 
     def _drop_unarrived(self) -> None:
         cycle = self.cycle  # the library's name for a request and its answer
@@ -172,7 +163,7 @@ class LimitedProtocol(H11Protocol):
 
     def _read_headers(self) -> None:
         self._reading = True
-        self._within(self._at_once.limits.headers)
+        self._within(self._at_once.headers)
 
     def _within(self, seconds: float) -> None:
         """Drop the connection after so many seconds, unless the clock is set anew before."""
@@ -185,7 +176,7 @@ class LimitedProtocol(H11Protocol):
             self._clock = None
 
 
-def protocol_with(limits: ConnectionLimits) -> type[LimitedProtocol]:
-    """The protocol of one server, whose connections share these limits."""
+def protocol_with(connections: Connections) -> type[LimitedProtocol]:
+    """The protocol of one server, whose connections are these."""
     # The library calls it and asks nothing else of a class
-    return cast("type[LimitedProtocol]", partial(LimitedProtocol, Connections(limits)))
+    return cast("type[LimitedProtocol]", partial(LimitedProtocol, connections))

@@ -16,7 +16,6 @@ import stat
 import sys
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -76,49 +75,25 @@ _MOST_AT_ONCE = 500  # requests in a commit
 _LOCKED_BYTE = (1 << 31) - 1  # of the database: beyond its content and SQLite's own locks
 
 
-@dataclass(frozen=True)
-class Keys:
-    """Two random keys of a database, hexadecimal.
+def stored_key(connection: sqlite3.Connection, name: str) -> str:
+    """A random key that a database was made with, hexadecimal.
 
-    Attributes:
-        secret: what participants' secrets and completion codes follow from.
-        salt: what identities are hashed with.
+    From `secret` participants' secrets and completion codes follow; identities are hashed with
+    `salt`.
     """
+    found = connection.execute("SELECT value FROM study WHERE name = ?", (name,)).fetchone()
+    return str(found[0])
 
-    secret: str
-    salt: str
 
-    @classmethod
-    def read(cls, connection: sqlite3.Connection) -> Keys:
-        """The keys that a database was made with."""
-        stored = dict(connection.execute("SELECT name, value FROM study").fetchall())
-        return cls(stored["secret"], stored["salt"])
-
-    def participant_secret(self, participant: str) -> str:
-        """Secret that a participant's browser must show; computed from the key, never stored."""
-        return _digest(self.secret, "secret", participant)
-
-    def opens(self, participant: str, secret: str) -> bool:
-        """True if this is the participant's secret; takes equally long whatever is wrong."""
-        return equal_secrets(self.participant_secret(participant), secret)
-
-    def completion_code(self, participant: str) -> str:
-        """A code for one participant, short enough to be copied by hand."""
-        return _digest(self.secret, "code", participant)[:10].upper()
-
-    def hashed(self, field: str, value: str) -> str:
-        """An identity that cannot be turned back, nor joined with another study's; empty stays."""
-        return _digest(self.salt, field, value) if value else ""
+def digest(key: str, field: str, value: str) -> str:
+    """Code that follows from a value, and tells nobody without the key anything about it."""
+    # a sign that no field's name holds: so no two fields and values give one text
+    return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]
 
 
 def equal_secrets(first: str, second: str) -> bool:
     """True if two texts are equal, in a time that does not tell where they differ."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
-
-
-def _digest(key: str, field: str, value: str) -> str:
-    # a sign that no field's name holds: so no two fields and values give one text
-    return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]
 
 
 class Recorder:
@@ -142,7 +117,7 @@ class Recorder:
                 self._connection = opened.enter_context(_connected(path))
                 _lock(path, file)  # by now it lasts, see there
                 _begin(self._connection, path, fingerprint, server)
-                self.keys = Keys.read(self._connection)
+                self._secret = stored_key(self._connection, "secret")
                 self._files = {file: _identity(file) for file in (path, Path(f"{path}-wal"))}
                 self._opened = opened.pop_all()
         except (OSError, sqlite3.Error) as error:
@@ -150,6 +125,14 @@ class Recorder:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._thread = Thread(target=self._write, name="recorder", daemon=True)
         self._thread.start()
+
+    def participant_secret(self, participant: str) -> str:
+        """Secret that a participant's browser must show; computed from the key, never stored."""
+        return digest(self._secret, "secret", participant)
+
+    def completion_code(self, participant: str) -> str:
+        """A code for one participant, short enough to be copied by hand."""
+        return digest(self._secret, "code", participant)[:10].upper()
 
     async def run(
         self,

@@ -48,16 +48,8 @@ class RequestRefusal(Exception):  # noqa: N818 - it is the client's error, not o
 
 
 @dataclass(frozen=True)
-class Rate:
-    """So many requests at once, and so many a second in the long run."""
-
-    burst: float
-    per_second: float
-
-
-@dataclass(frozen=True)
 class RequestLimits:
-    """Limits on how large and how frequent requests may be.
+    """Limits on how large and how frequent requests may be: see `Throttle` on rates.
 
     Attributes:
         body: bytes of a request.
@@ -69,16 +61,22 @@ class RequestLimits:
 
     body: int = 256 * 1024
     body_seconds: float = 30.0
-    joining: Rate = Rate(300, 10)
-    asking: Rate = Rate(60, 10)
-    failing: Rate = Rate(30, 0.5)
+    joining: tuple[float, float] = (300, 10)
+    asking: tuple[float, float] = (60, 10)
+    failing: tuple[float, float] = (30, 0.5)
 
 
 @dataclass
 class Throttle:
-    """A bucket of tokens for each caller: a request takes one, and they come back with time."""
+    """A bucket of tokens for each caller: a request takes one, and they come back with time.
 
-    rate: Rate
+    Attributes:
+        burst: requests at once.
+        per_second: requests in the long run.
+    """
+
+    burst: float
+    per_second: float
     _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
 
     def take(self, caller: str, now: float) -> None:
@@ -87,14 +85,14 @@ class Throttle:
         Raises:
             RequestRefusal: the caller has asked too often.
         """
-        left, then = self._buckets.pop(caller, (self.rate.burst, now))
+        left, then = self._buckets.pop(caller, (self.burst, now))
         # what came back meanwhile, up to a full bucket; clocks may be set back
-        left = min(self.rate.burst, left + max(0.0, now - then) * self.rate.per_second)
+        left = min(self.burst, left + max(0.0, now - then) * self.per_second)
         self._buckets[caller] = (max(0.0, left - 1) if left >= 1 else left, now)
         if len(self._buckets) > _MOST_CALLERS:
             self._buckets.popitem(last=False)
         if left < 1:
-            wait = (1 - left) / self.rate.per_second
+            wait = (1 - left) / self.per_second
             raise RequestRefusal(429, "Too many requests; try again in a moment.", wait=wait)
 
 
@@ -128,13 +126,6 @@ class JoinRequest(_Body):
     simulated: bool | None = None
 
 
-class ResumeRequest(_Body):
-    """A participant comes back."""
-
-    participant: Text
-    secret: Text
-
-
 class ReceivedAnswer(_Body):
     """The answer to one trial; see `Response`. A reaction time of None was not measured."""
 
@@ -146,9 +137,10 @@ class ReceivedAnswer(_Body):
 
 
 class ParticipantRequest(_Body):
-    """A participant asks for something; the secret is in the header."""
+    """A participant asks for something; the secret is in the header, or here."""
 
     participant: Text
+    secret: Text | None = None
 
 
 class SaveRequest(ParticipantRequest):

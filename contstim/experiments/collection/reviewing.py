@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.collection.requests import ReceivedDecision
-    from contstim.reporting.review import PageContent
+    from contstim.reporting.review import ReviewPage
     from contstim.reviews import Review, ReviewedItem, Stimulus
 
 HOST = "127.0.0.1"
@@ -83,10 +83,9 @@ class ReviewFile:
                 changed since.
         """
         reviewer, by_id = items[0].reviewer, {item.item_id: item for item in items}
-        written: bytes | None = None
-        if path.exists():
+        written = _digest(path)
+        if written is not None:
             try:
-                written = _digest(path)
                 earlier = read_reviews([path], may_be_undecided=True)
                 earlier.require_items_of(stimuli, table)
                 kinds = {item.kind for item in earlier.decisions} - {items[0].kind}
@@ -120,28 +119,28 @@ class ReviewFile:
             InputError: the file cannot be written.
         """
         by_id = {item.item_id: item for item in self.items}
-        unknown = [change.item_id for change in changes if change.item_id not in by_id]
-        if unknown:
-            raise RequestRefusal(422, f"There is no item {unknown[0]!r}.")
+        for change in changes:
+            if change.item_id not in by_id:
+                raise RequestRefusal(422, f"There is no item {change.item_id!r}.")
         # Else what another server or a spreadsheet has saved there would be lost
-        if (_digest(self.path) if self.path.exists() else None) != self._written:
+        if _digest(self.path) != self._written:
             raise RequestRefusal(
                 409,
                 f"{self.path.name} was changed by another program and is not overwritten. Stop "
                 "the server and start it again; what is not saved yet stays in the browser.",
             )
-        decisions = dict(self.decisions)
-        for change in changes:
-            decided = replace(
-                by_id[change.item_id], decision=Decision(change.decision), reason=change.reason
+        decisions = self.decisions | {
+            each.item_id: replace(
+                by_id[each.item_id], decision=Decision(each.decision), reason=each.reason
             )
-            decisions[change.item_id] = decided
+            for each in changes
+        }
         write_review(self.path, [decisions.get(item.item_id, item) for item in self.items])
         self._written, self.decisions = _digest(self.path), decisions
 
 
 def serve_review(
-    content: PageContent,
+    content: ReviewPage,
     file: ReviewFile,
     *,
     port: int,
@@ -166,7 +165,7 @@ def serve_review(
             run(application, listening)
 
 
-def review_application(content: PageContent, file: ReviewFile, port: int) -> Starlette:
+def review_application(content: ReviewPage, file: ReviewFile, port: int) -> Starlette:
     """The page and the address that takes decisions, as an ASGI application."""
     hosts = {f"{HOST}:{port}", f"localhost:{port}"}
     saving = asyncio.Lock()
@@ -207,5 +206,6 @@ def review_application(content: PageContent, file: ReviewFile, port: int) -> Sta
     )
 
 
-def _digest(path: Path) -> bytes:
-    return hashlib.sha256(path.read_bytes()).digest()
+def _digest(path: Path) -> bytes | None:
+    """Digest of a file; None where there is none."""
+    return hashlib.sha256(path.read_bytes()).digest() if path.exists() else None

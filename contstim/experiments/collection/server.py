@@ -7,26 +7,22 @@ import math
 import os
 import secrets
 import socket
+from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from contstim.errors import InputError
 from contstim.experiments.collection.connections import (
-    ConnectionLimits,
+    Connections,
     most_connections,
     protocol_with,
     raise_open_files,
 )
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.requests import (
-    Rate,
-    RequestLimits,
-    RequestRefusal,
-    Throttle,
-)
+from contstim.experiments.collection.requests import RequestLimits, RequestRefusal, Throttle
 from contstim.experiments.collection.service import Service, read_study
 from contstim.experiments.platforms.jspsych.study import check_web_address
 
@@ -44,7 +40,7 @@ _BACKLOG = 256  # connections that wait to be accepted
 _LONGEST_HEADERS = 16_384  # bytes
 _LOGGERS = ("uvicorn", "asyncio", "contstim")
 _LONGEST_MESSAGE = 2_000  # characters, with what led to it
-_LOGGED = Rate(burst=20, per_second=0.1)
+_LOGGED = (20, 0.1)  # messages of a source at once, and a second
 
 
 def database_of(folder: Path) -> Path:
@@ -121,10 +117,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(application: Starlette, listening: socket.socket, *, behind_proxy: bool = False) -> None:
     """Answer requests, with limits on connections, until interrupted."""
-    limits = ConnectionLimits(most_connections(raise_open_files()))
+    connections = Connections(most_connections(raise_open_files()))
     settings = uvicorn.Config(
         application,
-        http=protocol_with(limits),
+        http=protocol_with(connections),
         lifespan="off",
         ws="none",
         log_config=None,
@@ -135,7 +131,7 @@ def run(application: Starlette, listening: socket.socket, *, behind_proxy: bool 
         forwarded_allow_ips="127.0.0.1",
         backlog=_BACKLOG,
         h11_max_incomplete_event_size=_LONGEST_HEADERS,
-        timeout_keep_alive=math.ceil(limits.idle),
+        timeout_keep_alive=math.ceil(connections.idle),
         timeout_graceful_shutdown=_GRACE,
     )
     uvicorn.Server(settings).run(sockets=[listening])
@@ -170,35 +166,37 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
     return token, file
 
 
-class SparingHandler(logging.StreamHandler[TextIO]):
-    """Writes messages, each source's (logger's) at a limited rate, and counts those left out."""
+def sparing_handler(written: logging.Formatter, burst: float, per_second: float) -> logging.Handler:
+    """A handler that writes each source's (logger's) messages at a limited rate.
 
-    def __init__(self, rate: Rate = _LOGGED) -> None:
-        super().__init__()
-        self._throttle = Throttle(rate)
-        self._left_out: dict[str, int] = {}
+    Messages are cut to a length, and say how many before them were left out.
+    """
+    throttle, left_out = Throttle(burst, per_second), Counter[str]()
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a message, or count it."""
+    def admit(record: logging.LogRecord) -> bool:
         try:
-            self._throttle.take(record.name, record.created)
+            throttle.take(record.name, record.created)
         except RequestRefusal:
-            self._left_out[record.name] = self._left_out.get(record.name, 0) + 1
-        else:
-            super().emit(record)
+            left_out[record.name] += 1
+            return False
+        text = written.format(record)[:_LONGEST_MESSAGE]
+        if more := left_out.pop(record.name, 0):
+            text += f" ({more:,} messages before this one were left out)"
+        # What led to the message is part of the text now
+        record.msg, record.args = text, ()
+        record.exc_info = record.exc_text = record.stack_info = None
+        return True
 
-    def format(self, record: logging.LogRecord) -> str:
-        """The message, cut to a length, and how many before it were left out."""
-        text = super().format(record)[:_LONGEST_MESSAGE]
-        more = self._left_out.pop(record.name, 0)
-        return f"{text} ({more:,} messages before this one were left out)" if more else text
+    handler = logging.StreamHandler()
+    handler.addFilter(admit)
+    return handler
 
 
 @contextmanager
 def sparing_log() -> Iterator[None]:
     """Let a server's messages go to standard error at a limited rate, and nowhere else."""
-    handler = SparingHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s: %(message)s"))
+    written = logging.Formatter("%(asctime)s %(levelname)s: %(message)s")
+    handler = sparing_handler(written, *_LOGGED)
     before = {logger: logger.propagate for logger in map(logging.getLogger, _LOGGERS)}
     for logger in before:
         logger.addHandler(handler)

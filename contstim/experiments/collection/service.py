@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 import math
 import sqlite3
 import time
-from dataclasses import dataclass
 from functools import partial
 from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any
@@ -29,7 +26,6 @@ from contstim.experiments.collection.requests import (
     JoinRequest,
     ParticipantRequest,
     RequestRefusal,
-    ResumeRequest,
     SaveRequest,
     Throttle,
     address,
@@ -38,7 +34,7 @@ from contstim.experiments.collection.requests import (
     read_json,
 )
 from contstim.experiments.collection.tables import participants_csv, responses_csv
-from contstim.experiments.platforms.jspsych.library import LIBRARY
+from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.platforms.jspsych.study import PageStudy
 
 if TYPE_CHECKING:
@@ -54,7 +50,7 @@ _LOG = logging.getLogger(__name__)
 # Scripts are the folder's own, and jsPsych's files where they are not in the folder; nobody may lay
 # another page over consent and answers
 _POLICY = (
-    f"default-src 'none'; script-src 'self' {' '.join(file.address for file in LIBRARY)}; "
+    f"default-src 'none'; script-src 'self' {' '.join(map(cdn_address, LIBRARY))}; "
     "style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -82,28 +78,7 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class CollectedStudy:
-    """The part of an exported experiment that the server must know.
-
-    Attributes:
-        trials: group, in the order of their numbers → identifiers of its trials.
-        code: what a participant hands in on completion; None: one for each participant, or none
-            where there is a redirect.
-        redirect: where the browser goes after completion, if anywhere.
-        fingerprint: of all groups, trials and sentences.
-        public: the content of study.json without the code and the redirect, which the server hands
-            out itself, and only on completion.
-    """
-
-    trials: Mapping[str, frozenset[str]]
-    code: str | None
-    redirect: str | None
-    fingerprint: str
-    public: bytes
-
-
-def read_study(folder: Path) -> CollectedStudy:
+def read_study(folder: Path) -> PageStudy:
     """Read `study.json` of an exported folder.
 
     Raises:
@@ -113,9 +88,8 @@ def read_study(folder: Path) -> CollectedStudy:
     path = folder / STUDY_FILE
     if not path.is_file():
         raise InputError(f"There is no {path}. Name a folder that `contstim export jspsych` wrote.")
-    content = read_json_object(path)
     try:
-        study = PageStudy.model_validate(content)
+        study = PageStudy.model_validate(read_json_object(path))
     except ValidationError as error:
         wrong = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(
@@ -128,20 +102,7 @@ def read_study(folder: Path) -> CollectedStudy:
     names = [trial.trial_id for trials in study.groups.values() for trial in trials]
     if len(set(names)) < len(names):
         raise InputError(f"{path} has a trial in two groups.")
-    groups = sorted(study.groups.items(), key=lambda group: int(group[0]))
-    # in an order that does not depend on the file's, for answers belong to it for good
-    canonical = [
-        [group, sorted([t.trial_id, [t.sentence_1, t.sentence_2]] for t in trials)]
-        for group, trials in groups
-    ]
-    completion = study.completion or {}
-    return CollectedStudy(
-        {group: frozenset(trial.trial_id for trial in trials) for group, trials in groups},
-        completion.get("code") or None,
-        completion.get("redirect") or None,
-        hashlib.sha256(json.dumps(canonical).encode()).hexdigest(),
-        json.dumps({**content, "completion": None}).encode(),
-    )
+    return study
 
 
 def find_page(folder: Path, path: str) -> Path | None:
@@ -199,7 +160,7 @@ class Service:
     def __init__(
         self,
         folder: Path,
-        study: CollectedStudy,
+        study: PageStudy,
         recorder: Recorder,
         token: str,
         *,
@@ -211,9 +172,9 @@ class Service:
         self._token, self._options, self._limits, self._clock = token, options, limits, clock
         self._code = options.code or study.code
         self._redirect = options.redirect or study.redirect
-        self._joining = Throttle(limits.joining)
-        self._asking = Throttle(limits.asking)
-        self._failing = Throttle(limits.failing)
+        self._joining = Throttle(*limits.joining)
+        self._asking = Throttle(*limits.asking)
+        self._failing = Throttle(*limits.failing)
 
     def application(self) -> Starlette:
         """The service as an ASGI application."""
@@ -242,29 +203,30 @@ class Service:
 
     async def resume(self, request: Request) -> Response:
         """Tell a participant which answers the server holds."""
-        asked = check_fields(await read_json(request, self._limits), ResumeRequest)
-        now = self._admit(request, asked.participant, asked.secret)
+        asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        now = self._admit(request, asked)
         found = await self._recorder.run(participants.resume, asked.participant, now)
         return self._welcome(found, status=200)
 
     async def save(self, request: Request) -> Response:
         """Keep answers; they are on disk when this returns."""
         content = await read_json(request, self._limits)
-        name = check_fields(content, ParticipantRequest).participant
-        now = self._admit(request, name)  # before anything else is told about the request
+        asked = check_fields(content, ParticipantRequest)
+        now = self._admit(request, asked)  # before anything else is told about the request
         answers = check_fields(content, SaveRequest).responses
-        saved = await self._recorder.run(participants.save, self._study.trials, name, answers, now)
+        saved = await self._recorder.run(
+            participants.save, self._study.trials, asked.participant, answers, now
+        )
         return json_response({"saved": saved})
 
     async def complete(self, request: Request) -> Response:
         """Hand out the completion code, if every answer is kept."""
-        content = await read_json(request, self._limits)
-        name = check_fields(content, ParticipantRequest).participant
-        now = self._admit(request, name)
+        asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        now, name = self._admit(request, asked), asked.participant
         await self._recorder.run(participants.complete, self._study.trials, name, now)
         code = self._code
         if code is None and self._redirect is None:  # a platform would not know a code of ours
-            code = self._recorder.keys.completion_code(name)
+            code = self._recorder.completion_code(name)
         return json_response({"code": code, "redirect": self._redirect})
 
     async def download(self, request: Request) -> Response:
@@ -289,30 +251,23 @@ class Service:
         if file is None:
             raise RequestRefusal(404, "There is nothing at this address.")
         if is_study(file, self._folder):
-            content = self._study.public
-            return Response(content, media_type="application/json", headers=HEADERS)
+            return json_response(self._study.public)
         # Browsers ask each time whether a file has changed
         headers = HEADERS | {"Cache-Control": "no-cache"}
         return FileResponse(file, media_type=media_type(file), headers=headers)
 
-    def _admit(self, request: Request, participant: str, secret: str | None = None) -> float:
-        """Now, if the secret is the participant's and they do not ask too often.
-
-        Args:
-            request: what is asked.
-            participant: who says to ask.
-            secret: by default that of the header.
-        """
-        now = self._clock()
+    def _admit(self, request: Request, asked: ParticipantRequest) -> float:
+        """Now, if the secret is the participant's and they do not ask too often."""
+        now, secret = self._clock(), asked.secret or bearer(request)
         # The secret follows from the name, so this asks no database and tells nobody who exists
-        if not self._recorder.keys.opens(participant, secret or bearer(request)):
+        if not equal_secrets(self._recorder.participant_secret(asked.participant), secret):
             self._failing.take(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")
-        self._asking.take(participant, now)
+        self._asking.take(asked.participant, now)
         return now
 
     def _welcome(self, told: Mapping[str, Any], *, status: int) -> Response:
-        secret = self._recorder.keys.participant_secret(told["participant"])
+        secret = self._recorder.participant_secret(told["participant"])
         return json_response({**told, "secret": secret}, status)
 
 

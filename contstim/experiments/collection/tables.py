@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import StoreError
-from contstim.experiments.collection.database import Keys, open_readable
+from contstim.experiments.collection.database import digest, open_readable, stored_key
 from contstim.experiments.platforms.platform import Platform, Reader
 from contstim.experiments.responses.alignment import Imported
 from contstim.experiments.responses.table import Response, response_columns
@@ -92,7 +92,7 @@ def participants_csv(database: Path, since: float) -> str:
         since: seconds since 1970 after which somebody was seen who takes part still.
     """
     with closing(open_readable(database)) as connection:
-        keys = Keys.read(connection)
+        salt = stored_key(connection, "salt")
         rows = connection.execute(_PARTICIPANTS).fetchall()
     return _csv(
         {
@@ -103,7 +103,11 @@ def participants_csv(database: Path, since: float) -> str:
             "answered": [row["answered"] for row in rows],
             "simulated": [str(bool(row["simulated"])).lower() for row in rows],
             **{name: [_utc(row[name]) for row in rows] for name in ("joined", "seen", "completed")},
-            **{f"{n}_hash": [keys.hashed(n, row[n] or "") for row in rows] for n in _IDENTITIES},
+            # They cannot be turned back, nor joined with another study's; empty ones stay
+            **{
+                f"{n}_hash": [digest(salt, n, row[n]) if row[n] else "" for row in rows]
+                for n in _IDENTITIES
+            },
         }
     )
 

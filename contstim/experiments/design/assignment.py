@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.optimization.selection.flow import SOLVER, solver_version, transportation
-from contstim.optimization.selection.programs import ASSIGNMENT, assign
+from contstim.optimization.selection.programs import ASSIGNMENT, Assignment, assign
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -21,32 +20,8 @@ if TYPE_CHECKING:
 _TRIES = 20  # orders in which shares are dealt out before the search takes over
 
 
-class Item(NamedTuple):
-    """Something to assign: its share is dealt out evenly, its texts may meet in no group."""
-
-    share: str
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """Assignment of items to groups.
-
-    Attributes:
-        groups: (n_items,) 0-based.
-        method: how it was found, in words.
-        solver: what was called.
-        version: of the solver.
-        kept: how many items are in the group that they were in before.
-        kept_bound: no assignment keeps more.
-    """
-
-    groups: IntArray
-    method: str
-    solver: str
-    version: str
-    kept: int = 0
-    kept_bound: int = 0
+Item: TypeAlias = tuple[str, tuple[str, ...]]
+"""A share, which is dealt out evenly, and texts of which no group may meet one twice."""
 
 
 def assign_groups(
@@ -56,7 +31,7 @@ def assign_groups(
     seed: int = 0,
     seconds: float = 60.0,
     before: Mapping[int, int] | None = None,
-) -> Assignment:
+) -> tuple[Assignment, dict[str, str]]:
     """Deal every share out evenly over the groups, so that no group meets a text twice.
 
     One share after the other is matched to the groups that have met none of its texts yet, at
@@ -73,23 +48,27 @@ def assign_groups(
         seconds: how long CP-SAT may take.
         before: place of an item → the 0-based group that it was in.
 
+    Returns:
+        The assignment, and by which `method`, `solver` and `version` it was found.
+
     Raises:
         InputError: no group, or an item that holds a text twice.
         InfeasibleError: there is no such assignment; says why.
         VerificationError: the time ended without an answer.
     """
     _check(items, n_groups)
-    version = solver_version()
+    how = {"method": "one kind of trial after the other", "solver": SOLVER}
+    how["version"] = solver_version()
     rng = np.random.default_rng(seed)
     for _ in range(0 if before else _TRIES):
         groups = _deal(items, n_groups, rng)
         if groups is not None:
-            return Assignment(groups, "matched share by share", SOLVER, version)
+            return Assignment(groups, 0, 0), how
     # No order of shares worked, or groups from before count: CP-SAT, with one group for each item,
     # every share even, and items that have a text in common in different groups.
     found = assign(
         n_groups,
-        list(_places([item.share] for item in items).values()),
+        list(_places([share] for share, _ in items).values()),
         [users for users in _users(items).values() if len(users) > 1],
         n_items=len(items),
         seed=seed,
@@ -98,24 +77,22 @@ def assign_groups(
     )
     if found is None:
         raise InfeasibleError(_explain(items, n_groups))
-    groups, *kept = found
-    how = "left in place as far as possible" if before else "searched over all assignments"
-    return Assignment(groups, how, ASSIGNMENT, version, *kept)
+    method = "left in place as far as possible" if before else "searched over all assignments"
+    return found, {**how, "method": method, "solver": ASSIGNMENT}
 
 
 def _check(items: Sequence[Item], n_groups: int) -> None:
     if n_groups < 1:
         raise InputError(f"There must be at least one group, not {n_groups}.")
-    for item in items:
-        twice = [text for text, n in Counter(item.texts).items() if n > 1]
-        if twice:
+    for share, texts in items:
+        if len(set(texts)) < len(texts):
             raise InputError(
-                f"{item.share}: {twice[0]!r} is compared with itself. Leave that pair or triplet "
-                "out; 'contstim select triplets' does."
+                f"{share}: {Counter(texts).most_common(1)[0][0]!r} is compared with itself. Leave "
+                "that pair or triplet out; 'contstim select triplets' does."
             )
     # A share's items go to all groups alike, so their number is a multiple of the groups; and a
     # text that stands in more items than there are groups meets itself in one of them (pigeonhole).
-    uneven = {s: n for s, n in Counter(i.share for i in items).items() if n % n_groups}
+    uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
         others = f", nor can {len(uneven) - 1} other kinds of trial" if len(uneven) > 1 else ""
@@ -139,10 +116,10 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
     groups = np.full(len(items), -1)
     met: dict[str, set[int]] = defaultdict(set)
     users = _users(items)
-    shares = list(_places([item.share] for item in items).values())  # places of their items
+    shares = list(_places([share] for share, _ in items).values())  # places of their items
 
     def contested(share: list[int]) -> tuple[int, float]:
-        return -sum(len(users[text]) for i in share for text in items[i].texts), rng.random()
+        return -sum(len(users[text]) for i in share for text in items[i][1]), rng.random()
 
     for share in sorted(shares, key=contested):
         # A share is matched to as many slots, each group's as often as any other's; an item may not
@@ -150,10 +127,7 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
         # at random make a random matching.
         slots = np.repeat(np.arange(n_groups), len(share) // n_groups)
         closed = np.array(
-            [
-                [any(g in met[text] for text in items[i].texts) for g in range(n_groups)]
-                for i in share
-            ]
+            [[any(g in met[text] for text in items[i][1]) for g in range(n_groups)] for i in share]
         )
         rows, places = np.nonzero(~closed[:, slots])
         costs = rng.integers(0, 1000, len(rows))
@@ -162,7 +136,7 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
             return None
         for i, group in zip(share, slots[places[chosen]].tolist(), strict=True):
             groups[i] = group
-            for text in items[i].texts:
+            for text in items[i][1]:
                 if group in met[text]:
                     return None  # two of a share that hold the same text
                 met[text].add(group)
@@ -170,7 +144,7 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
 
 
 def _users(items: Sequence[Item]) -> dict[str, list[int]]:
-    return _places(item.texts for item in items)
+    return _places(texts for _, texts in items)
 
 
 def _places(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:

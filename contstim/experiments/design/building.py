@@ -13,7 +13,7 @@ import numpy as np
 
 from contstim.documents import FORMAT
 from contstim.errors import InfeasibleError, InputError
-from contstim.experiments.design.assignment import Item, assign_groups
+from contstim.experiments.design.assignment import assign_groups
 from contstim.experiments.design.verification import verify_design
 from contstim.files import write_text
 from contstim.optimization.selection.reviewed import rejected_words
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from contstim.experiments.design.assignment import Item
     from contstim.reviews import Review, ReviewedItem
     from contstim.stimuli import Pair, Triplet
 
@@ -41,8 +42,8 @@ class DesignCertificate:
 
     Attributes:
         status: `verified`: every rule of the design was checked on the finished trials.
-        method: `matched share by share`, `searched over all assignments`, `left in place as far as
-            possible`, or `nothing to assign`.
+        method: `one kind of trial after the other`, `searched over all assignments`, `left in place
+            as far as possible`, or `nothing to assign`.
         seconds: from stimuli to the verified design.
         reviewed: how many trials stood before; all 0 where there was no review.
         rejected: how many of these were rejected, or their pair or triplet.
@@ -152,7 +153,7 @@ def build_design(
         if trial.trial_id in stood and stood[trial.trial_id].group <= groups
     }
     items = [_item(trial) for trial in unplaced]
-    found = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
+    found, how = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
     placed = [replace(t, group=g + 1) for t, g in zip(unplaced, found.groups.tolist(), strict=True)]
     fillers = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
     wanted = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
@@ -167,9 +168,7 @@ def build_design(
     verify_design(trials, pairs, triplets, natural, **numbers)
     certificate = DesignCertificate(
         status="verified",
-        method=found.method if unplaced else "nothing to assign",
-        solver=found.solver,
-        version=found.version,
+        **(how if unplaced else {**how, "method": "nothing to assign"}),
         groups=groups,
         trials=len(trials),
         trials_per_group=len(trials) // groups,
@@ -302,7 +301,7 @@ def pair_trial(pair: Pair) -> Trial:
 
 def _item(trial: Trial) -> Item:
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
-    return Item(f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", shown_texts(trial))
+    return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", shown_texts(trial)
 
 
 def _order(trial: Trial) -> tuple[object, ...]:

@@ -183,31 +183,19 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
     table = read_table(path)
-    missing = [name for name in columns if name not in table]
-    if missing:
+    if missing := [name for name in columns if name not in table]:
         raise InputError(
             f"{path} lacks the columns {', '.join(missing)}: it is not a table of `analyze`."
         )
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class CalibratedPeople:
-    """The people that experiments are simulated with.
-
-    Attributes:
-        populations: scope → those whom each model in turn predicts best, with distant and with
-            close rivals; or a single one, whom each model predicts as well as in the pilot. Each
-            has the scope's trials.
-        unreached: (scope, name of the population) whose ceiling or accuracy cannot be had. Close
-            rivals come as near to theirs as scores allow, and are not listed.
-    """
-
-    populations: Mapping[Scope, tuple[Population, ...]]
-    unreached: tuple[tuple[Scope, str], ...]
+Populations: TypeAlias = "dict[Scope, list[Population]]"
 
 
-def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedPeople:
+def calibrate(
+    study: ScopedPreferences, measured: MeasuredPeople
+) -> tuple[Populations, list[tuple[Scope, str]]]:
     """People who choose as models do, and agree with one another, as often as measured people.
 
     Where every model was measured on every kind of trial, people follow all models, weighted so
@@ -222,6 +210,12 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
     Where natural stands against synthetic, a planted model with distant rivals has one weight, by
     the trials in which it rejects the synthetic sentence; items vary as people agree where it
     accepts that, and where it rejects it.
+
+    Returns:
+        Scope → the people, with the scope's trials: those whom each model in turn predicts best,
+        with distant and with close rivals; or a single population, whom each model predicts as well
+        as in the pilot. And (scope, name of the population) whose ceiling or accuracy cannot be
+        had; close rivals come as near to theirs as scores allow, and are not listed.
 
     Raises:
         InputError: a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
@@ -240,7 +234,7 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
         names = study.every.models
         fits = {(name, DISTANT): _planted(study, measured, name, kinds) for name in names}
         fits |= {(name, CLOSE): _among_rivals(study, measured, name, kinds) for name in names}
-    populations: dict[Scope, list[Population]] = {scope: [] for scope in study.evaluates}
+    populations: Populations = {scope: [] for scope in study.evaluates}
     unreached: list[tuple[Scope, str]] = []
     for (name, rivals), of_kinds in fits.items():
         # All trials together: each as in its own kind; where natural stands against synthetic, in
@@ -257,7 +251,7 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedP
         if Scope.OVERALL in populations:
             every = Population(name, signal / counts, item_sd / counts, measured.following, rivals)
             populations[Scope.OVERALL].append(every.of_trials(study.rows(Scope.OVERALL)))
-    return CalibratedPeople({s: tuple(own) for s, own in populations.items()}, tuple(unreached))
+    return populations, unreached
 
 
 _OfTrials: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
@@ -399,19 +393,19 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _Fitted:
     along = of_judge @ aim.signals / max(float(of_judge @ of_judge), 1e-12)
     beside = aim.signals - np.outer(of_judge, along)
 
-    def told(weights: FloatArray) -> float:
-        return float(np.sqrt(np.square(beside @ weights).mean()))
+    def parts(weights: FloatArray) -> tuple[float, float]:
+        told = float(np.sqrt(np.square(beside @ weights).mean()))
+        return told - total, float(np.sqrt(max(0.0, total**2 - told**2)))
 
-    def untold(weights: FloatArray) -> float:
-        return float(np.sqrt(max(0.0, total**2 - told(weights) ** 2)))
+    def residuals(weights: FloatArray) -> list[FloatArray]:
+        excess, untold = parts(weights)
+        return [aim.misses(weights, untold), _RIDGE[0] * weights, np.array([max(0.0, excess)])]
 
     if weights is not None:
-        return weights, untold(weights), True
-    fitted = aim.solved(
-        lambda w: [aim.misses(w, untold(w)), _RIDGE[0] * w, np.array([max(0.0, told(w) - total)])]
-    )
-    reached = np.abs(aim.misses(fitted, untold(fitted))).max() < _CLOSE
-    return fitted, untold(fitted), bool(reached)
+        return weights, parts(weights)[1], True
+    fitted = aim.solved(residuals)
+    untold = parts(fitted)[1]
+    return fitted, untold, bool(np.abs(aim.misses(fitted, untold)).max() < _CLOSE)
 
 
 def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _Fitted:

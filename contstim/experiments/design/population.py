@@ -161,13 +161,8 @@ class TrialPreferences:
 
     def of_trials(self, rows: IntArray) -> TrialPreferences:
         """Some of the trials, in this order."""
-        return TrialPreferences(
-            self.models,
-            self.differences[rows],
-            self.evaluates[rows],
-            self.groups[rows],
-            self.strata[rows],
-        )
+        by_trial = ("differences", "evaluates", "groups", "strata")
+        return replace(self, **{name: getattr(self, name)[rows] for name in by_trial})
 
     def with_trials(self) -> TrialPreferences:
         """The same without models that no trial evaluates."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Units
     from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.analysis.ratings import Scope
-    from contstim.experiments.design.calibration import CalibratedPeople
+    from contstim.experiments.design.calibration import Populations
     from contstim.experiments.design.population import Population, TrialPreferences
     from contstim.experiments.design.simulated_tests import Precision
     from contstim.scores import ScoreTable
@@ -257,9 +257,13 @@ class ScopePower:
     def single_test(self, size: Power, effect: float) -> tuple[float, ...]:
         """Standard error, detectable difference, effect, and how often it, or none, is shown."""
         precision, counts = self.precision, (size.groups, size.participants)
-        least = precision.standard_error(*counts), precision.detectable(*counts)
-        found = precision.power(effect, *counts), precision.equivalence(effect, *counts)
-        return (*least, effect, *found)
+        return (
+            precision.standard_error(*counts),
+            precision.detectable(*counts),
+            effect,
+            precision.power(effect, *counts),
+            precision.equivalence(effect, *counts),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +273,8 @@ class DesignPower:
     Attributes:
         models: their names.
         measured: what people are calibrated to.
-        calibration: the people and items of simulated experiments.
+        populations: the people and items of simulated experiments; see `calibrate`.
+        unreached: those who could not be had as measured.
         groups: how many groups are simulated.
         participants: in each group.
         alpha: false discovery rate.
@@ -280,7 +285,8 @@ class DesignPower:
 
     models: tuple[str, ...]
     measured: MeasuredPeople
-    calibration: CalibratedPeople
+    populations: Populations
+    unreached: list[tuple[Scope, str]]
     groups: int
     participants: int
     alpha: float
@@ -292,9 +298,7 @@ class DesignPower:
     def as_measured(self) -> bool:
         """True if people follow all models as in a pilot; else each model in turn is planted."""
         return any(
-            population.name == AS_MEASURED
-            for of_scope in self.scopes.values()
-            for population in of_scope.planned.populations
+            x.name == AS_MEASURED for of_scope in self.populations.values() for x in of_scope
         )
 
     @property
@@ -355,7 +359,7 @@ def design_power(
         raise InputError(f"`smallest_effect` must be between 0 and 1, not {smallest_effect:g}.")
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
-    calibration = calibrate(preferences, measured)
+    every, unreached = calibrate(preferences, measured)
     groups = preferences.every.designed if groups is None else groups
     # A kind of trials compares the models that it has trials of.
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
@@ -363,7 +367,7 @@ def design_power(
     if not kinds:
         raise InputError("No kind of trials evaluates two models, so that none can be compared.")
     populations = {
-        scope: [x for x in calibration.populations[scope] if x.name in (AS_MEASURED, *kind.models)]
+        scope: [x for x in every[scope] if x.name in (AS_MEASURED, *kind.models)]
         for scope, kind in kinds.items()
     }
     # Groups, and participants in each: as planned, and half and twice as many of either.
@@ -399,7 +403,7 @@ def design_power(
 
     scopes = {scope: of_scope(scope, kind) for scope, kind in kinds.items()}
     of_design = (groups, participants, alpha, units[sizes[0]], smallest_effect, scopes)
-    return DesignPower(table.models, measured, calibration, *of_design)
+    return DesignPower(table.models, measured, every, unreached, *of_design)
 
 
 def _fewer_trials(trials: TrialPreferences) -> list[int]:

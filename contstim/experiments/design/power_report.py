@@ -51,10 +51,18 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
         effect=f"{power.smallest_effect:g}",
     )
     cautions = (Paragraph((strong(caution),)) for caution in power.cautions)
-    pictures = [] if picture is None else [picture]
-    parts = (*cautions, *_assumptions(power, told), *_first(power, told), *_sizes(power, told))
-    parts = (*parts, *pictures, *_smallest(power, told), *_accuracies(power))
-    return Report("Power of the experiment", parts)
+    return Report(
+        "Power of the experiment",
+        (
+            *cautions,
+            *_assumptions(power, told),
+            *_first(power, told),
+            *_sizes(power, told),
+            *([] if picture is None else [picture]),
+            *_smallest(power, told),
+            *_accuracies(power),
+        ),
+    )
 
 
 def _best(power: DesignPower) -> str:
@@ -64,7 +72,7 @@ def _best(power: DesignPower) -> str:
 def _assumptions(power: DesignPower, told: Mapping[str, str]) -> Iterator[Part]:
     """Whom people follow, the aims of the calibration, and where they were missed."""
     rows: list[tuple[Value, ...]] = []
-    for scope, people in power.calibration.populations.items():
+    for scope, people in power.populations.items():
         if known := power.measured.kinds.get(scope):
             items = np.concatenate([population.item_sd for population in people])
             spread = " to ".join(sorted({f"{items.min():.2f}", f"{items.max():.2f}"}))
@@ -153,19 +161,15 @@ def _groups_for(precision: Precision, power: DesignPower) -> list[Value]:
     needed: list[Value] = []
     for rate in (precision.power, precision.equivalence):
 
-        def lacks(groups: int, rate: Callable[[float, int, int], float] = rate) -> bool:
-            return rate(power.smallest_effect, groups, power.participants) < _RATES[0]
+        def reached(groups: int, rate: Callable[[float, int, int], float] = rate) -> float:
+            return rate(power.smallest_effect, groups, power.participants)
 
-        enough = 1
-        while lacks(enough) and enough < _MOST_GROUPS:
-            enough *= 2
-        if not np.isfinite(rate(power.smallest_effect, power.groups, power.participants)):
+        numbers = range(1, _MOST_GROUPS + 1)
+        enough = 1 + bisect_left(numbers, True, key=lambda n: reached(n) >= _RATES[0])
+        if not np.isfinite(reached(power.groups)):
             needed.append("–")
-        elif lacks(enough):
-            needed.append(f"more than {_MOST_GROUPS:,}")
         else:
-            numbers = range(enough // 2 + 1, enough + 1)
-            needed.append(f"{numbers[bisect_left(numbers, 0, key=lambda n: -lacks(n))]:,}")
+            needed.append(f"{enough:,}" if enough in numbers else f"more than {_MOST_GROUPS:,}")
     return needed
 
 
@@ -234,29 +238,24 @@ def size_table(power: DesignPower) -> Columns:
         *("standard_error", "detectable_difference", "smallest_effect"),
         *("detects_smallest_effect", "shows_equivalence"),
     )
-    rows = []
-    for scope, of_scope in power.scopes.items():
-        for size in (of_scope.planned, *of_scope.sizes):
-            better, first = size.range_better, size.range_first
-            tests = of_scope.single_test(size, power.smallest_effect)
-            rows.append(
-                {
-                    "scope": scope,
-                    "groups": size.groups,
-                    "participants_per_group": size.participants,
-                    "participants": size.groups * size.participants,
-                    "test": size.units,
-                    "significantly_better_low": better[0],
-                    "significantly_better_high": better[1],
-                    "first_low": first[0],
-                    "first_high": first[1],
-                    **{
-                        name: "" if np.isnan(value) else value
-                        for name, value in zip(single, tests, strict=True)
-                    },
-                }
-            )
-    return rows_table(rows)
+    return rows_table(
+        {
+            "scope": scope,
+            "groups": size.groups,
+            "participants_per_group": size.participants,
+            "participants": size.groups * size.participants,
+            "test": size.units,
+            **dict(
+                zip(("significantly_better_low", "significantly_better_high"), better, strict=True)
+            ),
+            **dict(zip(("first_low", "first_high"), size.range_first, strict=True)),
+            **{name: "" if np.isnan(x) else x for name, x in zip(single, tests, strict=True)},
+        }
+        for scope, of_scope in power.scopes.items()
+        for size in (of_scope.planned, *of_scope.sizes)
+        for better in [size.range_better]
+        for tests in [of_scope.single_test(size, power.smallest_effect)]
+    )
 
 
 def power_figure(power: DesignPower) -> Figure:

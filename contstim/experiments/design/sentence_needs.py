@@ -7,43 +7,32 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.tables import columns_of, frame_of
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
 @dataclass(frozen=True)
-class SentenceNeed:
-    """Use of natural sentences, and the number that it needs.
+class SentenceNeeds:
+    """The needs of a study for natural sentences, one a use, and their sum in the last row.
 
     Attributes:
-        use: `triplets`, `natural pairs`, `random pairs`, `catch trials` or `in all`.
-        times: model pairs, or groups, that each need their own; 1 for `in all`.
-        each: sentences for each of these.
-        needed: `times` · `each`.
+        rows: the use (triplets, natural pairs, random pairs, catch trials, in all), how many model
+            pairs or groups need their own, how many each, and how many that are.
     """
 
-    use: str
-    times: int
-    each: int
-    needed: int
-
-
-@dataclass(frozen=True)
-class SentenceNeeds:
-    """The needs of a study, one a use, and their sum in the last row."""
-
-    rows: tuple[SentenceNeed, ...]
+    rows: tuple[tuple[str, int, int, int], ...]
 
     @property
     def in_all(self) -> int:
         """Number of sentences that the study needs."""
-        return self.rows[-1].needed
+        return self.rows[-1][3]
 
     def to_frame(self) -> DataFrame:
         """The needs as a table of pandas: use, times, each, needed."""
-        return frame_of(columns_of(SentenceNeed, self.rows))
+        names = ("use", "times", "each", "needed")
+        return frame_of(dict(zip(names, map(list, zip(*self.rows, strict=True)), strict=True)))
 
 
 def sentences_needed(
@@ -85,14 +74,12 @@ def sentences_needed(
             f"there are {groups}. Ask for 3 or more groups."
         )
     model_pairs = comb(models, 2)
-    uses = [
-        SentenceNeed(use, times, each, times * each)
-        for use, times, each in (
-            ("triplets", model_pairs, triplets_per_pair),
-            ("natural pairs", model_pairs, 2 * pairs_per_pair),
-            ("random pairs", groups, 2 * random_per_group),
-            ("catch trials", groups, catch_per_group),
-        )
-    ]
-    total = sum(use.needed for use in uses)
-    return SentenceNeeds((*uses, SentenceNeed("in all", 1, total, total)))
+    uses = (
+        ("triplets", model_pairs, triplets_per_pair),
+        ("natural pairs", model_pairs, 2 * pairs_per_pair),
+        ("random pairs", groups, 2 * random_per_group),
+        ("catch trials", groups, catch_per_group),
+    )
+    total = sum(times * each for _, times, each in uses)
+    rows = [(use, times, each, times * each) for use, times, each in uses]
+    return SentenceNeeds((*rows, ("in all", 1, total, total)))

@@ -251,5 +251,6 @@ def summary_figure(summary: DesignSummary) -> Figure:
         axis.invert_yaxis()
         axis.margins(x=0.2, y=0.2)
         axis.set_title(measure)
-    panels[0].legend(fontsize="small", loc="upper right")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure

@@ -134,11 +134,10 @@ class ExportFolder:
         """Write README.md, its `$names` filled in."""
         self.text("README.md", Template(text).substitute(facts))
 
-    def finish(self, *, check: Callable[[Path], object] | None = None, **facts: object) -> Exported:
+    def finish(self, **facts: object) -> Exported:
         """Write everything and the record, and remove what an earlier export left.
 
         Args:
-            check: looks at what is written before it takes its place; may raise.
             facts: what the record tells, beside the platform.
 
         Raises:
@@ -149,8 +148,6 @@ class ExportFolder:
                 write(work / name)
             files = list(self._pending)
             write_record(work / self._record.name, platform=self._platform, files=files, **facts)
-            if check is not None:
-                check(work)
         # Files that only the earlier export had go last: until here nothing of it was lost.
         for name in self._earlier:
             if name not in self._pending:

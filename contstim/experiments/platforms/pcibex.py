@@ -146,8 +146,11 @@ def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | str]:
             raise InputError(
                 f"{where} has no column {', '.join(missing)}; is it from PennController?"
             )
-        # A participant may send twice: the time of the submission tells the two apart.
-        key = (_participant(cells), cells.get(_TIME, ""), cells[_ITEM], cells["trial_id"])
+        # A participant may send twice: the time of the submission tells the two apart. Who was not
+        # named is told by it and the address, of which there is only a hash: twelve digits do.
+        sent = cells.get(_TIME, "")
+        unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], sent)))
+        key = (cells.get("participant", "") or unnamed, sent, cells[_ITEM], cells["trial_id"])
         runs[key].append((where, cells))
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
@@ -192,13 +195,6 @@ def _number(where: str, cells: Mapping[str, str], name: str) -> float:
         raise InputError(
             f"{where}: {shortened(cells[name])} under {name} is not a number."
         ) from None
-
-
-def _participant(cells: Mapping[str, str]) -> str:
-    """The name that was logged; else address and time of one submission."""
-    # Of the address there is only a hash; its first twelve digits tell people apart.
-    named = cells.get("participant", "")
-    return named or "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], cells.get(_TIME, ""))))
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:

@@ -175,9 +175,11 @@ def write_psych_ds(
     # Our record of the export lies in the folder and is not part of the data set.
     folder.text(".psychds-ignore", "export.meta.json\n")
     exported = folder.finish(
-        check=_verify, keep_names=settings.keep_names, simulated_participants=origin.simulated
+        keep_names=settings.keep_names, simulated_participants=origin.simulated
     )
-    _verify(exported.path)  # with what else lies in the folder
+    errors, _ = check_psych_ds(exported.path)  # with what else lies in the folder
+    if errors:
+        raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return replace(exported, message=f"{exported.path} obeys the rules of Psych-DS 1.5.")
 
 
@@ -195,12 +197,6 @@ def cells(row: Trial | Response) -> dict[str, Any]:
             value = str(value).lower()
         cells[name] = None if unknown or value != value else value  # nan differs from itself
     return cells
-
-
-def _verify(folder: Path) -> None:
-    errors, _ = check_psych_ds(folder)
-    if errors:
-        raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
 
 
 def _origin(

@@ -146,33 +146,41 @@ def _answers(
     path: Path, questions: Mapping[str, Mapping[str, str]], settings: QualtricsReading
 ) -> Iterator[RecordedAnswer | str]:
     """The answers of a file, and notes on it."""
-    people, previews = _people(path, settings.participant)
-    asked = [tag for tag in questions if people and tag in people[0]]
-    if people and not asked:
+    rows, name = read_rows(path), settings.participant
+    if name not in rows[0]:
+        raise InputError(f"{path} has no column {name!r}; its columns are {listed(rows[0])}.")
+    # The row of import identifiers is the last header; exports without it have none but the names.
+    headers = [row[name].startswith('{"ImportId"') for row in rows[:2]]
+    rows = rows[headers.index(True) + 1 if True in headers else 0 :]
+    asked = [tag for tag in questions if rows and tag in rows[0]]
+    if rows and not asked:
         raise InputError(
             f"{path} has no column of the questions in {settings.key} ({next(iter(questions))}, "
             "…); is it of the same export?"
         )
-    if people and len(asked) < len(questions):
+    if rows and len(asked) < len(questions):
         missing = len(questions) - len(asked)
         yield f"{missing:,} questions of {settings.key} are not columns of {path}."
-    if previews:
-        yield f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
-    idle = []
-    for person in people:
-        name = person[settings.participant]
+    previews, idle = [], []
+    for person in rows:
+        participant = person[name]
+        if any(person.get(column, "") in words for column, words in _PREVIEW.items()):
+            previews.append(participant)
+            continue
         # Most questions are those of other lists, which this person never saw.
         answered = [tag for tag in asked if person[tag]]
         for tag in answered:
             yield recorded(
-                f"{path}, {tag} of {name or 'nobody'}",
-                participant=name,
+                f"{path}, {tag} of {participant or 'nobody'}",
+                participant=participant,
                 rating=person[tag],  # exported as the text of a choice, it is no number
                 rt_s=person.get(f"{timing_tag(tag)}_Page Submit", ""),  # when the page was left
                 **questions[tag],
             )
         if not answered:
-            idle.append(name)
+            idle.append(participant)
+    if previews:
+        yield f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
     if idle:
         yield f"These participants rated nothing: {', '.join(idle)}."
 
@@ -192,24 +200,6 @@ def _read_key(key: Path) -> dict[str, dict[str, str]]:
             raise InputError(f"{where}: a question needs a tag and a trial_id.")
         recorded(where, participant=tag, **shown)  # so that what is wrong is said of the key
     return questions
-
-
-def _people(path: Path, participant: str) -> tuple[list[dict[str, str]], list[str]]:
-    """A row for each person, without the further headers; and the names of previews."""
-    rows = read_rows(path)
-    if participant not in rows[0]:
-        raise InputError(
-            f"{path} has no column {participant!r}; its columns are {listed(rows[0])}."
-        )
-    # The row of import identifiers is the last header; exports without it have none but the names.
-    headers = [row[participant].startswith('{"ImportId"') for row in rows[:2]]
-    people = rows[headers.index(True) + 1 if True in headers else 0 :]
-    previews = [row[participant] for row in people if _is_preview(row)]
-    return [row for row in people if not _is_preview(row)], previews
-
-
-def _is_preview(row: Mapping[str, str]) -> bool:
-    return any(row.get(column, "") in words for column, words in _PREVIEW.items())
 
 
 PLATFORM = Platform(

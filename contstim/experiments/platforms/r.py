@@ -167,8 +167,8 @@ def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
             rows.append({"model": model, "note": str(error)})
             continue
         of_model = fit[model]
-        standard_error = of_model.estimate.standard_error * of_model.typical_ratio
-        cells = (model, fit.log_likelihood, of_model.typical_effect, standard_error, "")
+        standard_error = of_model["estimate"].standard_error * of_model["typical_ratio"]
+        cells = (model, fit.log_likelihood, of_model["typical_effect"], standard_error, "")
         rows.append(dict(zip(_FIT, cells, strict=True)))
     return rows
 

@@ -104,27 +104,19 @@ DEFAULT_RULE = CatchRule(share=11 / 12, lenient=True)
 
 
 @dataclass(frozen=True)
-class Exclusion:
-    """A participant who is left out, and why."""
-
-    participant: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Admission:
     """The responses that an analysis uses, and an account of all the others.
 
     Attributes:
         responses: every trial of their group once, for each participant who is kept.
         participants: who is kept, in order of their first response.
-        excluded: who is not, and why; in order of their first response.
+        excluded: who is not → why; in order of their first response.
         report: all that was found before anyone was left out.
     """
 
     responses: tuple[Response, ...]
     participants: tuple[str, ...]
-    excluded: tuple[Exclusion, ...]
+    excluded: dict[str, str]
     report: CheckReport
 
     @property
@@ -135,7 +127,7 @@ class Admission:
     def __str__(self) -> str:
         participants = counted(len(self.participants), "participant")
         head = f"{participants} kept, {len(self.excluded):,} left out"
-        return "\n".join([head, *(f"  {e.participant}: {e.reason}" for e in self.excluded)])
+        return "\n".join([head, *(f"  {who}: {why}" for who, why in self.excluded.items())])
 
 
 def admit(
@@ -171,13 +163,14 @@ def admit(
                     f"{right} of {counted(n_trials, 'catch trial')} right, {needed} are required"
                 )
     participants = tuple(p for p in report.participants if p not in reasons)
+    excluded = {p: reasons[p] for p in report.participants if p in reasons}
     if not participants:
-        why = "; ".join(f"{who}: {what}" for who, what in reasons.items())
+        why = "; ".join(f"{who}: {what}" for who, what in excluded.items())
         raise InputError(f"No participant is left{': ' + why if why else ': no responses'}.")
     return Admission(
         tuple(response for response in responses if response.participant not in reasons),
         participants,
-        tuple(Exclusion(p, reasons[p]) for p in report.participants if p in reasons),
+        excluded,
         report,
     )
 

@@ -67,21 +67,12 @@ def _stripped(cell: Any) -> Any:
     return cell.strip() if isinstance(cell, str) else cell
 
 
-def _number(parse: Callable[[Any], Any], unknown: float) -> BeforeValidator:
-    """Reader of a number; an empty cell is unknown."""
+def _or_unknown(parse: Callable[[Any], Any], unknown: float) -> BeforeValidator:
+    """Reader of a cell; an empty one is unknown."""
     return BeforeValidator(
         lambda cell: unknown if _stripped(cell) in ("", None) else parse(_stripped(cell))
     )
 
-
-def _truth(cell: Any) -> bool:
-    written = "" if cell is None else str(cell).strip().lower()
-    if written not in _TRUTH:
-        raise ValueError(f"{written} is not a truth value")
-    return _TRUTH[written]
-
-
-_TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}
 
 Text = Annotated[str, BeforeValidator(lambda cell: text(_stripped(cell)))]
 """A text of a cell; a number as it is written."""
@@ -91,11 +82,11 @@ Name = Annotated[
     Field(min_length=1),
 ]
 """A name or an identifier in a table that we wrote."""
-Whole = Annotated[int, _number(whole_number, UNKNOWN)]
-Position = Annotated[int, _number(whole_number, UNKNOWN), Field(ge=0)]
+Whole = Annotated[int, _or_unknown(whole_number, UNKNOWN)]
+Position = Annotated[int, _or_unknown(whole_number, UNKNOWN), Field(ge=0)]
 """A place in an order, from 1; 0 unknown."""
-Time = Annotated[float, _number(number, math.nan)]
-Mark = Annotated[bool, BeforeValidator(_truth)]
+Time = Annotated[float, _or_unknown(number, math.nan)]
+Mark = Annotated[bool, _or_unknown(lambda cell: cell, False)]
 """Whether an artificial participant answered; an empty cell says that a person did."""
 
 _CELLS = {
@@ -115,10 +106,6 @@ def mistake(wrong: ErrorDetails) -> str:
     """Message of pydantic about the cell of a field, in words of users."""
     name = str(wrong["loc"][-1])
     return f"{shortened(wrong['input'])} under {name} is not {_CELLS[name]}."
-
-
-class FurtherColumns(UserWarning):
-    """A table of responses has columns that nothing uses."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +251,6 @@ def read_responses(
     if foreign:
         warnings.warn(
             f"{path} has further columns, which nothing here uses: {listed(foreign)}.",
-            FurtherColumns,
             stacklevel=1,  # one place for all callers, so that Python says it once
         )
     named = [name for name in known if name in columns]

@@ -18,7 +18,7 @@ from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.precision import precision_of, tolerance_of
 from contstim.models.subwords import SubwordModel, check_rule, context_tokens, wants_space
-from contstim.models.words import PlaceKind, WordTokens, word_and_rest
+from contstim.models.words import WordTokens, place_of, word_and_rest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,7 +167,7 @@ class CausalModel(SubwordModel):
         sentence.check_position(position)
         before = self._before(sentence, position)
         prefix = self._after(before)
-        rows = self._rewritten(sentence, position, words, before)
+        rows = [encoding.ids for encoding in self._rewritten(sentence, position, words)]
         # A word may change the tokens before it: such rows are read from the context on
         shares = np.array([row[: len(before)] == before for row in rows], np.bool_)
         scores = np.empty(len(rows))
@@ -207,33 +207,12 @@ class CausalModel(SubwordModel):
         tokens after them.
         """
         if self._words_are_independent:
-            return self._in_places(words, PlaceKind.of(sentence, position))
+            return self._in_place(words, place_of(sentence, position))
         rewritten = self._encode([sentence.replace(position, word) for word in words])
         return WordTokens.of(
             word_and_rest(encoding, position) if encoding.ids[: len(before)] == before else ((), ())
             for encoding in rewritten
         )
-
-    def _rewritten(
-        self, sentence: Sentence, position: int, words: Sequence[str], before: Tokens
-    ) -> list[Tokens]:
-        """The tokens of the sentence with each word in place.
-
-        If words are cut independently, only those of the replaced word differ and, at the last
-        position, those of the end mark.
-        """
-        if not self._words_are_independent:
-            rewritten = [sentence.replace(position, word) for word in words]
-            return [encoding.ids for encoding in self._encode(rewritten)]
-        cut = self._candidates(sentence, position, words, before)
-        _, after = word_and_rest(self._encoded(sentence), position)
-        rests = cut.rest if position == len(sentence) - 1 else (after,) * len(cut)
-        pairs = zip(cut.tokens, rests, strict=True)
-        rows = [(*before, *tokens, *rest) for tokens, rest in pairs]
-        longest = max(rows, key=len, default=())
-        if not self._fits(len(longest)):
-            self._check_window(len(longest), sentence.replace(position, words[rows.index(longest)]))
-        return rows
 
     def _before(self, sentence: Sentence, position: int) -> Tokens:
         """The tokens of the words before a position."""
@@ -293,7 +272,7 @@ def bounds(
     finite = np.isfinite(rests)
     counts = lengths[chosen] - 1
     mean = float(rests[finite].sum() / counts[finite].sum()) if finite.any() else 0.0
-    estimate = candidates.n_later * mean
+    estimate = np.maximum(lengths - 1.0, 0.0) * mean
     estimate += upper
     upper[chosen] += rests
     estimate[chosen] = upper[chosen]

@@ -38,7 +38,7 @@ from contstim.models.costs import count
 from contstim.models.merging import NetworkCall, answer, stacked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
@@ -126,32 +126,9 @@ class CausalNetwork:
             prefix: what comes before each row.
             rows: one or more tokens each.
         """
-        log_probs = np.zeros((len(rows), max(map(len, rows), default=0)))
-        if not rows:
-            return log_probs
-        log_probs[:, 0] = prefix.next_log_probs[[row[0] for row in rows]]
-        paths, members = _paths(rows)
-        # targets[i, t] is the token of row i that follows step t of its path; -1 beyond its end
-        targets = np.full(log_probs[:, 1:].shape, -1, np.int64)
-        for number, row in enumerate(rows):
-            targets[number, : len(row) - 1] = row[1:]
-
-        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
-            whole = all(len(paths[path]) == ids.shape[1] for path in batch)
-            logits, _ = self._read(prefix, ids, None if whole else attention)  # (b, l, V)
-            # The m rows that the b paths serve, and the path, counted in the batch, of each
-            served = np.concatenate([members[path] for path in batch])
-            path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
-            # The q tokens to score: the i-th of the m rows, at a step of its path
-            i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
-            spots, tokens = path[i] * ids.shape[1] + step, targets[served[i], step]
-            terms = self._normaliser.log_probs(logits.flatten(0, 1), spots, tokens)
-            return partial(write, (served[i], step + 1), terms.double())
-
-        def write(places: tuple[IntArray, IntArray], terms: Tensor) -> None:
-            log_probs[places] = terms.cpu().numpy()
-
-        forward_in_batches(paths, run, pad=0, budget=self._budget)
+        log_probs = self._within_rows(prefix, rows, self._normaliser.log_probs)
+        if rows:
+            log_probs[:, 0] = prefix.next_log_probs[[row[0] for row in rows]]
         return log_probs
 
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
@@ -165,24 +142,56 @@ class CausalNetwork:
             rows: one or more tokens each.
             tokens: (n_vocabulary,), which.
         """
-        masses = np.zeros((len(rows), max(map(len, rows), default=0)))
-        paths, members = _paths(rows)
         chosen = to_device(np.flatnonzero(tokens), self._device)
 
-        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
-            logits, _ = self._read(prefix, ids, attention)  # (b, l, V)
-            of_paths = torch.logsumexp(log_softmax32(logits)[..., chosen], dim=-1)  # (b, l)
-            return partial(write, batch, of_paths.double())
+        def mass(logits: Tensor, spots: IntArray, _next: IntArray) -> Tensor:
+            of_spots = torch.logsumexp(log_softmax32(logits)[:, chosen], dim=-1)
+            return of_spots[to_device(spots, logits.device)].double()
 
-        def write(batch: IntArray, of_paths: Tensor) -> None:
-            values = of_paths.cpu().numpy()
-            for row, path in enumerate(batch):
-                for number in members[path]:
-                    # Step t of the path has read token t, and speaks of what comes before t + 1
-                    masses[number, 1 : len(rows[number])] = values[row, : len(rows[number]) - 1]
+        return self._within_rows(prefix, rows, mass)
+
+    def _within_rows(
+        self,
+        prefix: Prefix,
+        rows: Sequence[Tokens],
+        value: Callable[[Tensor, IntArray, IntArray], Tensor],
+    ) -> FloatArray:
+        """A value of every token but the first of each row, (n_rows, longest row); else zero.
+
+        Args:
+            prefix: what comes before each row.
+            rows: one or more tokens each.
+            value: a function of logits (k, V), and of the rows there (q,) after which tokens (q,)
+                stand; its values are (q,).
+        """
+        values = np.zeros((len(rows), max(map(len, rows), default=0)))
+        longer = [number for number, row in enumerate(rows) if len(row) > 1]
+        paths, path_of = shared_paths([rows[number][:-1] for number in longer])
+        members: list[list[int]] = [[] for _ in paths]
+        for number, path in zip(longer, path_of, strict=True):
+            members[path].append(number)
+        # targets[i, t] is the token of row i that follows step t of its path; -1 beyond its end
+        targets = np.full(values[:, 1:].shape, -1, np.int64)
+        for number in longer:
+            targets[number, : len(rows[number]) - 1] = rows[number][1:]
+
+        def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
+            whole = all(len(paths[path]) == ids.shape[1] for path in batch)
+            logits, _ = self._read(prefix, ids, None if whole else attention)  # (b, l, V)
+            # The m rows that the b paths serve, and the path, counted in the batch, of each
+            served = np.concatenate([members[path] for path in batch])
+            path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
+            # The q tokens to score: the i-th of the m rows, at a step of its path
+            i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
+            spots, tokens = path[i] * ids.shape[1] + step, targets[served[i], step]
+            terms = value(logits.flatten(0, 1), spots, tokens)
+            return partial(write, (served[i], step + 1), terms)
+
+        def write(places: tuple[IntArray, IntArray], terms: Tensor) -> None:
+            values[places] = terms.cpu().numpy()
 
         forward_in_batches(paths, run, pad=0, budget=self._budget)
-        return masses
+        return values
 
     def _read(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
@@ -193,13 +202,65 @@ class CausalNetwork:
         """
         if prefix.cache is None:
             count(0, len(ids) * len(prefix.ids), calls=0)  # read anew for each row
-        result: tuple[Tensor, Any] = answer(self._call(prefix, ids, attention, keeps=keeps))
+        call = self.call(prefix, ids, attention, keeps=keeps)
+        result: tuple[Tensor, Any] = answer(call, lambda: self.merges(call))
         return result
 
-    def _call(
-        self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool
-    ) -> CausalCall:
-        return CausalCall(self._model, self._budget, ids, attention, self, prefix, keeps)
+    def call(
+        self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
+    ) -> NetworkCall:
+        """A call for the logits of rows after a prefix, and for the cache of both.
+
+        Args:
+            prefix: what comes before each row.
+            ids: (b, l)
+            attention: (b, l), or None where nothing is padded.
+            keeps: whether the cache is wanted; then there is one row.
+        """
+        about, before = (prefix, keeps), prefix.ids
+        return NetworkCall(
+            self._model, self._budget, ids, attention, self._compute, self._together, about, before
+        )
+
+    def merges(self, call: NetworkCall) -> bool:
+        """True if a call may be merged with others.
+
+        Not so for large calls, which fill a GPU by themselves and gain from the prefix's cache; nor
+        where a cache is wanted that cannot be cut in pieces.
+        """
+        prefix, keeps = call.about
+        n_rows, length = call.shape
+        if n_rows * length > call.budget.tokens // _MERGED_SHARE:
+            return False
+        return (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
+
+    def _compute(self, call: NetworkCall) -> tuple[Tensor, Any]:
+        prefix, _ = call.about
+        return self._forward(prefix, call.ids, call.attention)
+
+    def _together(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
+        """Several calls in one batch: rows with their prefixes, padded to the longest."""
+        ids, attention = stacked(calls)
+        # What is in all prefixes has no places of the vocabulary head
+        fewest = min(len(call.before) for call in calls)
+        places = ids.shape[1] - fewest
+        output = self._model(
+            input_ids=ids,
+            attention_mask=attention,
+            use_cache=any(keeps for _, keeps in (call.about for call in calls)),
+            **({"logits_to_keep": places} if self._chooses_places else {}),
+        )
+        logits = output.logits[:, -places:]
+        results: list[tuple[Tensor, Any]] = []
+        row = 0
+        for call in calls:
+            n_rows, length = call.shape
+            _, keeps = call.about
+            own = logits[row : row + n_rows, len(call.before) - fewest : length - fewest]
+            cache = _of_row(output.past_key_values, row, length) if keeps else None
+            results.append((own, cache))
+            row += n_rows
+        return results
 
     def _forward(
         self,
@@ -259,7 +320,7 @@ class CausalNetwork:
         return Prefix(tuple(self._trial[:n]), 0.0, np.empty(0), cache)
 
     @cached_property
-    def merges(self) -> bool:
+    def merges_prefixes(self) -> bool:
         """True if calls after different prefixes can be computed in one batch, as tried out once.
 
         There rows are read with their prefixes anew, padded on the right.
@@ -274,10 +335,10 @@ class CausalNetwork:
                 beginning, middle = self._read_so_far(row, 1), self._read_so_far(row, half)
                 keeps = self._keeps_prefixes and _is_plain(beginning.cache)
                 calls = [
-                    self._call(beginning, row[:, 1:half], None, keeps=keeps),
-                    self._call(middle, row[:, half:].expand(2, -1), None, keeps=False),
+                    self.call(beginning, row[:, 1:half], None, keeps=keeps),
+                    self.call(middle, row[:, half:].expand(2, -1), None),
                 ]
-                (inner, kept), (rest, _) = CausalCall.compute_together(calls)
+                (inner, kept), (rest, _) = self._together(calls)
                 parts = [(inner, whole[:, 1:half]), (rest, whole[:, half:].expand(2, -1, -1))]
                 if keeps:
                     again = Prefix(middle.ids, 0.0, np.empty(0), kept)
@@ -288,73 +349,6 @@ class CausalNetwork:
                     raise
                 return False
         return all(_agree(part, expected, whole) for part, expected in parts)
-
-
-@dataclass(frozen=True, eq=False)
-class CausalCall(NetworkCall):
-    """Logits of rows after a prefix, and the cache of both.
-
-    Attributes:
-        causal: the network.
-        prefix: what comes before each row.
-        keeps: whether the cache is wanted; then there is one row.
-    """
-
-    causal: CausalNetwork
-    prefix: Prefix
-    keeps: bool = False
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """See `NetworkCall.shape`: the prefix is read anew for each row."""
-        return self.ids.shape[0], len(self.prefix.ids) + self.ids.shape[1]
-
-    @property
-    def merges(self) -> bool:
-        """See `NetworkCall.merges`.
-
-        Not so for large calls, which fill a GPU by themselves and gain from the prefix's cache; nor
-        where a cache is wanted that cannot be cut in pieces.
-        """
-        n_rows, length = self.shape
-        if n_rows * length > self.budget.tokens // _MERGED_SHARE:
-            return False
-        return (not self.keeps or _is_plain(self.prefix.cache)) and self.causal.merges
-
-    def compute(self) -> tuple[Tensor, Any]:
-        """See `NetworkCall.compute`."""
-        return self.causal._forward(self.prefix, self.ids, self.attention)
-
-    @classmethod
-    def compute_together(cls, calls: Sequence[CausalCall]) -> list[tuple[Tensor, Any]]:
-        """See `NetworkCall.compute_together`: rows with their prefixes, padded to the longest."""
-        rows, masks = [], []
-        for call in calls:
-            before = to_device(np.array(call.prefix.ids, np.int64), call.ids.device)
-            before = before.expand(call.shape[0], -1)
-            rows.append(torch.cat([before, call.ids], dim=1))
-            masks.append(torch.cat([torch.ones_like(before), call.mask], dim=1))
-        ids, attention = stacked(calls, rows, masks)
-        # What is in all prefixes has no places of the vocabulary head
-        fewest = min(len(call.prefix.ids) for call in calls)
-        causal, places = calls[0].causal, ids.shape[1] - fewest
-        output = causal._model(
-            input_ids=ids,
-            attention_mask=attention,
-            use_cache=any(call.keeps for call in calls),
-            **({"logits_to_keep": places} if causal._chooses_places else {}),
-        )
-        logits = output.logits[:, -places:]
-        results: list[tuple[Tensor, Any]] = []
-        row = 0
-        for call in calls:
-            n_rows, length = call.shape
-            first = len(call.prefix.ids) - fewest
-            own = logits[row : row + n_rows, first : length - fewest]
-            cache = _of_row(output.past_key_values, row, length) if call.keeps else None
-            results.append((own, cache))
-            row += n_rows
-        return results
 
 
 def _agree(ours: Tensor, theirs: Tensor, whole: Tensor) -> bool:
@@ -396,16 +390,6 @@ def _for_rows(cache: Any, n_rows: int) -> Any:
         layer.keys = layer.keys.expand(n_rows, -1, -1, -1)
         layer.values = layer.values.expand(n_rows, -1, -1, -1)
     return many
-
-
-def _paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[list[int]]]:
-    """The shared paths of rows without their last tokens, and the rows that each path serves."""
-    longer = [number for number, row in enumerate(rows) if len(row) > 1]
-    paths, path_of = shared_paths([rows[number][:-1] for number in longer])
-    members: list[list[int]] = [[] for _ in paths]
-    for number, path in zip(longer, path_of, strict=True):
-        members[path].append(number)
-    return paths, members
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:

@@ -1,10 +1,8 @@
 """Checks that configuration, weights and tokenizer belong together, and that the network reads.
 
-The library builds whatever `config.json` asks for before it compares it with the weights: billions
-of layers one by one, or an embedding larger than the memory. So the sizes are compared beforehand,
-by `check_sizes`. Afterwards `check_weights` makes sure that all weights were
-there, had a place, and are numbers, `check_tokenizer` that the tokenizer is as large as the
-embedding and reads English, and `check_behaviour` that the network reads what its kind promises.
+`check_weights` makes sure that all weights were there, had a place, and are numbers,
+`check_tokenizer` that the tokenizer is as large as the embedding and reads English, and
+`check_behaviour` that the network reads what its kind promises.
 
 A causal network predicts from the words before, and from nothing else. The library loads as causal
 some networks that read both sides (XLNet; BERT saved without `is_decoder`), and as masked some that
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from contstim.models.checkpoints.loading import Checkpoint
 
 
-_MOST_IN_BUFFERS = 2**31  # numbers in untrained tensors, such as masks and tables of angles
 _INTEGERS = frozenset({"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL"})
 _HARMLESS = re.compile(
     "|".join(
@@ -86,31 +83,6 @@ def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -
     # Left undone where nothing is initialised: the output would count beside its embedding
     network.tie_weights()
     return network
-
-
-def check_sizes(location: str, network: Any) -> None:
-    """Refuse a configuration of a network that is far larger than the weights in its folder.
-
-    Args:
-        location: a folder; checkpoints of the hub are not checked.
-        network: see `without_weights`.
-
-    Raises:
-        ModelError: the network is larger.
-    """
-    folder = Path(location)
-    if not folder.is_dir():
-        return
-    # At most: pickled and safetensors files are both counted, at four bits a number.
-    files = [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
-    stored = 2 * sum(file.stat().st_size for file in files)
-    weights = sum(weight.numel() for weight in network.parameters())
-    buffers = sum(buffer.numel() for buffer in network.buffers())
-    if weights > max(4 * stored, 10**7) or buffers > _MOST_IN_BUFFERS:
-        raise ModelError(
-            f"{location}: config.json describes a network of {max(weights, buffers):,} numbers, "
-            f"the files beside it hold {stored:,}. Is it the one they were saved with?"
-        )
 
 
 def _integer_tensors(location: str) -> set[str]:

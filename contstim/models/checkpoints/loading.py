@@ -15,7 +15,6 @@ from weakref import WeakValueDictionary
 from contstim.errors import ModelError
 from contstim.models.checkpoints.checks import (
     check_behaviour,
-    check_sizes,
     check_tokenizer,
     check_weights,
     check_words,
@@ -299,15 +298,13 @@ def _open(
     tokenizer = source.load(transformers.AutoTokenizer)
     what, auto_name = _KINDS[kind]
     auto = getattr(transformers, auto_name)
-    # The sizes next, on a network without memory; a checkpoint's code is run only once
-    if not (loading.weights and trust_remote_code):
+    if not loading.weights:
         shape = without_weights(auto, config, trust_remote_code=trust_remote_code)
-        if not loading.weights:
-            check_tokenizer(location, tokenizer, shape)
-            return Checkpoint(shape, tokenizer, location, loading.device, kind)
-        check_sizes(location, shape)
-        if isinstance(loading.device_map, Mapping):
-            check_map(location, shape, loading.device_map)
+        check_tokenizer(location, tokenizer, shape)
+        return Checkpoint(shape, tokenizer, location, loading.device, kind)
+    if isinstance(loading.device_map, Mapping):
+        shape = without_weights(auto, config, trust_remote_code=trust_remote_code)
+        check_map(location, shape, loading.device_map)
     offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
     try:
         model, report = source.load(

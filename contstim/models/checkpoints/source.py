@@ -7,7 +7,6 @@ silenced, or raised as a ModelError.
 
 from __future__ import annotations
 
-import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,8 +19,6 @@ from contstim.models.catalog import hub_commit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
-_MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
 _Result = TypeVar("_Result")
 
@@ -64,16 +61,9 @@ class Source:
         A checkpoint with code for a network that the library has too loads with the library's.
 
         Raises:
-            ModelError: the configuration is not an object, asks for more than can be built, or for
-                code that is not allowed.
+            ModelError: it asks for code that is not allowed.
         """
         config, tokenizer_config = self._configurations()
-        for name, value in _numbers(config):
-            if _COUNT.search(name) and value > _MOST_PARTS:
-                raise ModelError(
-                    f"{self.location}: config.json says {name} = {min(value, 10**15):,}; networks "
-                    f"of up to {_MOST_PARTS:,} can be loaded. Is the file that of the weights?"
-                )
         if self.trust_remote_code:
             return
         if _code_of(config) and not _has_network(config):
@@ -174,14 +164,6 @@ def stamp(location: str) -> tuple[object, ...]:
     return tuple(stamps)
 
 
-def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
-    if isinstance(config, dict):
-        for key, value in config.items():
-            yield from _numbers(value, str(key))
-    elif isinstance(config, int):
-        yield name, config
-
-
 def _code_error(location: str, *configurations: Any) -> ModelError:
     """The refusal of a checkpoint that wants to run code of its own."""
     code = ", ".join(sorted({name for part in configurations for name in _code_of(part)}))
@@ -277,13 +259,10 @@ def silence() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a long message, closed by a full stop, in characters that print."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    line = lines[0] if lines else type(error).__name__
-    if len(lines) > 1 and line.endswith(":"):
-        line = f"{line} {lines[1]}"
-    if type(error).__module__ == "builtins" and not isinstance(error, OSError | ValueError):
-        line = f"{type(error).__name__}: {line}"
-    printable = line.encode("utf-8", "backslashreplace").decode()
+    """The beginning of a long message, closed by a full stop, in characters that print."""
+    text = " ".join(str(error).split())
+    if " " not in text:  # such as the key that a dictionary lacks
+        text = f"{type(error).__name__}: {text}"
+    printable = text.encode("utf-8", "backslashreplace").decode()
     cut = f"{printable[:_LONGEST]}…" if len(printable) > _LONGEST else printable
-    return cut.rstrip(".") + "."
+    return cut.rstrip(": .") + "."

@@ -19,7 +19,7 @@ from contstim.models.masked.plan import Plan
 from contstim.models.masked.rules import RULES, draft_plan
 from contstim.models.precision import precision_of, tolerance_of
 from contstim.models.subwords import SubwordModel, check_rule
-from contstim.models.words import END_MARK, SPECIAL, Encoding, PlaceKind, word_and_rest
+from contstim.models.words import END_MARK, SPECIAL, kind_of_place, place_of, word_and_rest
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern
+    from contstim.models.words import Encoding
 
 _PLAN_CACHE_BYTES = 2**26
 _ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
@@ -161,24 +162,23 @@ class MaskedModel(SubwordModel):
         """
         sentence.check_position(position)
         encoding = self._encoded(sentence)
-        cut = self._in_places(words, PlaceKind.of(sentence, position))
+        cut = self._in_place(words, place_of(sentence, position))
         longest = int(cut.lengths.max(initial=0))
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
         known = estimate(self._network, self._plan, self.rule.context, encoding, position, cut)
         # The estimates hold for words that leave the tokens of the rest as they are
-        replaced, rest = word_and_rest(encoding, position)
+        _, rest = word_and_rest(encoding, position)
         if not self._words_are_independent:
-            before = encoding.ids[: len(encoding) - len(replaced) - len(rest)]
-            rewritten = self._encode([sentence.replace(position, word) for word in words])
-            same = (
-                new.ids == (*before, *tokens, *rest)
-                for tokens, new in zip(cut.tokens, rewritten, strict=True)
-            )
-            fits = np.fromiter(same, np.bool_, len(words))
+            rewritten = self._rewritten(sentence, position, words)
+            same = [
+                e == encoding.with_word(position, t)
+                for e, t in zip(rewritten, cut.tokens, strict=True)
+            ]
         elif position == len(sentence) - 1:  # the end mark may join the word
-            fits = cut.followed_by(rest)
+            same = [tokens == rest for tokens in cut.rest]
         else:
             return known
+        fits = np.array(same, np.bool_)
         known.exact[~fits], known.upper_bound[~fits] = np.nan, np.inf
         return known
 
@@ -209,10 +209,12 @@ class MaskedModel(SubwordModel):
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: words that it can score without the unknown token."""
         unknown = self.checkpoint.tokenizer.unk_token_id
+        place = kind_of_place(inner=True)
         try:
-            tokens = self._in_places(words, PlaceKind(inner=True)).tokens
+            tokens = self._in_place(words, place).tokens
         except ModelError:  # some words have no tokens, or special ones; ask again without them
-            reasons = self.unscorable([Sentence(("a", word, "a")) for word in words])
+            frame, position = place
+            reasons = self.unscorable([frame.replace(position, word) for word in words])
             scorable = np.array([reason is None for reason in reasons], np.bool_)
             scorable[scorable] = self.knows(list(compress(words, scorable)))
             return scorable
@@ -229,28 +231,6 @@ class MaskedModel(SubwordModel):
         if self._covers is not None:
             return draft_plan(pattern, self.seed, self._covers)
         return self.rule.plan(pattern, self.seed, self.pass_budget)
-
-    def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
-        """The sentence with each word in place, as tokens.
-
-        If words are cut independently, only the tokens of the replaced word differ, except at the
-        last position, where the end mark may join them.
-        """
-        if not self._words_are_independent or position == len(sentence) - 1:
-            return self._encode([sentence.replace(position, word) for word in words])
-        encoding = self._encoded(sentence)
-        start = encoding.word_of.index(position)
-        stop = start + encoding.word_of.count(position)
-        rewritten = []
-        cut = self._in_places(words, PlaceKind.of(sentence, position))
-        for word, tokens in zip(words, cut.tokens, strict=True):
-            ids = (*encoding.ids[:start], *tokens, *encoding.ids[stop:])
-            places = (position,) * len(tokens)
-            word_of = (*encoding.word_of[:start], *places, *encoding.word_of[stop:])
-            if not self._fits(len(ids)):
-                self._check_window(len(ids), sentence.replace(position, word))
-            rewritten.append(Encoding(ids, word_of))
-        return rewritten
 
     def _of_plans(
         self, encodings: Sequence[Encoding], value: Callable[[Plan, FloatArray], float]

@@ -75,17 +75,6 @@ class _Frame:
     number: IntArray
     plan: Plan
 
-    @property
-    def complete(self) -> bool:
-        """True if these are all questions of the plan."""
-        return len(self.number) == len(self.plan.row)
-
-    @property
-    def share(self) -> FloatArray:
-        """Sum of each mask's weights, (k,), which over the whole plan is 1; 0 for no question."""
-        sums = np.bincount(self.place, self.weight, len(self.ids))
-        return sums[self.gap].astype(np.float64, copy=False)
-
 
 _OTHER_WORD = -1  # the group of a question about another word
 
@@ -115,24 +104,18 @@ def estimate(
     """
     # Every word is in one group, so that all but `exact` are filled in
     exact, estimates, upper = np.full((3, len(words)), np.nan)
-    mask, groups = network.mask, words.by_length
-    frames = [_frame(mask, plan_of, context, sentence, position, length) for length in groups]
+    groups = words.by_length
+    frames = [_frame(network.mask, plan_of, context, sentence, position, k) for k in groups]
+    all_tokens = [tokens for _, tokens in groups.values()]
     if any(frame.plan.mixture is not None for frame in frames):
-        for (chosen, tokens), frame in zip(groups.values(), frames, strict=True):
-            estimates[chosen], upper[chosen] = _of_mixture(network, frame, tokens)
+        pairs = zip(frames, all_tokens, strict=True)
+        known = [_of_mixture(network, frame, tokens) for frame, tokens in pairs]
     else:
-        all_sums = _sums(network, frames, [tokens for _, tokens in groups.values()])
-        for (chosen, _), frame, sums in zip(groups.values(), frames, all_sums, strict=True):
-            terms, alone, others = sums
-            share = frame.share[:, None]  # (k, 1)
-            means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
-            estimates[chosen], upper[chosen] = (
-                others + means.sum(axis=0),
-                others + terms.sum(axis=0),
-            )
-    for (chosen, _), frame in zip(groups.values(), frames, strict=True):
-        if frame.complete:
-            exact[chosen] = upper[chosen]
+        known = list(_of_means(network, frames, all_tokens))
+    for (chosen, _), frame, (estimate, bound) in zip(groups.values(), frames, known, strict=True):
+        estimates[chosen], upper[chosen] = estimate, bound
+        if len(frame.number) == len(frame.plan.row):  # no context shows the word
+            exact[chosen] = bound
     return Replacements(exact, estimates, upper)
 
 
@@ -145,25 +128,33 @@ def _frame(
     size: int,
 ) -> _Frame:
     # the word's tokens make way for as many masks as the candidates have tokens
-    start = sentence.word_of.index(position)
-    stop = start + sentence.word_of.count(position)
-    pattern = (*sentence.word_of[:start], *(position,) * size, *sentence.word_of[stop:])
-    ids = np.array((*sentence.ids[:start], *(mask,) * size, *sentence.ids[stop:]))
-    gap = np.arange(start, start + size)
-    plan = plan_of(pattern)
+    masked = sentence.with_word(position, (mask,) * size)
+    plan, gap = plan_of(masked.word_of), np.flatnonzero(np.array(masked.word_of) == position)
     hides_word: BoolArray = np.all(plan.hidden[:, gap], axis=1)  # (n_passes,)
     in_these = hides_word[plan.row]  # (n_questions,)
     new_row = np.cumsum(hides_word) - 1  # from a pass of the plan to a row of the frame
+    one_context = context(gap[:1], np.array(masked.word_of))
     return _Frame(
-        ids=ids,
+        ids=np.array(masked.ids),
         gap=gap,
-        hidden=np.vstack([plan.hidden[hides_word], context(gap[:1], np.array(pattern))]),
+        hidden=np.vstack([plan.hidden[hides_word], one_context]),
         row=new_row[plan.row[in_these]],
         place=plan.token[in_these],
         weight=plan.weight[in_these],
         number=np.flatnonzero(in_these),
         plan=plan,
     )
+
+
+def _of_means(
+    network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Estimates and bounds of words, (n,) each, for each frame, whose tokens are (n, k)."""
+    for frame, (terms, alone, others) in zip(frames, _sums(network, frames, tokens), strict=True):
+        # Sum of each mask's weights, (k, 1), which over the whole plan is 1; 0 for no question
+        share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap, None]
+        means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
+        yield others + means.sum(axis=0), others + terms.sum(axis=0)
 
 
 def _sums(
@@ -286,8 +277,7 @@ def _mixture_answers(
 
         about_other = questions < len(others)
         asked = others[questions[about_other]]
-        token = frame.ids[frame.place[asked]]
-        of_token = log_probs[there(spots[about_other]), there(token)]
+        of_token = log_probs[there(spots[about_other]), there(frame.ids[frame.place[asked]])]
         answers[frame.number[asked]] = of_token.double().cpu().numpy()
         of_masks = log_probs[there(spots[~about_other])].index_select(1, there(used))
         at_masks[questions[~about_other] - len(others)] = of_masks.double().cpu().numpy()

@@ -8,15 +8,12 @@ Questions about three rows, of which the first two are equal:
 
 Distinct rows: A = rows 0 and 1, B = row 2. The spots are the distinct pairs of row and place, for
 which the vocabulary head is computed: (A, 2), (A, 3), (B, 1). Spot 0 answers questions 0 and 2,
-spot 1 answers question 1, spot 2 question 3. In the notation of `_Spots`:
-
-    place = 2 3 1    start = 0 2 3    question = 0 2 1 3    first = 0 2 3 4
+spot 1 answers question 1, spot 2 question 3.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -109,11 +106,6 @@ class MaskedNetwork:
         with _only(self._narrow, places):
             return self._whole(ids, attention)[0]
 
-    @property
-    def drops_places(self) -> bool:
-        """True if places that are not in question are dropped before the head."""
-        return self._narrow is not None
-
     def _whole(self, ids: Tensor, attention: Tensor | None) -> Tensor:
         logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         return logits
@@ -126,15 +118,15 @@ class MaskedNetwork:
         return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
 
     def _agrees(self, whole: Tensor) -> bool:
-        try:
-            narrow = self._logits_of_trial()
-        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
-            return False
         # the head computes fewer rows at once, which rounds differently
         close = max(1e-5, 4 * torch.finfo(whole.dtype).eps)
-        return narrow.shape == whole.shape and torch.allclose(
-            narrow, whole, rtol=close, atol=close * float(whole.abs().max())
-        )
+        try:
+            narrow = self._logits_of_trial()
+            atol = close * float(whole.abs().max())
+            same = narrow.shape == whole.shape
+            return same and torch.allclose(narrow, whole, rtol=close, atol=atol)
+        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
+            return False
 
     def answer(
         self, rows: Sequence[Row], row: IntArray, place: IntArray, token: IntArray
@@ -189,50 +181,43 @@ class MaskedNetwork:
         questions that they answer, (q,), and the spot of each of these questions, (q,).
         """
         distinct, twin = unique_rows(rows)
-        spots = _Spots.of(twin[row], place, len(distinct))
+        row = twin[row]
 
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write | None:
-            of_batch, places = spots.within(batch, ids.shape[1])
-            questions, local_spots = spots.questions(of_batch)
-            whole = all(len(distinct[row]) == ids.shape[1] for row in batch)  # nothing is padded
-            mask, there = None if whole else attention, to_device(places, ids.device)
-            logits: Tensor = answer(MaskedCall(self.model, self.budget, ids, mask, self, there))
-            return use(logits, questions, local_spots)
+            index = np.full(len(distinct), -1)
+            index[batch] = np.arange(len(batch))
+            asked = np.flatnonzero(index[row] >= 0)
+            # Spots are places of the flattened batch, and questions are sorted by spot
+            places, spots = np.unique(
+                index[row[asked]] * ids.shape[1] + place[asked], return_inverse=True
+            )
+            by_spot = np.argsort(spots, kind="stable")
+            whole = all(len(distinct[number]) == ids.shape[1] for number in batch)
+            call = self.call(ids, None if whole else attention, to_device(places, ids.device))
+            return use(answer(call), asked[by_spot], spots[by_spot])
 
         forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
 
-
-@dataclass(frozen=True, eq=False)
-class MaskedCall(NetworkCall):
-    """Logits at some places of a batch; see `MaskedNetwork.logits`.
-
-    Attributes:
-        masked: the network and its tokens.
-        places: (k,)
-    """
-
-    masked: MaskedNetwork
-    places: Tensor
-
-    def compute(self) -> Tensor:
-        """See `NetworkCall.compute`."""
-        return self.masked.logits(self.ids, self.attention, self.places)
-
-    @classmethod
-    def compute_together(cls, calls: Sequence[MaskedCall]) -> list[Tensor]:
-        """See `NetworkCall.compute_together`: all rows are padded to the longest."""
-        masked = calls[0].masked
-        ids, attention = stacked(
-            calls, [call.ids for call in calls], [call.mask for call in calls], fill=masked.pad
+    def call(self, ids: Tensor, attention: Tensor | None, places: Tensor) -> NetworkCall:
+        """A call for the logits at some places of a batch; see `logits`."""
+        return NetworkCall(
+            self.model, self.budget, ids, attention, self._compute, self._together, places
         )
+
+    def _compute(self, call: NetworkCall) -> Tensor:
+        return self.logits(call.ids, call.attention, call.about)
+
+    def _together(self, calls: Sequence[NetworkCall]) -> list[Tensor]:
+        """Several calls in one batch, all rows padded to the longest."""
+        ids, attention = stacked(calls, fill=self.pad)
         places, n_rows = [], 0
         for call in calls:
             # row * length + column, of longer rows that stand further down
-            rows, columns = call.places // call.shape[1], call.places % call.shape[1]
+            rows, columns = call.about // call.shape[1], call.about % call.shape[1]
             places.append((rows + n_rows) * ids.shape[1] + columns)
             n_rows += call.shape[0]
-        logits = masked.logits(ids, attention, torch.cat(places))
-        return list(torch.split_with_sizes(logits, [len(call.places) for call in calls]))
+        logits = self.logits(ids, attention, torch.cat(places))
+        return list(torch.split_with_sizes(logits, [len(call.about) for call in calls]))
 
 
 @contextmanager
@@ -255,52 +240,3 @@ def _only(module: torch.nn.Module, places: Tensor) -> Iterator[None]:
         yield
     finally:
         handle.remove()
-
-
-@dataclass(frozen=True, eq=False)
-class _Spots:
-    """The distinct pairs of row and place in question, and the questions that each answers.
-
-    Spots are sorted by row: those of row r are numbered from `start[r]` to below `start[r + 1]`.
-    Questions are sorted by spot: those of spot s are `question[first[s] : first[s + 1]]`.
-    """
-
-    place: IntArray
-    start: IntArray
-    question: IntArray
-    first: IntArray
-
-    @classmethod
-    def of(cls, row: IntArray, place: IntArray, n_rows: int) -> _Spots:
-        # one number for each pair of row and place, so that sorted numbers are sorted by row
-        width = int(place.max(initial=0)) + 1
-        keys, spot = np.unique(row * width + place, return_inverse=True)
-        spot = spot.reshape(-1)
-        rows, places = np.divmod(keys, width)
-        return cls(
-            place=places,
-            start=np.searchsorted(rows, np.arange(n_rows + 1)),
-            question=np.argsort(spot, kind="stable"),
-            first=np.searchsorted(np.sort(spot), np.arange(len(keys) + 1)),
-        )
-
-    def within(self, rows: IntArray, length: int) -> tuple[IntArray, IntArray]:
-        """The spots of a batch of rows, (k,), and their indices in the flattened batch, (k,)."""
-        spots, row_of_batch = _ranges(self.start[rows], self.start[rows + 1])
-        return spots, row_of_batch * length + self.place[spots]
-
-    def questions(self, spots: IntArray) -> tuple[IntArray, IntArray]:
-        """The questions about some spots, (q,), and the index in `spots` for each, (q,)."""
-        sorted_questions, index = _ranges(self.first[spots], self.first[spots + 1])
-        return self.question[sorted_questions], index
-
-
-def _ranges(starts: IntArray, stops: IntArray) -> tuple[IntArray, IntArray]:
-    """The numbers of several ranges one after the other, and the index of each number's range.
-
-    Ranges 5 to 6 and 2 to 4 give 5, 2, 3 and 0, 1, 1.
-    """
-    lengths = stops - starts
-    which = np.repeat(np.arange(len(starts)), lengths)
-    before = np.cumsum(lengths) - lengths  # how many numbers stand before each range
-    return np.arange(len(which)) - before[which] + starts[which], which

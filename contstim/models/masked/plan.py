@@ -155,19 +155,6 @@ class Plan:
         return float(parts.std(ddof=1) * np.sqrt(len(parts)))
 
 
-def all_hidden(n_tokens: int, positions: IntArray, hidden: BoolArray) -> BoolArray:
-    """Mask of the tokens of the text that are hidden, (n_passes, n_tokens).
-
-    Args:
-        n_tokens: length of the text; tokens at no position are visible.
-        positions: numbers of k tokens of the text, (k,).
-        hidden: which of these k each pass hides, (n_passes, k).
-    """
-    of_text = np.zeros((len(hidden), n_tokens), np.bool_)
-    of_text[:, positions] = hidden
-    return of_text
-
-
 def _sums(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
     return np.bincount(group, values, n_groups).astype(np.float64, copy=False)
 
@@ -186,56 +173,6 @@ def n_passes(pattern: Pattern) -> int:
     sizes: list[int] = tokens_per_word(pattern).tolist()
     n = len(sizes)
     return (1 << n) - 1 + sum((1 << n - 1) * ((1 << k) - 2) for k in sizes)
-
-
-def exact_plan(pattern: Pattern) -> Plan:
-    """The exact mean over all orders of the words, and of the tokens within each word.
-
-    Golan et al. (2023) start from a sentence of masks, uncover its words in random order, add up
-    their log-probabilities, and average 100 such orders. The same sets of hidden words come up in
-    many orders, and one pass with the set M hidden tells log p(w | words outside M) for every word
-    w of M. In a random order of n words, w follows exactly the words outside M with probability
-    (n-|M|)! (|M|-1)! / n!, so that the mean over all n! orders is
-
-        sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
-
-    A word of k tokens is a chain of its own: within each M, the same formula averages the orders
-    of its tokens. The pass that hides all tokens of the word is the one that M needs anyway.
-
-    With n = 3 words the weights are 2! 0! / 3! = 1/3 for sets of one word, 1! 1! / 3! = 1/6 for
-    two and 0! 2! / 3! = 1/3 for all three; `plan` lists the passes. A word is in one set of size
-    one, two of size two, and one of size three: its weights add up to 1/3 + 2/6 + 1/3 = 1.
-    """
-    positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): tokens of words, as in the text
-    word = np.array(pattern)[positions]  # (n,): the word of each
-    sizes = tokens_per_word(pattern)  # (n_words,)
-    sets = subsets(len(sizes))  # (n_sets, n_words): the sets M
-    weights = order_weights(sets)  # (n_sets,)
-
-    # All tokens of the words of M hidden. Each of a word's k tokens is the first to be uncovered
-    # in 1/k of the orders, given the words outside M and no token of its own word
-    whole = sets[:, word]  # (n_sets, n)
-    row, token = np.nonzero(whole)  # tokens are numbered 0 to n - 1 until the last line
-    rows, questions = [whole], [(row, token, weights[row] / sizes[word[token]])]
-    n_rows = len(whole)
-    for w in np.flatnonzero(sizes > 1):
-        # Some tokens of word w hidden, within every M that holds w: n_holding * n_parts passes,
-        # pass i * n_parts + j hides part j of the word within the i-th such M
-        members = np.flatnonzero(word == w)  # (k,)
-        holding = np.flatnonzero(sets[:, w])  # (n_holding,)
-        parts = subsets(len(members))[:-1]  # (n_parts, k): all but the whole word
-        hidden = np.repeat(whole[holding], len(parts), axis=0)
-        hidden[:, members] = np.tile(parts, (len(holding), 1))
-        # Their questions are about word w alone, whose hidden tokens are asked for
-        row, token = np.nonzero(hidden[:, members])
-        within = np.tile(order_weights(parts), len(holding))
-        weight = np.repeat(weights[holding], len(parts)) * within
-        rows.append(hidden)
-        questions.append((n_rows + row, members[token], weight[row]))
-        n_rows += len(hidden)
-    row, token, weight = (np.concatenate(column) for column in zip(*questions, strict=True))
-    hidden = all_hidden(len(pattern), positions, np.concatenate(rows))
-    return Plan(hidden, row, positions[token], weight)
 
 
 def subsets(n: int) -> BoolArray:

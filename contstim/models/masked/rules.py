@@ -45,8 +45,6 @@ from contstim.errors import ModelError
 from contstim.models.masked.plan import (
     EVERY_SAMPLE,
     Plan,
-    all_hidden,
-    exact_plan,
     mixed,
     n_passes,
     order_weights,
@@ -73,6 +71,38 @@ _MAX_ORDERS = 1024  # of a mixture: likewise
 Pass: TypeAlias = "tuple[BoolArray, IntArray, FloatArray]"
 """One pass and its questions: which of the n tokens of words it hides, (n,); the numbers of the
 tokens in question among these n, (q,); and the weights of their log-probabilities, (q,)."""
+
+
+def exact_plan(pattern: Pattern) -> Plan:
+    """The exact mean over all orders of the words, and of the tokens within each word.
+
+    Golan et al. (2023) start from a sentence of masks, uncover its words in random order, add up
+    their log-probabilities, and average 100 such orders. The same sets of hidden words come up in
+    many orders, and one pass with the set M hidden tells log p(w | words outside M) for every word
+    w of M. In a random order of n words, w follows exactly the words outside M with probability
+    (n-|M|)! (|M|-1)! / n!, so that the mean over all n! orders is
+
+        sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
+
+    A word of k tokens is a chain of its own: within each M, the same formula averages the orders
+    of its tokens. The pass that hides all tokens of the word is the one that M needs anyway.
+
+    With n = 3 words the weights are 2! 0! / 3! = 1/3 for sets of one word, 1! 1! / 3! = 1/6 for
+    two and 0! 2! / 3! = 1/3 for all three; `plan` lists the passes. A word is in one set of size
+    one, two of size two, and one of size three: its weights add up to 1/3 + 2/6 + 1/3 = 1.
+    """
+    sizes = tokens_per_word(pattern)
+    members = _members(sizes)
+    sets, weights = subsets(len(sizes)), order_weights(subsets(len(sizes)))
+    passes = _all_sets(sizes)
+    for w in np.flatnonzero(sizes > 1).tolist():
+        parts = subsets(sizes[w])[:-1]  # (n_parts, k): all but the whole word
+        shares = order_weights(parts)
+        for i in np.flatnonzero(sets[:, w]).tolist():  # every M that holds the word
+            for part, share in zip(parts, weights[i] * shares, strict=True):
+                hidden, tokens = _partly(passes[i], members[w], part)
+                passes.append((hidden, tokens, np.full(len(tokens), share)))
+    return replace(_plan(pattern, [], passes), sample_of=None)
 
 
 def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
@@ -172,10 +202,7 @@ def _scheme(
     # 1. All sets of words, and samples of the orders of tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
         n_inner = min(n, max(1, budget // (2 * _MIN_COVERS * within)))
-        sets = subsets(n)
-        weights = [np.full(n, weight) for weight in order_weights(sets)]
-        common = [_whole_words(*pair, sizes) for pair in zip(sets, weights, strict=True)]
-        return common, lambda: _cover(rng, sizes, n_inner)[1]
+        return _all_sets(sizes), lambda: _cover(rng, sizes, n_inner)[1]
     # 2. Covers of the words, about half of whose passes are within words
     n_inner = min(n, max(1, _n_sets(n) // within)) if within else 0
     if (_n_sets(n) + n_inner * within) * _MIN_COVERS <= budget:
@@ -194,6 +221,25 @@ def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass
     hidden = chosen[word]
     tokens = np.flatnonzero(hidden)
     return hidden, tokens, weight[word[tokens]] / sizes[word[tokens]]
+
+
+def _all_sets(sizes: IntArray) -> list[Pass]:
+    """Every set of words hidden, with the weights of its words over all orders."""
+    sets = subsets(len(sizes))
+    weights = [np.full(len(sizes), weight) for weight in order_weights(sets)]
+    return [_whole_words(*pair, sizes) for pair in zip(sets, weights, strict=True)]
+
+
+def _members(sizes: IntArray) -> list[IntArray]:
+    """The tokens of each word."""
+    return np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])
+
+
+def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray, IntArray]:
+    """A pass in which of one word only a part is hidden, (k,), and the tokens of that part."""
+    hidden = whole[0].copy()
+    hidden[members] = part
+    return hidden, members[part]
 
 
 def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[Pass]:
@@ -224,7 +270,7 @@ def _cover(
         sets: the cover of the words as sets and weights, see `_sets`; drawn by default.
     """
     n = len(sizes)
-    members = np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])  # the tokens of each word
+    members = _members(sizes)
     # Sizes 1 to n at which each word's tokens are covered: n / n_inner apart, shifted at random
     spaced = (rng.random((n, 1)) + np.arange(n_inner)) * n / max(1, n_inner)  # (n_words, n_inner)
     due = {(w, 1 + int(s)) for w in np.flatnonzero(sizes > 1).tolist() for s in spaced[w]}
@@ -239,9 +285,8 @@ def _cover(
             due.remove((w, size))  # a word may be in two sets of a size: only once
             for tokens, share in _sets(rng, len(members[w])):
                 if not tokens.all():
-                    hidden = outer[-1][0].copy()
-                    hidden[members[w]] = tokens
-                    inner.append((hidden, members[w][tokens], 1 / n_inner * share[tokens]))
+                    hidden, asked = _partly(outer[-1], members[w], tokens)
+                    inner.append((hidden, asked, 1 / n_inner * share[tokens]))
     return outer, inner
 
 
@@ -282,12 +327,14 @@ def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = 
     sample = np.repeat(
         [EVERY_SAMPLE, *range(len(samples))], [len(common), *map(len, samples)]
     )  # (n_passes,)
+    of_text = np.zeros((len(hidden), len(pattern)), np.bool_)  # tokens of no word are visible
+    of_text[:, positions] = hidden
     # From passes to their questions
     lengths = [len(each) for each in tokens]
     weight = np.concatenate(weights)
     sampled = np.repeat(sample != EVERY_SAMPLE, lengths)
     return Plan(
-        hidden=all_hidden(len(pattern), positions, hidden),
+        hidden=of_text,
         row=np.repeat(row, lengths),
         token=positions[np.concatenate(tokens)],
         weight=np.where(sampled, weight / max(1, len(samples)), weight),

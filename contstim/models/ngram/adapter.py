@@ -18,8 +18,8 @@ from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery, check_file, is_binary
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables, TableQuery
-from contstim.models.training_text import TrainingText
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
+from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import WordList, counts_path
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class NgramModel(LanguageModel):
         )
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `LanguageModel.training_text`."""
-        return TrainingText.beside(self.path)
+        return training_text_beside(self.path)
 
     @cached_property
     def tables(self) -> NgramTables | None:
@@ -85,7 +85,7 @@ class NgramModel(LanguageModel):
             raise ModelError(f"{self.path} has changed since it was loaded; load it again.")
         return tables
 
-    def _load(self) -> KenlmQuery | TableQuery:
+    def _load(self) -> KenlmQuery | NgramTables:
         try:
             return KenlmQuery(self.path)
         except ImportError as error:
@@ -96,7 +96,7 @@ class NgramModel(LanguageModel):
                     f"installed: pip install 'contstim[kenlm]', which needs a C++ compiler and "
                     f"CMake; or give the ARPA file that it came from."
                 ) from error
-            return TableQuery(self.tables)
+            return self.tables
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`: searches change nothing in it."""

@@ -93,29 +93,22 @@ def read_arpa(path: Path | str) -> NgramTables:
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
     sizes = announced(path, text[:HEADER_BYTES])
-    text = _OTHER_UNKNOWN.sub(SPECIAL_WORDS[UNKNOWN].encode(), text)
-    empty = []
-    while sizes and not sizes[-1]:  # KenLM wants an empty section of bigrams in a unigram model
-        empty.append(len(sizes))
-        sizes.pop()
-    # a section runs from its heading to the next line that begins with a backslash
-    sections, start = [], 0
-    for order in range(1, len(sizes) + 1):
-        heading = f"\\{order}-grams:".encode()
-        start = text.find(heading, start)
-        end = text.find(b"\n\\", start + 1)
-        if start < 0 or end < 0:
-            raise ModelError(f"{path} is cut off: its {order}-grams are not there or do not end.")
-        sections.append(text[start + len(heading) : end])
-        start = end
-    for order in empty:
-        if re.search(rb"\n\\%d-grams:\s*[^\\\s]" % order, text):
-            raise ModelError(f"{path} announces no {order}-grams where it has some.")
-    rest = text[start:].partition(b"\n\\end\\")
-    if not rest[1]:
+    text = _OTHER_UNKNOWN.sub(SPECIAL_WORDS[UNKNOWN].encode(), text.partition(b"\\data\\")[2])
+    # A section runs from its heading to the next line that begins with a backslash
+    _, *pieces = re.split(rb"\n\\(\S+)[ \t\r]*(?=\n|\Z)", text)
+    named = dict(zip(pieces[::2], pieces[1::2], strict=True))
+    sections = [named.pop(b"%d-grams:" % order, b"") for order in range(1, len(sizes) + 1)]
+    rest = named.pop(b"end\\", None)
+    if rest is None:
         raise ModelError(f"{path} is cut off: it does not end with \\end\\.")
-    if rest[2].strip():
-        raise ModelError(f"{path} goes on behind \\end\\: give a file that holds one model.")
+    if named or rest.strip():
+        raise ModelError(f"{path} has more sections than it announces, or goes on behind \\end\\.")
+    empty = 0
+    while sizes and not sizes[-1]:  # KenLM wants an empty section of bigrams in a unigram model
+        empty += 1
+        sizes.pop()
+        if sections.pop().strip():
+            raise ModelError(f"{path} announces no {len(sizes) + 1}-grams where it has some.")
     words, unigrams = _read_unigrams(sections[0], sizes[0], path)
     orders = [unigrams]
     for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):
@@ -159,20 +152,17 @@ def announced(path: Path | str, start: bytes) -> list[int]:
     Raises:
         ModelError: it is no header of an ARPA file.
     """
-    header = re.match(rb"\s*\\data\\[ \t\r]*\n(.*)", start, re.DOTALL)
+    header = re.match(rb"\s*\\data\\[ \t\r]*\n(.*?)\n[ \t\r]*\n", start + b"\n\n", re.DOTALL)
     if header is None:
         what = "it does not start with \\data\\" if start else "it is empty"
         raise ModelError(f"{path} is not an ARPA file ({what}), nor a binary file of KenLM's.")
     counts: list[int] = []
-    for line in header[1].split(b"\n"):
-        text = line.decode("utf-8", "replace").strip()
-        if not text:
-            break
-        count = re.fullmatch(rf"ngram {len(counts) + 1}\s*=\s*(\d{{1,18}})", text)
+    for order, line in enumerate(header[1].split(b"\n"), start=1):
+        count = re.fullmatch(rb"ngram %d\s*=\s*(\d{1,18})" % order, line.strip())
         if count is None:
-            expected = f"'ngram {len(counts) + 1}=' and a number"
             raise ModelError(
-                f"{path} is not an ARPA file: its header says {text[:60]!r} in place of {expected}."
+                f"{path} is not an ARPA file: a line of its header is not 'ngram {order}=' and a "
+                f"number."
             )
         counts.append(int(count[1]))
     return counts

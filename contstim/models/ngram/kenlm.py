@@ -8,7 +8,6 @@ damaged inside cannot be told.
 
 from __future__ import annotations
 
-import re
 import struct
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ _BINARY = b"mmap lm http://kheafield.com/code"
 _SHORTEST_LINE = 4  # bytes of an n-gram in an ARPA file: a digit, a tab, a letter, a line break
 _DEFLATED = 1100  # how many bytes one compressed byte can stand for at most, in gzip
 _SANITY = 88  # bytes that tell KenLM whether a binary file was made for this machine
+_LONGEST_MESSAGE = 300  # characters of what KenLM says
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 
 
@@ -95,14 +95,14 @@ class KenlmQuery:
         self.order = int(self._model.order)  # KenLM calls a unigram model order 2
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
-        """See `TableQuery.log10_probs`."""
+        """See `NgramTables.log10_probs`."""
         # KenLM gives (log10 probability, n-gram length, unknown?) for each word, and for </s>
         return [term[0] for term in self._model.full_scores(_plain(sentence))]
 
     def totals(
         self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
     ) -> FloatArray:
-        """See `TableQuery.totals`."""
+        """See `NgramTables.totals`."""
         full_scores = self._model.full_scores
         totals = np.zeros(len(sentences))
         for number, sentence in enumerate(sentences):
@@ -115,7 +115,7 @@ class KenlmQuery:
         return totals
 
     def holds(self, word: str) -> bool:
-        """See `TableQuery.holds`."""
+        """See `NgramTables.holds`."""
         return word in self._model
 
 
@@ -137,14 +137,6 @@ def _load(path: Path) -> Any:
     try:
         return kenlm.Model(str(path), config)
     except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        # KenLM's message may cite bytes that are not text; then Python could not decode it
-        if isinstance(error, UnicodeDecodeError):
-            message = error.object.decode("utf-8", "replace")
-        else:
-            message = str(error)
-        # leave out what repeats the path, and the place in KenLM's code: "FILE:LINE in … threw …"
-        message = re.sub(r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.S)
-        message = re.sub(r"^.* threw [\w:]+(?: because `.*?')?\.\s*", "", message, flags=re.S)
-        message = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", message).split())
-        reason = (message[:300] or "the file is not whole").rstrip(".")
+        # Its last words say what is wrong; before them stand the path, and the place in its code
+        reason = " ".join(str(error).split())[-_LONGEST_MESSAGE:].rstrip(".")
         raise ModelError(f"KenLM cannot read {path}: {reason}.") from error

@@ -60,6 +60,26 @@ class NgramTable:
 class NgramTables:
     """A whole model; word ids 0, 1, 2 are `<unk>`, `<s>`, `</s>`.
 
+    Many sentences are looked up together. All their words, each sentence with `<s>` before it,
+    stand in one array of places. `rows[n]` holds, for each place, the row in the table of order n
+    of the n-gram that ends there, or -1. Such an n-gram is a shorter one, which ends one place
+    earlier, followed by the word at the place. A trigram model and `<s> the dog sleeps </s>`:
+
+        place      0      1         2              3                 4
+        word       <s>    the       dog            sleeps            </s>
+        rows[1]    <s>    the       dog            sleeps            </s>
+        rows[2]    -1     <s> the   the dog        dog sleeps        sleeps </s>
+        rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
+
+    The probability of a word comes by Katz's back-off recursion (see `replace`) from the empty
+    context up. For each longer context, which is an n-gram that ends one place earlier: where the
+    model has the context followed by the word, that n-gram's probability is taken; where it has
+    only the context, the context's weight is added to the probability so far.
+
+    Values are added in float32 in KenLM's order, so that each conditional probability equals
+    KenLM's bit for bit; sums over words are float64, from left to right. Only where back-off
+    weights of a pruned model make a probability larger than 1 does KenLM give the inverse.
+
     Attributes:
         words: the vocabulary; a word's id is its index.
         orders: tables of order 1, 2, …; the unigram row of a word is its id.
@@ -117,37 +137,6 @@ class NgramTables:
         """Rows, in the table below, of n-grams without their last word, (n_rows,)."""
         return self.orders[order - 1].keys[rows] // len(self.words)
 
-
-class TableQuery:
-    """Conditional probabilities, log10, from a model's tables; `KenlmQuery` has the same methods.
-
-    Many sentences are looked up together. All their words, each sentence with `<s>` before it,
-    stand in one array of places. `rows[n]` holds, for each place, the row in the table of order n
-    of the n-gram that ends there, or -1. Such an n-gram is a shorter one, which ends one place
-    earlier, followed by the word at the place. A trigram model and `<s> the dog sleeps </s>`:
-
-        place      0      1         2              3                 4
-        word       <s>    the       dog            sleeps            </s>
-        rows[1]    <s>    the       dog            sleeps            </s>
-        rows[2]    -1     <s> the   the dog        dog sleeps        sleeps </s>
-        rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
-
-    The probability of a word comes by Katz's back-off recursion (see `replace`) from the empty
-    context up. For each longer context, which is an n-gram that ends one place earlier: where the
-    model has the context followed by the word, that n-gram's probability is taken; where it has
-    only the context, the context's weight is added to the probability so far.
-
-    Values are added in float32 in KenLM's order, so that each conditional probability equals
-    KenLM's bit for bit; sums over words are float64, from left to right. Only where back-off
-    weights of a pruned model make a probability larger than 1 does KenLM give the inverse.
-
-    Args:
-        tables: the model.
-    """
-
-    def __init__(self, tables: NgramTables) -> None:
-        self._tables, self.order = tables, tables.order
-
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """Of each word given those before it, and of the end of the sentence."""
         ids, _ = self._places([sentence.words], np.array([len(sentence.words)]))
@@ -184,7 +173,7 @@ class TableQuery:
 
     def holds(self, word: str) -> bool:
         """True if the model has a word; never asked about boundaries and the unknown word."""
-        return word in self._tables.word_ids
+        return word in self.word_ids
 
     def _places(
         self, words: Sequence[tuple[str, ...]], n_words: IntArray
@@ -195,12 +184,12 @@ class TableQuery:
         ids[begin], ids[begin + n_words + 1] = BEGIN, END
         is_word = np.ones(len(ids), np.bool_)
         is_word[begin] = is_word[begin + n_words + 1] = False
-        ids[is_word] = self._tables.ids(chain.from_iterable(words))
+        ids[is_word] = self.ids(chain.from_iterable(words))
         return ids, begin
 
     def _of_places(self, ids: IntArray) -> Float32Array:
         """Log10 probability of the word at each place, (n_places,); not to be used at `<s>`."""
-        orders = self._tables.orders
+        orders = self.orders
         probs: Float32Array = orders[0].log10_prob[ids]
         rows = ids  # of the n-grams of one order that end at each place, in the table of the order
         for table, longer in pairwise(orders):
@@ -209,7 +198,7 @@ class TableQuery:
             contexts[ids == BEGIN] = -1
             has_context = np.flatnonzero(contexts >= 0)
             # In the order of the keys, which are then looked up in memory that lies close together
-            keys = contexts[has_context] * len(self._tables.words) + ids[has_context]
+            keys = contexts[has_context] * len(self.words) + ids[has_context]
             by_key = np.argsort(keys)
             has_context = has_context[by_key]
             context, ngrams = contexts[has_context], longer.find(keys[by_key])

@@ -20,11 +20,11 @@ from contstim.models.vocabularies import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation
     from contstim.models.recurrent.network import RecurrentNetwork, State
-    from contstim.models.training_text import TrainingText
     from contstim.models.vocabularies import WordList
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -46,11 +46,12 @@ class RecurrentModel(LanguageModel):
         words: the words that the network's numbers stand for.
         name: names columns and files.
         device: where the network runs.
-        training_text: the sentences that it was trained on, if they are recorded.
+        training_text: hashes of the sentences that it was trained on, if they are recorded.
     """
 
     rule: ClassVar[str]
     end_scored: ClassVar[bool]
+    _remembered: ClassVar[int]  # results of `_read` that are kept
 
     reports_passes = True
 
@@ -61,7 +62,7 @@ class RecurrentModel(LanguageModel):
         *,
         name: str,
         device: str = "cpu",
-        training_text: TrainingText | None = None,
+        training_text: Path | None = None,
     ) -> None:
         self.name = name
         self._training_text = training_text
@@ -69,9 +70,10 @@ class RecurrentModel(LanguageModel):
         self._words = words
         self._device = device
         self._budget = Budget.for_device(device)
+        self._after = lru_cache(self._remembered)(self._read)
 
     @property
-    def training_text(self) -> TrainingText | None:
+    def training_text(self) -> Path | None:
         """See `LanguageModel.training_text`."""
         return self._training_text
 
@@ -144,6 +146,20 @@ class RecurrentModel(LanguageModel):
         log_probs: FloatArray = (scores + rest)[twin]
         return log_probs
 
+    def for_another_search(self) -> Self:
+        """See `Scorer.for_another_search`."""
+        twin = copy(self)
+        twin._after = lru_cache(twin._remembered)(twin._read)
+        return twin
+
+    def forget_prefixes(self) -> None:
+        """See `LanguageModel.forget_prefixes`; what follows a position is forgotten as well."""
+        self._after.cache_clear()
+
+    @abstractmethod
+    def _read(self, words: Words, *, backwards: bool = False) -> Any:
+        """What is known after the boundary and words."""
+
     @abstractmethod
     def _bounds(self, before: Words, after: Words) -> FloatArray:
         """Sum of the terms from states without the candidate, for each number there, (words,)."""
@@ -187,20 +203,7 @@ class LeftToRightModel(RecurrentModel):
 
     rule = "log-likelihood"
     end_scored = True
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._after = lru_cache(maxsize=8)(self._read)
-
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        twin = copy(self)
-        twin._after = lru_cache(maxsize=8)(twin._read)
-        return twin
-
-    def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`."""
-        self._after.cache_clear()
+    _remembered = 8
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
@@ -211,10 +214,11 @@ class LeftToRightModel(RecurrentModel):
 
     def _bounds(self, before: Words, after: Words) -> FloatArray:  # noqa: ARG002
         log_prob, next_log_probs, _ = self._after(before)
-        return log_prob + next_log_probs
+        bounds: FloatArray = log_prob + next_log_probs
+        return bounds
 
     def _prefix_log_prob(self, before: Words) -> float:
-        return self._after(before)[0]
+        return float(self._after(before)[0])
 
     def _rest(
         self, before: Words, after: Words, out: FloatArray
@@ -233,12 +237,12 @@ class LeftToRightModel(RecurrentModel):
 
         return run
 
-    def _read(self, before: Words) -> tuple[float, FloatArray, State]:
+    def _read(self, words: Words, *, backwards: bool = False) -> tuple[float, FloatArray, State]:
         """Log p of words, nats; of each word of the vocabulary as the next one; and the state."""
         with computing():
-            ids = torch.tensor([[BOUNDARY, *before]], device=self._device)
-            count(1, len(before))
-            states, last = self._network.read(ids)
+            ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
+            count(1, len(words))
+            states, last = self._network.read(ids, backwards=backwards)
             terms = self._network.log_probs(states[0, :-1], ids[0, 1:])
             next_log_probs = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()
         return float(terms.double().sum()), next_log_probs, last
@@ -275,24 +279,11 @@ class BothSidesModel(RecurrentModel):
 
     rule = "pseudo-log-likelihood"
     end_scored = False
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._side = lru_cache(maxsize=16)(self._read)
-
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        twin = copy(self)
-        twin._side = lru_cache(maxsize=16)(twin._read)
-        return twin
-
-    def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; what follows a position is forgotten as well."""
-        self._side.cache_clear()
+    _remembered = 16
 
     def _bounds(self, before: Words, after: Words) -> FloatArray:
-        left, _ = self._side(before, backwards=False)
-        right, _ = self._side(after[::-1], backwards=True)
+        left, _ = self._after(before)
+        right, _ = self._after(after[::-1], backwards=True)
         with computing():
             around = torch.cat([left[-1:], right[-1:]], dim=1)
             bounds: FloatArray = self._network.distributions(around)[0].double().cpu().numpy()
@@ -301,8 +292,8 @@ class BothSidesModel(RecurrentModel):
     def _rest(
         self, before: Words, after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
-        left, left_last = self._side(before, backwards=False)
-        right, right_last = self._side(after[::-1], backwards=True)
+        left, left_last = self._after(before)
+        right, right_last = self._after(after[::-1], backwards=True)
 
         def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
             later = self._terms_beyond(candidates, left_last, after, right)
@@ -340,7 +331,7 @@ class BothSidesModel(RecurrentModel):
         terms = self._network.log_probs(around, beyond.flatten())
         return terms.view(beyond.shape).double().sum(1)
 
-    def _read(self, words: Words, *, backwards: bool) -> tuple[Tensor, State]:
+    def _read(self, words: Words, *, backwards: bool = False) -> tuple[Tensor, State]:
         """States (m + 1, hidden) after the boundary and each of m words; and the last."""
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)

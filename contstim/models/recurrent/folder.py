@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, get_args
 
 import safetensors.torch
 import torch
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 
-from contstim.documents import read_json_object
+from contstim.documents import read_json_object, shortened
 from contstim.errors import ModelError
 from contstim.files import write_text
 from contstim.models.loading import resolve_device
@@ -25,7 +26,7 @@ from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
 from contstim.models.tensors import write_tensors
-from contstim.models.training_text import TrainingText
+from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import WordList
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
-_MOST = {"words": 10**8, "embedding": 10**6, "hidden": 10**6, "layers": 1_000}
+_SHAPE = TypeAdapter(Shape)
 _MOST_CLUSTERS = 100
 
 
@@ -63,7 +64,7 @@ def load_recurrent(
         words,
         name=name or str(location),
         device=resolve_device(device),
-        training_text=TrainingText.beside(location),
+        training_text=training_text_beside(location),
     )
 
 
@@ -125,31 +126,19 @@ def _read_shape(folder: Path) -> Shape:
         )
     try:
         facts = read_json_object(path)
-        version = facts.pop("format")
-        if type(version) is not int or version != _FORMAT or facts["kind"] not in get_args(Kind):
+        if repr(facts.pop("format", None)) != str(_FORMAT):
             raise ValueError("written by another version of contstim")
-        shape = Shape(**facts | {"cutoffs": tuple(facts["cutoffs"])})
-        _check_shape(shape)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        shape = _SHAPE.validate_json(json.dumps(facts), strict=True, extra="forbid")
+        # clusters end at rising numbers, below that of classes; a BiLSTM has no boundary class
+        ends = (0, *shape.cutoffs, shape.words - shape.reads_both_sides)
+        if len(ends) > _MOST_CLUSTERS or any(b <= a for a, b in pairwise(ends)):
+            raise ValueError(f"cutoffs: {shortened(shape.cutoffs)} do not rise to below {ends[-1]}")
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ModelError(
+            f"{path} does not describe a recurrent model: {first['loc'][0]}: {first['msg']}, not "
+            f"{shortened(first['input'])}."
+        ) from error
+    except ValueError as error:  # also what is no JSON
         raise ModelError(f"{path} does not describe a recurrent model ({error}).") from error
     return shape
-
-
-def _check_shape(shape: Shape) -> None:
-    """Refuse sizes that no network can have.
-
-    Raises:
-        ValueError: names the size.
-    """
-    for name, most in _MOST.items():
-        value = getattr(shape, name)
-        # `type`, since True is an instance of int
-        if type(value) is not int or not 1 <= value <= most:
-            raise ValueError(f"{name} is {value!r:.40}, not a whole number from 1 to {most:,}")
-    if type(shape.dropout) not in (int, float) or not 0 <= shape.dropout < 1:
-        raise ValueError(f"dropout is {shape.dropout!r:.40}, not a number from 0 to below 1")
-    # clusters end at rising numbers, below the number of classes; a BiLSTM has no boundary class
-    ends = (0, *shape.cutoffs, shape.words - shape.reads_both_sides)
-    whole = all(type(end) is int for end in ends) and len(ends) <= _MOST_CLUSTERS
-    if not whole or any(b <= a for a, b in pairwise(ends)):
-        raise ValueError(f"cutoffs are {shape.cutoffs!r:.40}, not rising numbers below {ends[-1]}")

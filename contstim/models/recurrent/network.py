@@ -22,20 +22,19 @@ other model: it is exact in training and in scoring.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import torch
+from annotated_types import Ge, Le, Lt
 from torch import Tensor, nn
 
 from contstim.models.vocabularies import BOUNDARY
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Kind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 State: TypeAlias = Any  # of an LSTM two tensors, of an RNN one, each (layers, b, hidden)
 
 _WEIGHT_RANGE = 0.1
+_Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,11 @@ class Shape:
     """
 
     kind: Kind
-    words: int
-    embedding: int
-    hidden: int
-    layers: int
-    dropout: float
+    words: Annotated[int, Ge(1), Le(10**8)]
+    embedding: _Size
+    hidden: _Size
+    layers: Annotated[int, Ge(1), Le(1_000)]
+    dropout: Annotated[float, Ge(0), Lt(1)]
     cutoffs: tuple[int, ...] = ()
 
     @property
@@ -88,7 +87,12 @@ class RecurrentNetwork(nn.Module):
         if shape.reads_both_sides:
             self.backwards = _layers(shape)
         width = shape.hidden * (1 + shape.reads_both_sides)
-        self.output = _output_layer(width, shape.words - shape.reads_both_sides, shape.cutoffs)
+        classes = shape.words - shape.reads_both_sides
+        self.output: nn.Linear | nn.AdaptiveLogSoftmaxWithLoss = (
+            nn.AdaptiveLogSoftmaxWithLoss(width, classes, shape.cutoffs, head_bias=True)
+            if shape.cutoffs
+            else nn.Linear(width, classes)
+        )
         nn.init.uniform_(self.embedding.weight, -_WEIGHT_RANGE, _WEIGHT_RANGE)
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
@@ -119,12 +123,20 @@ class RecurrentNetwork(nn.Module):
         with torch.autocast(states.device.type, enabled=False):
             hidden = self.dropout(states.float())
             # a bidirectional network has no output for the boundary: its class i is number i + 1
-            result: Tensor = self.output.of(hidden, numbers - int(self.shape.reads_both_sides))
+            classes = numbers - int(self.shape.reads_both_sides)
+            if isinstance(self.output, nn.Linear):
+                scores = self.output(hidden)
+                return -nn.functional.cross_entropy(scores, classes, reduction="none")
+            result: Tensor = self.output(hidden, classes).output
         return result
 
     def distributions(self, states: Tensor) -> Tensor:
         """Log p (n, words) of every number after each state (n, width), nats, in float32."""
-        result: Tensor = self.output.all(states.float())
+        states = states.float()
+        if isinstance(self.output, nn.Linear):
+            result: Tensor = self.output(states).log_softmax(dim=1)
+        else:
+            result = self.output.log_prob(states)
         if self.shape.reads_both_sides:
             return nn.functional.pad(result, (1, 0), value=-torch.inf)
         return result
@@ -150,39 +162,3 @@ def _layers(shape: Shape) -> nn.RNNBase:
 def _shifted(ids: Tensor, *, extend: bool = False) -> Tensor:
     """The boundary before the numbers: all of them (b, l + 1), or all but the last (b, l)."""
     return nn.functional.pad(ids, (1, 0 if extend else -1), value=BOUNDARY)
-
-
-class FullSoftmax(nn.Linear):
-    """One softmax over all classes."""
-
-    def of(self, states: Tensor, classes: Tensor) -> Tensor:
-        """Log p (n,) of one class after each state (n, width), nats."""
-        return -nn.functional.cross_entropy(self(states), classes, reduction="none")
-
-    def all(self, states: Tensor) -> Tensor:
-        """Log p (n, classes) of every class after each state (n, width), nats."""
-        result: Tensor = self(states).log_softmax(dim=1)
-        return result
-
-
-class AdaptiveSoftmax(nn.AdaptiveLogSoftmaxWithLoss):
-    """A softmax over frequent classes and clusters of rarer ones; classes come by frequency."""
-
-    def of(self, states: Tensor, classes: Tensor) -> Tensor:
-        """Log p (n,) of one class after each state (n, width), nats."""
-        result: Tensor = self(states, classes).output
-        return result
-
-    def all(self, states: Tensor) -> Tensor:
-        """Log p (n, classes) of every class after each state (n, width), nats."""
-        return self.log_prob(states)
-
-
-Output: TypeAlias = FullSoftmax | AdaptiveSoftmax
-
-
-def _output_layer(width: int, classes: int, cutoffs: Sequence[int]) -> Output:
-    """An adaptive softmax with these cut-offs; without any, one softmax."""
-    if not cutoffs:
-        return FullSoftmax(width, classes)
-    return AdaptiveSoftmax(width, classes, cutoffs, head_bias=True)

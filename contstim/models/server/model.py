@@ -16,7 +16,7 @@ from contstim.models.costs import count, timed
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.server.address import parse_address
 from contstim.models.server.client import Client
-from contstim.models.server.probes import ServerProbe, probe_server
+from contstim.models.server.probes import check_unchanged, fingerprint, probe_server
 from contstim.models.server.service import ScoringService
 from contstim.models.subwords import SubwordModel, context_tokens, wants_space
 from contstim.models.tensors import fingerprint_of_tokenizer
@@ -82,28 +82,26 @@ class ServerModel(SubwordModel):
         )
         self._space = (prompt or "").endswith(" ") and wants_space(tokenizer)
         self._read_by(tokenizer)
-        self._probe: ServerProbe | None = None
-        if connected:
-            self._service = ScoringService(Client(address), tokenizer)
-            self._probe = probe_server(self._service, tokenizer, self._context)
-            self.window = self.window or self._probe.window
+        self._service = ScoringService(Client(address), tokenizer) if connected else None
+        if self._service is not None:
+            probe_server(self._service, tokenizer, self._context)
+            self.window = self.window or self._service.window
 
     @cached_property
     def convention(self) -> Convention:
         """The rule, the context, and the tolerance within which the server agreed with itself."""
         # How sentences are cut and what stands before them, as in local causal models
         reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
-        if self._probe is None:
-            digest = hashlib.sha256(json.dumps(reading).encode()).hexdigest()[:24]
+        if self._service is None:
+            digest = f"tokenizer-{hashlib.sha256(json.dumps(reading).encode()).hexdigest()[:24]}"
         else:
-            tolerance = self._address.tolerance
-            digest = self._probe.fingerprint(self._address.model, tolerance, reading)
+            digest = f"server-{fingerprint(self._service, reading)}"
         beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule="log-likelihood",
             context=beginning if self._prompt is None else self._prompt,
             end_scored=True,
-            fingerprint=f"{'tokenizer' if self._probe is None else 'server'}-{digest}",
+            fingerprint=digest,
             precision=UNKNOWN_PRECISION,
             tolerance=self._address.tolerance,
         )
@@ -147,7 +145,7 @@ class ServerModel(SubwordModel):
 
     def _terms(self, rows: Sequence[Tokens]) -> list[FloatArray]:
         """Log-probabilities of the tokens of each row in context, nats."""
-        if self._probe is None:
+        if self._service is None:
             raise ModelError(f"{self.name} was loaded without its server: it cannot score.")
         if not rows:
             return []
@@ -156,7 +154,7 @@ class ServerModel(SubwordModel):
             answers = self._service.echo([self._context + row for row in rows])
             # Another model, or values in another form, may be there from one request to the next:
             # none are given out before the probes have shown that they are as they were
-            self._probe.check_unchanged(self._service)
+            check_unchanged(self._service)
         count(len(rows), sum(map(len, rows)) + before * len(rows))
         return [values[before:] for values in answers]
 

@@ -20,13 +20,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from contstim.models.server.client import ServerFault, ServerFaultError
-from contstim.models.server.service import ONE_MODEL
+from contstim.models.server.client import ServerFaultError
+from contstim.models.server.service import CHANGED, ONE_MODEL, OTHER_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,57 +49,38 @@ _STEPS = 8  # tokens of a path that the server itself tells
 _UNLIKELY = 8  # tokens that are not among those told
 _MOST = 1.01  # the sum of probabilities, rounding included
 _SAME = 1e-6  # nats between two values that cannot be told apart
-_FEW = 8  # values: fewer have a common step by chance
-_ROUNDING, _COARSE = 1e-5, 1e-4  # nats that float32 leaves of a step, and a step that is one
+_ROUNDING = 1e-5  # nats that float32 leaves of a step
+_HALVES = (8, 11)  # bits of a number in bfloat16 and in float16
 
 
-@dataclass(frozen=True)
-class ServerProbe:
-    """Values that a server gave for the probes, and facts that it tells of itself.
+def fingerprint(service: ScoringService, *facts: object) -> str:
+    """A hash of the model's name, version and behaviour, and of whatever else makes scores.
 
-    Attributes:
-        rows: the probes, context included; the shortest first.
-        values: their tokens' log-probabilities, nats.
-        version: of the server's program, or empty.
-        window: how many tokens the model reads; None if the server does not tell.
+    Scores are rounded so coarsely that the tolerance seldom leads across a border. Where it does, a
+    model has a second fingerprint and is scored anew; two models never share theirs by it.
     """
+    # Equal shares of a score are equal steps of its logarithm
+    sizes = np.clip([-score_of(values) for _, values in service.probes], 1e-3, 1e6)
+    share = 4 * service.address.tolerance
+    steps = [round(math.log(size) / share) for size in sizes.tolist()]
+    parts = json.dumps([service.address.model, service.version, steps, *facts])
+    return hashlib.sha256(parts.encode()).hexdigest()[:24]
 
-    rows: tuple[Tokens, ...]
-    values: tuple[FloatArray, ...]
-    version: str
-    window: int | None
 
-    def fingerprint(self, model: str, tolerance: float, *facts: object) -> str:
-        """A hash of the model's name, version and behaviour.
+def check_unchanged(service: ScoringService) -> None:
+    """Refuse a server whose model, or form of values, has changed since the probe.
 
-        Scores are rounded so coarsely that the tolerance seldom leads across a border. Where it
-        does, a model has a second fingerprint and is scored anew; two models never share theirs
-        by it.
-
-        Args:
-            model: its name on the server.
-            tolerance: the share of a score by which it may differ.
-            facts: whatever else makes scores what they are.
-        """
-        # Equal shares of a score are equal steps of its logarithm
-        sizes = np.clip([-score_of(row) for row in self.values], 1e-3, 1e6)
-        steps = [round(math.log(size) / (4 * tolerance)) for size in sizes.tolist()]
-        parts = json.dumps([model, self.version, steps, *facts])
-        return hashlib.sha256(parts.encode()).hexdigest()[:24]
-
-    def check_unchanged(self, service: ScoringService) -> None:
-        """Refuse a server whose model, or form of values, has changed since the probe.
-
-        Raises:
-            ServerFaultError: the first probes have other values.
-            ModelError: the server cannot be reached.
-        """
-        for values, before in zip(service.echo(self.rows[:2]), self.values, strict=False):
-            allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
-            difference = _difference(values, before)
-            if difference > allowed:
-                what = f"A probe differs by {difference:.4f} nats from what it had at first, where"
-                service.refuse(ServerFault.CHANGED, f"{what} {allowed:.4f} is allowed. {ONE_MODEL}")
+    Raises:
+        ServerFaultError: the first probes have other values.
+        ModelError: the server cannot be reached.
+    """
+    rows, values = zip(*service.probes[:2], strict=True)
+    for now, before in zip(service.echo(rows), values, strict=True):
+        allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
+        difference = _difference(now, before)
+        if difference > allowed:
+            what = f"A probe differs by {difference:.4f} nats from what it had at first, where"
+            service.refuse(CHANGED, f"{what} {allowed:.4f} is allowed. {ONE_MODEL}")
 
 
 def tolerance_in_nats(score: float, tolerance: float) -> float:
@@ -113,8 +93,8 @@ def score_of(values: FloatArray) -> float:
     return float(np.nansum(values))
 
 
-def probe_server(service: ScoringService, tokenizer: Any, context: Tokens) -> ServerProbe:
-    """Try a server out, and keep what it gave.
+def probe_server(service: ScoringService, tokenizer: Any, context: Tokens) -> None:
+    """Try a server out, and keep with the service what it gave.
 
     Args:
         service: the server.
@@ -125,13 +105,13 @@ def probe_server(service: ScoringService, tokenizer: Any, context: Tokens) -> Se
         ServerFaultError: the server has a fault; says which.
         ModelError: it cannot be reached, or refuses a request.
     """
-    version, window = _facts(service)
+    service.version, service.window = _facts(service)
     texts = [tuple(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in _TEXTS]
     service.settle_fields(context + texts[0])
     rows = [context + ids for ids in texts]
     _check_texts(service, rows)
     # Probes that begin alike, longer than a block of what servers keep
-    length = min(_LONG, (window or _LONG + 2) - 2 - len(context))
+    length = min(_LONG, (service.window or _LONG + 2) - 2 - len(context))
     many = (sum(texts, ()) * _LONG)[: length - 1]
     rows += [(*context, *many, ids[0]) for ids in texts[:2]]
     rows += [context + row for row in _uncommon_rows(tokenizer)]
@@ -144,19 +124,20 @@ def probe_server(service: ScoringService, tokenizer: Any, context: Tokens) -> Se
     _check_told(service, sentence, of_sentence, told)
     _check_unlikely(service, sentence[: begin + 1], told[1], special)
     _check_beginning(service, sentence, of_sentence)
-    return ServerProbe(tuple(rows), tuple(values), version, window)
+    service.probes = list(zip(rows, values, strict=True))
 
 
 def _facts(service: ScoringService) -> tuple[str, int | None]:
     """The version of the server and the model's window, where it tells them."""
     address, client = service.address, service.client
-    listed = client.get(f"{address.url}/models")
-    entries = listed.get("data") if isinstance(listed, dict) else None
-    entries = entries if isinstance(entries, list) else []
-    models = {str(entry.get("id")): entry for entry in entries if isinstance(entry, dict)}
+    try:
+        listed: Any = client.get(f"{address.url}/models")
+        models = {str(each["id"]): each for each in listed["data"]}
+    except (LookupError, TypeError):  # it does not tell
+        models = {}
     if models and address.model not in models:
         known = ", ".join(sorted(models)[:10])
-        service.refuse(ServerFault.UNKNOWN_MODEL, f"It has {known}. Write it after the '#'.")
+        service.refuse("it has no model of that name", f"It has {known}. Write it after the '#'.")
     window = models.get(address.model, {}).get("max_model_len")
     told = (client.get(service.url(url)) for url in service.dialect.version_urls)
     versions = (
@@ -180,8 +161,10 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
         expected, actual = _bare(text), _bare(told)
         # Some servers give the text that was generated and not the text that was sent
         if expected not in actual and 2 * len(actual) > len(expected):
-            what = f"{text!r} came back as {told[:80]!r}. Name the model's own: '?tokenizer='."
-            service.refuse(ServerFault.OTHER_TOKENIZER, what)
+            service.refuse(
+                "its tokens stand for other texts than those of the tokenizer",
+                f"{text!r} came back as {told[:80]!r}. Name the model's own: '?tokenizer='.",
+            )
 
 
 def _bare(text: str) -> str:
@@ -200,64 +183,56 @@ def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatA
         # Several requests at once, each with rows that begin alike
         service.echo([*rows, *rows], batch=1)[len(rows) :],
     ]
-    shares = [0.0]
     for other in others:
         for before, now in zip(values, other, strict=True):
-            score, difference = score_of(before), _difference(now, before)
-            if difference > tolerance_in_nats(score, service.address.tolerance):
-                shares.append(difference / max(abs(score), LEAST_TOLERANCE))
-    if len(shares) > 1:
-        largest = max(shares)
-        service.refuse(
-            ServerFault.UNSTABLE,
-            f"A probe differs by up to {largest:.2g} of its score, where "
-            f"{service.address.tolerance:g} is allowed. Serve the model in float32, switch off "
-            f"prefix caching, or {_allow(2 * largest)}",
-        )
+            _check_share(
+                service,
+                "its values depend on the order or the number of requests",
+                before,
+                _difference(now, before),
+                "Serve the model in float32, switch off prefix caching",
+            )
     return values
 
 
 def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
-    """Scores cannot be off by more than the tolerance for want of digits.
+    """Scores cannot be off by more than the tolerance for want of digits."""
+    steps = _steps(np.concatenate([row[1:] for row in rows]))
+    ends = np.cumsum([len(row) - 1 for row in rows])
+    for row, of_row in zip(rows, np.split(steps, ends[:-1]), strict=True):
+        advice = f"Its steps are of up to {of_row.max():.4g} nats: have it write more digits"
+        _check_share(service, "its values are rounded", row, float(of_row.sum()) / 2, advice)
+
+
+def _steps(values: FloatArray) -> FloatArray:
+    """Distances of values from those next to them that could be told, nats; 0 if not rounded.
 
     Decimals have one step; in half precision it doubles from each octave to the next.
     """
-    values = np.concatenate([row[1:] for row in rows])
-    octaves = np.frexp(values)[1]
-    common = _common_step(values)
-    steps = {int(o): max(common, _common_step(values[octaves == o])) for o in np.unique(octaves)}
-    for row in rows:
-        largest = sum(steps[int(octave)] for octave in np.frexp(row[1:])[1]) / 2
-        score = score_of(row)
-        if largest > tolerance_in_nats(score, service.address.tolerance):
-            share = largest / max(abs(score), LEAST_TOLERANCE)
-            service.refuse(
-                ServerFault.ROUNDED,
-                f"They are multiples of {max(steps.values()):.4g} nats, so that a probe may be off "
-                f"by {share:.2g} of its score, where {service.address.tolerance:g} is allowed. "
-                f"Have the server write more digits, or {_allow(share)}",
-            )
+    for digits in range(4):
+        if np.abs(values - values.round(digits)).max() < _ROUNDING:
+            return np.full(len(values), 10.0**-digits)
+    mantissas, octaves = np.frexp(values)
+    for bits in _HALVES:
+        if (np.ldexp(mantissas, bits) % 1 == 0).all():
+            return np.asarray(np.ldexp(1.0, octaves - bits), np.float64)
+    return np.zeros(len(values))
 
 
-def _common_step(values: FloatArray) -> float:
-    """The largest number of which all differences of values are multiples, nats; 0 if none is."""
-    distinct = np.unique(values)
-    if len(distinct) < _FEW:
-        return 0.0
-    step = 0.0
-    for gap in np.diff(distinct).tolist():
-        while gap > _ROUNDING:  # Euclid's algorithm
-            step, gap = gap, abs(math.remainder(step, gap))
-    return step if step > _COARSE else 0.0
-
-
-def _allow(share: float) -> str:
-    """Advice on a tolerance, rounded up to one digit."""
-    digit: float = 10.0 ** math.floor(math.log10(share))
-    return (
-        f"where such differences are small enough for the study, allow them with "
-        f"'&tolerance={math.ceil(share / digit) * digit:g}' (0.05 at most)."
-    )
+def _check_share(
+    service: ScoringService, fault: str, row: FloatArray, difference: float, advice: str
+) -> None:
+    """Refuse a server whose scores may be off by more than the tolerance."""
+    score, allowed = abs(score_of(row)), service.address.tolerance
+    if difference > tolerance_in_nats(score, allowed):
+        share = difference / max(score, LEAST_TOLERANCE)
+        digit: float = 10.0 ** math.floor(math.log10(share))
+        service.refuse(
+            fault,
+            f"A probe may be off by {share:.2g} of its score, where {allowed:g} is allowed. "
+            f"{advice}, or, where that is small enough for the study, allow it with "
+            f"'&tolerance={math.ceil(share / digit) * digit:g}' (0.05 at most).",
+        )
 
 
 def _check_paths(
@@ -275,7 +250,7 @@ def _check_paths(
             plain = sorted((v, token) for token, v in likely.items() if token not in special)
             if not plain:
                 service.refuse(
-                    ServerFault.UNTESTABLE,
+                    "it tells too little when it generates for its values to be checked",
                     f"Asked for {service.cap} alternatives to a token, it told none that the "
                     f"tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
                 )
@@ -308,7 +283,7 @@ def _check_told(
         place = int(np.abs(off).argmax())
         most = "" if is_told[place] else " at most"
         service.refuse(
-            ServerFault.OTHER_VALUES,
+            "its values are not the log-probabilities by which it generates",
             f"Token {begin + place + 1} of a probe was echoed with {values[begin + place]:.4f} "
             f"nats, and generated after the same tokens with {expected[place]:.4f}{most}.",
         )
@@ -328,7 +303,7 @@ def _check_unlikely(
     allowed = tolerance_in_nats(score_of(last), service.address.tolerance)
     if np.ptp(last) < _SAME or (last > _least(told) + allowed).any() or total > _MOST:
         service.refuse(
-            ServerFault.INVENTED,
+            "its values of unlikely tokens are made up",
             f"It tells {len(told)} alternatives to a token, down to {_least(told):.4f} nats; "
             f"{len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, …",
         )
@@ -350,7 +325,7 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
         return  # it puts a beginning where there is none, and says so: ours always have one
     if np.abs(without[1:] - values[2:]).max() < _SAME:
         what = "All others have the same values without the token that begins a text."
-        service.refuse(ServerFault.OTHER_TOKENS, what)
+        service.refuse(OTHER_TOKENS, what)
 
 
 def _difference(values: FloatArray, others: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -55,15 +55,6 @@ class LabelledSentence(Sentence):
         return f"{int(self.acceptable)}\t{self.text}"
 
 
-@dataclass(frozen=True)
-class LabelledSet:
-    """Labelled sentences of a file and, by the name of a feature, whether each has it."""
-
-    name: str
-    sentences: tuple[LabelledSentence, ...]
-    features: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
-
-
 def read_cola(path: Path | str) -> list[LabelledSentence]:
     """Read labelled sentences.
 
@@ -82,11 +73,14 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
     return sentences
 
 
-def read_annotations(path: Path | str) -> LabelledSet:
-    """Read labelled sentences with features, such as CoLA's grammatical annotations.
+def read_annotations(
+    path: Path | str,
+) -> tuple[list[LabelledSentence], dict[str, tuple[bool, ...]]]:
+    """Read labelled sentences and, by the name of a feature, whether each has it.
 
-    The file has a header, a column of sentences, one of labels (`label` or `acceptability`, in
-    upper or lower case), and a column of 1 and 0 for each feature.
+    Such are CoLA's grammatical annotations. The file has a header, a column of sentences, one of
+    labels (`label` or `acceptability`, in upper or lower case), and a column of 1 and 0 for each
+    feature.
 
     Raises:
         InputError: the file cannot be read, lacks a column (names it), has no feature, or another
@@ -95,7 +89,7 @@ def read_annotations(path: Path | str) -> LabelledSet:
     path = Path(path)
     columns = _columns(path)
     others = {*_LABELS, *_ABOUT, "sentence", ""}
-    features = {}
+    features: dict[str, tuple[bool, ...]] = {}
     for name, cells in columns.items():
         values = [str(cell).strip() for cell in cells]
         strange = next((i for i, value in enumerate(values) if value not in {"0", "1"}), None)
@@ -111,7 +105,7 @@ def read_annotations(path: Path | str) -> LabelledSet:
             )
     if not features:
         raise InputError(f"{path} has no feature: expected columns of 1 and 0 beside the label.")
-    return LabelledSet(path.name, tuple(_read_labelled(path, columns)), features)
+    return _read_labelled(path, columns), features
 
 
 def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
@@ -157,21 +151,6 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
-@dataclass(frozen=True)
-class Restarts:
-    """Trainings of the same network on the same sentences with different seeds.
-
-    Attributes:
-        trainings: in order of their seeds, each in a folder that `classifier:DIR` reads.
-        seeds: the seed of each.
-        validation: the validation sentences of all.
-    """
-
-    trainings: tuple[Training, ...]
-    seeds: tuple[int, ...]
-    validation: tuple[LabelledSentence, ...]
-
-
 def train_acceptability(
     sentences: Sequence[LabelledSentence],
     out: Path | str,
@@ -183,13 +162,13 @@ def train_acceptability(
     precision: TrainingPrecision = "auto",
     trust_remote_code: bool = False,
     on_progress: Callable[[int, Progress], None] | None = None,
-) -> Restarts:
+) -> list[Training]:
     """Fine-tune classifiers and leave them in the folders `restart-1`, `restart-2`, ….
 
-    All are trained and validated on the same sentences. Seeds count up from that of the settings
-    and decide the first weights of the head, the order of sentences, and dropout. Each folder also
-    gets `training.json` and `curve.png`; losses are those of the labels. A finished restart is not
-    repeated; an interrupted one resumes from its last checkpoint.
+    All are trained and validated on the same sentences, see `split_sentences`. Seeds count up from
+    that of the settings and decide the first weights of the head, the order of sentences, and
+    dropout. Each folder also gets `training.json` and `curve.png`; losses are those of the labels.
+    A finished restart is not repeated; an interrupted one resumes from its last checkpoint.
 
     Args:
         sentences: the text, of which a share is for validation.
@@ -202,6 +181,9 @@ def train_acceptability(
         trust_remote_code: whether the base may run code that comes with it.
         on_progress: called after every step with the number of the restart, from 1.
 
+    Returns:
+        The trainings in order of their seeds, each in a folder that `classifier:DIR` reads.
+
     Raises:
         InputError: less than one restart, fewer sentences than a batch; a folder holds something
             else or a training with other settings, or cannot be written.
@@ -212,25 +194,21 @@ def train_acceptability(
         raise InputError(f"`restarts` must be 1 or more, not {restarts}.")
     chosen = network or ClassifierSettings()
     texts, apart = split_sentences(sentences, training)
-    seeds = tuple(training.seed + number for number in range(restarts))
-    trainings = []
-    for number, seed in enumerate(seeds, start=1):
-        report = None if on_progress is None else partial(on_progress, number)
-        with silence():
-            trainings.append(
-                train_network(
-                    lambda text: classifier_task(text, chosen, trust_remote_code=trust_remote_code),
-                    texts,
-                    Path(out) / f"restart-{number}",
-                    chosen,
-                    replace(training, seed=seed),
-                    validation=apart,
-                    device=device,
-                    precision=precision,
-                    on_progress=report,
-                )
+    with silence():
+        return [
+            train_network(
+                lambda text: classifier_task(text, chosen, trust_remote_code=trust_remote_code),
+                texts,
+                Path(out) / f"restart-{number}",
+                chosen,
+                replace(training, seed=training.seed + number - 1),
+                validation=apart,
+                device=device,
+                precision=precision,
+                on_progress=None if on_progress is None else partial(on_progress, number),
             )
-    return Restarts(tuple(trainings), seeds, tuple(apart))
+            for number in range(1, restarts + 1)
+        ]
 
 
 def classifier_task(

@@ -100,27 +100,6 @@ class Progress:
     validation_loss: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class PartialEpoch:
-    """An epoch that is not finished.
-
-    Attributes:
-        steps: steps done.
-        loss: sum over the predictions so far, nats.
-        predictions: number of predictions so far.
-        cpu_seconds: so far.
-        seconds: wall time so far.
-        generators: the states of torch's random generators, the CPU's first.
-    """
-
-    steps: int
-    loss: float
-    predictions: int
-    cpu_seconds: float
-    seconds: float
-    generators: tuple[Tensor, ...]
-
-
 class Trainer:
     """The training loop; its state is that of the weights and the optimizer, and its attributes.
 
@@ -135,7 +114,9 @@ class Trainer:
     Attributes:
         curve: the finished epochs.
         best: the weights after the best of them, by name.
-        part: the steps done in the next epoch, if any.
+        part: of an epoch that has begun: steps done, the sum of losses, nats, and the number of
+            predictions so far, seconds of the processor and of the clock.
+        generators: within an epoch, the states of torch's random generators, the CPU's first.
     """
 
     def __init__(
@@ -152,7 +133,8 @@ class Trainer:
         self.settings = settings
         self.curve: tuple[Epoch, ...] = ()
         self.best: dict[str, Tensor] = {}
-        self.part: PartialEpoch | None = None
+        self.part: tuple[int, float, int, float, float] = (0, 0.0, 0, 0.0, 0.0)
+        self.generators: tuple[Tensor, ...] = ()
         self._training = task.encode(training)
         self._validation = task.encode(validation)
         self._device = device
@@ -183,7 +165,8 @@ class Trainer:
         """
         while (ended := self._end()) is None:
             epoch = self._epoch(report, save)
-            self.curve, self.part = (*self.curve, epoch), None
+            self.curve = (*self.curve, epoch)
+            self.part, self.generators = (0, 0.0, 0, 0.0, 0.0), ()
             if best_of(self.curve) == len(self.curve) - 1:
                 # copies, since the next epoch changes the network's weights in place
                 weights = self.task.network.named_parameters()
@@ -214,15 +197,14 @@ class Trainer:
         """Run the next epoch, or the rest of it."""
         seed, epochs, number = self.settings.seed, self.settings.epochs, len(self.curve)
         last = self.curve[-1].validation_loss if self.curve else None
-        part = self.part or PartialEpoch(0, 0.0, 0, 0.0, 0.0, ())
-        done, total, count = part.steps, part.loss, part.predictions
+        done, total, count, cpu_seconds, seconds = self.part
         # as if it had begun that much earlier
-        start, cpu_start = perf_counter() - part.seconds, process_time() - part.cpu_seconds
+        start, cpu_start = perf_counter() - seconds, process_time() - cpu_seconds
         rng = np.random.default_rng([seed, number])
         batches = shuffled_batches(_lengths(self._training), self.settings.batch_size, rng)
         saved = perf_counter()
         with seeded(seed, _EPOCHS + number, self._device):
-            _restore_generators(part.generators, self._device)
+            _restore_generators(self.generators, self._device)
             self.task.network.train()
             for place, batch in enumerate(batches[done:], start=done + 1):
                 step = number * self.steps_an_epoch + place
@@ -234,15 +216,17 @@ class Trainer:
                 report(Progress(step, self.steps, number + 1, epochs, total / count, last))
                 if perf_counter() - saved >= _SAVE_EVERY and place < len(batches):
                     spent = process_time() - cpu_start, perf_counter() - start
-                    generators = _generators(self._device)
-                    self.part = PartialEpoch(place, total, count, *spent, generators)
+                    self.part, self.generators = (
+                        (place, total, count, *spent),
+                        _generators(self._device),
+                    )
                     save()
                     saved = perf_counter()
         trained = perf_counter() - start
         loss = self.validate()
         self._check(loss, self.steps_an_epoch * (number + 1))
-        seconds = process_time() - cpu_start, perf_counter() - start
-        return Epoch(total / count, loss, count, *seconds, trained)
+        spent = process_time() - cpu_start, perf_counter() - start
+        return Epoch(total / count, loss, count, *spent, trained)
 
     def _check(self, loss: float, step: int) -> None:
         """Refuse a loss from which no training recovers."""

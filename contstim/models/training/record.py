@@ -22,7 +22,7 @@ from contstim.documents import parse_json_object, read_json_object, refuse_other
 from contstim.errors import InputError
 from contstim.files import write_text, writing
 from contstim.models.tensors import write_tensors
-from contstim.models.training.loop import Epoch, PartialEpoch, best_of
+from contstim.models.training.loop import Epoch, best_of
 from contstim.records import provenance
 
 if TYPE_CHECKING:
@@ -125,11 +125,12 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer) -> None
         tensors[f"weights/{name}"] = weight
         for moment, tensor in trainer.optimizer.state[weight].items():
             tensors[f"{moment}/{name}"] = tensor
-    run = {"settings": dict(identity), "curve": [asdict(epoch) for epoch in trainer.curve]}
-    if trainer.part is not None:
-        part = dict(vars(trainer.part))
-        tensors |= {f"chance/{i}": state for i, state in enumerate(part.pop("generators"))}
-        run["part"] = part
+    tensors |= {f"chance/{i}": state for i, state in enumerate(trainer.generators)}
+    run = {
+        "settings": dict(identity),
+        "curve": [asdict(epoch) for epoch in trainer.curve],
+        "part": trainer.part,
+    }
     write_tensors(folder / CHECKPOINT, tensors, {"run": json.dumps(run)})
 
 
@@ -145,6 +146,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     path = folder / CHECKPOINT
     run = _read_run(path)
     trainer.curve = tuple(Epoch(**epoch) for epoch in run["curve"])
+    trainer.part = tuple(run["part"])
     # All names that begin with the same part belong together; the moments remain
     parts: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
     for key, tensor in safetensors.torch.load_file(path).items():
@@ -160,9 +162,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
             moments = {m: of[name].to(weight.device) for m, of in parts.items() if name in of}
             if moments:  # missing before the first step, and for weights without a gradient
                 trainer.optimizer.state[weight] = moments
-    if "part" in run:
-        states = tuple(chance[name] for name in sorted(chance))
-        trainer.part = PartialEpoch(**run["part"], generators=states)
+    trainer.generators = tuple(chance[name] for name in sorted(chance))
 
 
 def is_begun(folder: Path, identity: Identity) -> bool:

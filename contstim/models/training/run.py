@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from contstim.errors import InputError, ModelError
+from contstim.models.batching import out_of_memory
 from contstim.models.loading import resolve_device
 from contstim.models.training.loop import BUILDING, Trainer, seeded
 from contstim.models.training.record import (
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from contstim.models.training.record import Identity
     from contstim.models.training.settings import NetworkSettings, TrainingSettings
 
-_TOO_LARGE = ("memory", "allocate", "overflow", "too large", "larger than")
 _Sentence = TypeVar("_Sentence", bound=Sentence)
 
 
@@ -145,8 +145,7 @@ def _fitting_memory() -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        text = str(error).lower()
-        if not isinstance(error, MemoryError) and not any(w in text for w in _TOO_LARGE):
+        if not out_of_memory(error):
             raise
         raise ModelError(
             "The memory does not hold a network of these sizes: choose smaller ones, a smaller "

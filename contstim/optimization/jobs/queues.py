@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 from contstim.jobs.pool import TaskQueue
 from contstim.optimization.jobs.tasks import TripletTask, describe_words
 from contstim.reporter import SILENT
-from contstim.store.triplets import JobState, Outcome, Result
+from contstim.store.triplets import Outcome, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -121,15 +121,13 @@ class Searches:
         """The result that stands in a slot; None where none does."""
         if slot.rejected:
             rejected = self._results[slot.result]
-            return replace(
-                rejected, state=JobState.INADMISSIBLE, reason=slot.rejected, triplet=None
-            )
+            return replace(rejected, state="inadmissible", reason=slot.rejected, triplet=None)
         result, excluded = self._of_same_search(slot), self.question.excluded
         if result is None or slot.refused or not self._counts(result):
             return None
         if not result.excluded <= excluded:
             return None
-        passed_over = result.state is JobState.INADMISSIBLE
+        passed_over = result.state == "inadmissible"
         return result if passed_over or not result.holds(excluded) else None
 
     def refused(self, slot: Slot) -> frozenset[str]:
@@ -149,7 +147,7 @@ class Searches:
         return result
 
     def _counts(self, result: Result) -> bool:
-        return result.state is not JobState.FAILED or not self._retry_failed
+        return result.state != "failed" or not self._retry_failed
 
     def keep(self, task: TripletTask, outcome: Outcome) -> Result:
         """Keep the outcome of a search."""
@@ -229,13 +227,13 @@ class TripletQueue(TaskQueue[TripletTask]):
             state = self._known(pair, number)
             if state is None:
                 self._waiting[pair].append(number)
-            elif state is not JobState.INADMISSIBLE:
+            elif state != "inadmissible":
                 self._settled[pair] += 1
-            if state is not JobState.INADMISSIBLE:
+            if state != "inadmissible":
                 return
         self.missing[pair] += 1
 
-    def _known(self, pair: ModelPair, number: int) -> JobState | None:
+    def _known(self, pair: ModelPair, number: int) -> str | None:
         """What became of the search of a slot; that it is unsuitable is kept as its outcome."""
         slot = self._slots[pair][number]
         result = self._searches.standing(slot)
@@ -244,7 +242,7 @@ class TripletQueue(TaskQueue[TripletTask]):
             result = self._searches.find(task)
             reason = "" if result is not None else self._unsuitable(slot)
             if reason:
-                result = self._searches.keep(task, Outcome(JobState.INADMISSIBLE, reason))
+                result = self._searches.keep(task, Outcome("inadmissible", reason))
             if result is None:
                 return None
             self._stand(slot, result)
@@ -263,7 +261,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     def _stand(self, slot: Slot, result: Result) -> None:
         # Under a cap a triplet stands when it has been decided about.
-        if self._rounds is None or result.state is JobState.INADMISSIBLE:
+        if self._rounds is None or result.state == "inadmissible":
             self._assignment.stand([replace(slot, result=result.id, refused=frozenset())])
 
     def _task(self, slot: Slot) -> TripletTask:
@@ -317,7 +315,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._stand(self._slots[pair][task.slot], kept)
         self.results[pair][task.slot] = kept
         self._running[pair] -= 1
-        if result.state is JobState.INADMISSIBLE:
+        if result.state == "inadmissible":
             self._plan_one_more(pair)
         else:
             self._settled[pair] += 1
@@ -326,7 +324,7 @@ class TripletQueue(TaskQueue[TripletTask]):
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`: the third time is kept as the outcome."""
         if attempt == _ATTEMPTS:
-            self.done(task, Outcome(JobState.FAILED, str(error)))
+            self.done(task, Outcome("failed", str(error)))
             return
         self._running[task.models] -= 1
         # In front, so that slots are still taken in order.
@@ -376,7 +374,7 @@ class CapRounds:
             pair: [
                 (slot, result)
                 for slot in of_pair
-                if (result := searches.standing(slot)) and result.state is not JobState.INADMISSIBLE
+                if (result := searches.standing(slot)) and result.state != "inadmissible"
             ]
             for pair, of_pair in slots.items()
         }
@@ -423,8 +421,7 @@ class CapRounds:
         new = [
             (slot, result)
             for slot, result in outcomes
-            if result.state is not JobState.INADMISSIBLE
-            and (slot.pair, slot.slot) not in self._accepted
+            if result.state != "inadmissible" and (slot.pair, slot.slot) not in self._accepted
         ]
         refused = self._decide(new)
         is_last = not refused and self._end >= self._per_pair

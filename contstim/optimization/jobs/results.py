@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from contstim.store.triplets import JobState
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.models.base import Convention
-    from contstim.models.training_text import TrainingText
     from contstim.stimuli import Triplet
     from contstim.store.triplets import AssignedSentence, Result
 
@@ -55,7 +54,7 @@ class TripletResults:
     failures: tuple[Result, ...]
     pairs: tuple[PairStatistics, ...]
     conventions: Mapping[str, Convention]
-    training_texts: Mapping[str, TrainingText | None]
+    training_texts: Mapping[str, Path | None]
     floors: Mapping[str, Mapping[int, float]]
     judge: Convention | None
     assignment: tuple[AssignedSentence, ...]
@@ -136,7 +135,7 @@ def pair_statistics(
     """
     found = [result.triplet for result in results if result.triplet is not None]
     triplets = [triplet for triplet in found if triplet.distinct]
-    passed_over = [r for r in results if r.state is JobState.INADMISSIBLE]
+    passed_over = [r for r in results if r.state == "inadmissible"]
     # Eq. 4, and what each model loses by the sentence that it rejects: its two terms
     means = [
         (
@@ -151,7 +150,7 @@ def pair_statistics(
         *models,
         triplets=len(triplets),
         unchanged=len(found) - len(triplets),
-        failed=sum(result.state is JobState.FAILED for result in results),
+        failed=sum(result.state == "failed" for result in results),
         inadmissible=len(passed_over),
         reasons=dict(Counter(inadmissibility(r.reason) for r in passed_over).most_common()),
         missing=missing,

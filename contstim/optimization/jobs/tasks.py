@@ -26,15 +26,15 @@ from contstim.optimization.search.constraints import Candidates, capitals, fixed
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
-from contstim.store.triplets import JobState, Outcome
+from contstim.store.triplets import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from contstim.arrays import FloatArray
     from contstim.jobs.pool import Pool
     from contstim.models.base import Convention, LanguageModel
-    from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
@@ -124,14 +124,14 @@ class ModelProfile:
         words: those that it lets a search use; None where every word will do.
         training_text: the sentences that it was trained on; None where they are not known.
         is_black_box: see `LanguageModel.is_black_box`.
-        unknown: the words of the natural sentences that it does not know; None where nobody asked.
+        unknown: about the words of the natural sentences that it does not know.
     """
 
     convention: Convention
     words: Vocabulary | None
-    training_text: TrainingText | None = None
+    training_text: Path | None = None
     is_black_box: bool = False
-    unknown: UnknownWords | None = None
+    unknown: UnknownWords = ("", False)
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 )
             constraints = (*constraints, fixed(blocked))
         if reason:
-            return Outcome(JobState.INADMISSIBLE, reason)
+            return Outcome("inadmissible", reason)
         began = perf_counter()
         try:
             with counting(Tally()) as tally, merged():
@@ -289,10 +289,10 @@ class TripletTask(WorkerTask[SearchContext]):
             # Whether the sentence is to blame is asked only where a search has failed.
             for model in loaded.values():
                 if model.log_probs([self.natural])[0] == -np.inf:
-                    return Outcome(JobState.INADMISSIBLE, f"{model.name} gives it probability zero")
+                    return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
         return Outcome(
-            JobState.FOUND,
+            "found",
             triplet.alike,
             triplet,
             tuple(map(trail_of, syntheses)),

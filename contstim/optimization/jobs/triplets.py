@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from contstim.errors import InputError, ModelError
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
+from contstim.models.transforms import tell_unknown
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
 from contstim.optimization.jobs.queues import CapRounds, Searches, TripletQueue
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
@@ -19,7 +20,7 @@ from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT
 from contstim.reviews import Decision, ItemKind
 from contstim.stimuli import Triplet
-from contstim.store.triplets import AssignedSentence, JobState, Result, TripletStore
+from contstim.store.triplets import AssignedSentence, Result, TripletStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -107,8 +108,7 @@ def find_triplets(
     with worker_pool(executor, context, say=reporter.say, task_limit=task_limit) as workers:
         profiles = _inspect(ordered, sentences, workers)
         for profile in profiles.values():
-            if profile.unknown is not None:
-                profile.unknown.tell(reporter.warn, reporter.say)
+            tell_unknown(profile.unknown, reporter.warn, reporter.say)
         further = question.further
         judges = () if further is None else (further.specification,)
         if not {*judges} <= profiles.keys():
@@ -164,7 +164,7 @@ def find_triplets(
     return TripletResults(
         triplets=tuple(triplet for triplet in triplets if triplet.distinct),
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
-        failures=tuple(_renamed(r, names) for r in found if r.state is JobState.FAILED),
+        failures=tuple(_renamed(r, names) for r in found if r.state == "failed"),
         pairs=tuple(
             pair_statistics((names[first], names[second]), results, queue.missing[first, second])
             for (first, second), results in queue.found.items()
@@ -214,7 +214,7 @@ def _standing(
         for slot in slots
         if slot.rejected
         or usable[slot.pair](slot.sentence)
-        or ((result := results.get(slot.result)) and result.state is JobState.INADMISSIBLE)
+        or ((result := results.get(slot.result)) and result.state == "inadmissible")
     ]
 
 

@@ -201,6 +201,21 @@ def _branch(
     return solution.x, float(solution.mip_dual_bound)
 
 
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Items in groups.
+
+    Attributes:
+        groups: (n_items,) the 0-based group of each.
+        kept: how many are in the group that they were in before.
+        kept_bound: no assignment keeps more.
+    """
+
+    groups: IntArray
+    kept: int
+    kept_bound: int
+
+
 def assign(
     n_groups: int,
     shares: Sequence[Sequence[int]],
@@ -210,7 +225,7 @@ def assign(
     seed: int,
     seconds: float,
     before: Mapping[int, int] | None = None,
-) -> tuple[IntArray, int, int] | None:
+) -> Assignment | None:
     """Put items into groups, each share evenly, items that must stay apart into different ones.
 
     Args:
@@ -223,8 +238,7 @@ def assign(
         before: item → the group in which to leave it, if possible; as many as can be stay.
 
     Returns:
-        The 0-based group of each item, (n_items,), how many stay, and more than which no assignment
-        leaves; None where it is proved that there is none.
+        The assignment, or None where it is proved that there is none.
 
     Raises:
         VerificationError: the time ended without an answer, or the solver failed.
@@ -269,7 +283,7 @@ def assign(
     groups: IntArray = values.argmax(axis=1)
     kept = sum(int(groups[item]) == group for item, group in before.items())
     bound = len(before) if all_stay else int(solver.best_objective_bound + _WHOLE)
-    return groups, kept, min(bound, len(before))
+    return Assignment(groups, kept, min(bound, len(before)))
 
 
 def highs_version() -> str:

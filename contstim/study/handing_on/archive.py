@@ -38,8 +38,8 @@ from contstim.study.handing_on.texts import (
     readme_text,
 )
 from contstim.study.places import STORE, TRIAL_SCORES, check_links
-from contstim.study.stage_records import State, examine
 from contstim.study.stages import stages_of
+from contstim.study.states import examine
 from contstim.study.study import RESULTS
 from contstim.version import __version__
 
@@ -179,13 +179,13 @@ def _doubts(study: Study) -> list[str]:
     """The stages that do not hold, each in a sentence."""
     doubts = []
     for stage in stages_of(study):
-        examination = examine(stage)
-        if examination.state is not State.DONE:
-            why = "; ".join(examination.reasons)
-            doubts.append(f"{stage.name} is {examination.state}{f': {why}' if why else ''}.")
+        now = examine(stage)
+        if now.state != "done":
+            why = "; ".join(now.reasons)
+            doubts.append(f"{stage.name} is {now.state}{f': {why}' if why else ''}.")
         doubts += [
             f"{name} was changed by hand after the stage {stage.name} wrote it."
-            for name in examination.edited
+            for name in now.edited
         ]
     return doubts
 

@@ -112,14 +112,13 @@ class StudyFacts:
                 path = written if embedded else Path(text)
                 lines = sum(1 for _ in read_sentences(path)) if path.is_file() else "–"
                 digest = checksum(path).removeprefix("sha256:")[:16] if path.exists() else "–"
-                embedded_sentences = embedded and embedded.sentences
                 rows.append(
                     {
                         "use": use,
                         "name": path.name,
                         "lines": lines,
                         "checksum": digest,
-                        "embedded": embedded_sentences,
+                        "embedded": embedded,
                     }
                 )
         return rows

@@ -75,13 +75,13 @@ def test_tokens_by_hand() -> None:
     ratings = make_ratings(trials, [[1] * N, [2] * N], {"gpt2": [True] * N, "rnn": [False] * N})
     tokens = {"gpt2": values(trials, [9.0] * 17 + [8.0] * 3, [8.0] * 15 + [12.0] * 2 + [8.0, 8, 9])}
     every, errors = token_count_control(ratings, tokens)
-    assert (every.model, every.errors_only, errors.errors_only) == ("gpt2", False, True)
-    assert (every.equal, every.pairs, every.fewer) == (2, 18, 15)
-    assert every.share == 15 / 18
-    assert every.p_value == pytest.approx(2 * (816 + 153 + 18 + 1) / 2**18)
-    assert every.adjusted == every.p_value
-    assert every.low < 0.6 < every.share < every.high
-    assert (errors.equal, errors.pairs, errors.fewer) == (2, 18, 15)
+    assert (every["model"], every["errors_only"], errors["errors_only"]) == ("gpt2", False, True)
+    assert (every["equal"], every["pairs"], every["fewer"]) == (2, 18, 15)
+    assert every["share"] == 15 / 18
+    assert every["p_value"] == pytest.approx(2 * (816 + 153 + 18 + 1) / 2**18)
+    assert every["adjusted"] == every["p_value"]
+    assert every["low"] < 0.6 < every["share"] < every["high"]
+    assert (errors["equal"], errors["pairs"], errors["fewer"]) == (2, 18, 15)
 
 
 def test_only_trials_in_which_people_prefer_the_other_sentence_are_errors() -> None:
@@ -91,7 +91,7 @@ def test_only_trials_in_which_people_prefer_the_other_sentence_are_errors() -> N
     ratings = make_ratings(trials, people, {"gpt2": [True] * N, "rnn": [True] * N})
     tokens = {"gpt2": values(trials, [9.0] * N, [8.0] * N)}
     every, errors = token_count_control(ratings, tokens)
-    assert (every.pairs, errors.pairs) == (20, 10)
+    assert (every["pairs"], errors["pairs"]) == (20, 10)
 
 
 def test_trials_that_target_other_models_do_not_count() -> None:
@@ -101,7 +101,9 @@ def test_trials_that_target_other_models_do_not_count() -> None:
     prefers = {"gpt2": [True] * N, "rnn": [True] * N, "bert": [True] * N}
     ratings = make_ratings(trials, [[1] * N], prefers)
     tokens = {model: values(trials, [9.0] * N, [8.0] * N) for model in prefers}
-    pairs = {t.model: t.pairs for t in token_count_control(ratings, tokens) if not t.errors_only}
+    pairs = {
+        t["model"]: t["pairs"] for t in token_count_control(ratings, tokens) if not t["errors_only"]
+    }
     assert pairs == {"gpt2": 15, "rnn": 20, "bert": 5}
 
 
@@ -109,9 +111,9 @@ def test_equal_counts_everywhere_are_no_test() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
     every, _ = token_count_control(ratings, {"rnn": values(trials, [8.0] * N, [8.0] * N)})
-    assert (every.pairs, every.equal) == (0, N)
-    assert math.isnan(every.p_value)
-    assert math.isnan(every.adjusted)
+    assert (every["pairs"], every["equal"]) == (0, N)
+    assert math.isnan(every["p_value"])
+    assert math.isnan(every["adjusted"])
 
 
 def test_a_planted_preference_is_found_and_none_where_there_is_none() -> None:
@@ -127,12 +129,12 @@ def test_a_planted_preference_is_found_and_none_where_there_is_none() -> None:
     )
     features = {"frequency": values(trials, first.tolist(), second.tolist())}
     gpt2, rnn = feature_preferences(ratings, features)
-    assert gpt2.model_share == 1
-    assert gpt2.model_difference == pytest.approx(np.abs(second - first).mean())
-    assert gpt2.adjusted < 0.01
-    assert rnn.people_difference == pytest.approx(gpt2.people_difference)
-    assert (rnn.difference.statistic, rnn.difference.p_value) == (0.0, 1.0)
-    assert rnn.model_share == rnn.people_share == gpt2.people_share
+    assert gpt2["model_share"] == 1
+    assert gpt2["model_difference"] == pytest.approx(np.abs(second - first).mean())
+    assert gpt2["adjusted"] < 0.01
+    assert rnn["people_difference"] == pytest.approx(gpt2["people_difference"])
+    assert (rnn["difference"].statistic, rnn["difference"].p_value) == (0.0, 1.0)
+    assert rnn["model_share"] == rnn["people_share"] == gpt2["people_share"]
 
 
 def test_ties_are_left_out() -> None:
@@ -141,9 +143,9 @@ def test_ties_are_left_out() -> None:
     ratings = make_ratings(trials, split, {"gpt2": [True] * N, "rnn": [True] * N})
     features = {"length": values(trials, [1.0] * N, [1.0] * 5 + [2.0] * (N - 5))}
     row, _ = feature_preferences(ratings, features)
-    assert row.trials == N - 3
-    assert (row.model_share, row.people_share) == (1.0, 0.0)
-    assert row.model_difference == (N - 3 - 5) / (N - 3)
+    assert row["trials"] == N - 3
+    assert (row["model_share"], row["people_share"]) == (1.0, 0.0)
+    assert row["model_difference"] == (N - 3 - 5) / (N - 3)
 
 
 def test_shares_of_participants_and_models() -> None:

@@ -119,7 +119,7 @@ def test_the_variance_is_the_corrected_bootstraps(measure: Measure) -> None:
     group = ratings.groups[0]
     masks = [np.ones((3, len(group.trials)), np.bool_)]
     n, k = 12, len(group.trials)
-    drawn = bootstrap(ratings, measure, masks, np.ones(1), samples=4_000, seed=0).values[:, 0]
+    drawn = bootstrap(ratings, measure, masks, samples=4_000, seed=0)[0][:, 0]
     groups = jackknife(ratings, measure, masks)
     for first, second in ((0, None), (0, 1)):
         samples = drawn[:, first] - (0 if second is None else drawn[:, second])

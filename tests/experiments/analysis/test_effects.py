@@ -46,7 +46,7 @@ def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scop
     """Planted: .85 of choices; the others know nothing, so half."""
     family = every_contrast(ratings.models)
     result = compare(ratings, scope, ACCURACY, family, Sampling("groups", samples=0))
-    values = {one.model: one.value for one in result.models}
+    values = {one["model"]: one["value"] for one in result.models}
     assert values["a"] == pytest.approx(0.85, abs=0.04)
     assert values["b"] == pytest.approx(0.5, abs=0.12)
     assert result.beaten_by("a") == {"b", "c"}
@@ -56,7 +56,7 @@ def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scop
 def test_the_truth_is_not_called_below_the_ceiling() -> None:
     """Planted: artificial participants follow a model that knows nothing of shuffled words.
 
-    Of 20 studies and 12 results each, .05 at most may call it significantly below; with catch
+    Of 8 studies and 12 results each, .05 at most may call it significantly below; with catch
     trials, which people pass whatever the model says, nearly all overall results do.
     """
     made = simulate(groups=(6, 6), each=3)
@@ -67,7 +67,7 @@ def test_the_truth_is_not_called_below_the_ceiling() -> None:
     scores = replace(made.scores, log_probs=log_probs)
     family = every_contrast(scores.models)
     below: dict[bool, list[bool]] = {False: [], True: []}
-    for seed in range(20):
+    for seed in range(8):
         people = artificial_participants(made.trials, scores, "a", seed=seed)
         ratings = gather(made.trials, simulate_responses(people, 12), scores)
         for scope in Scope:
@@ -92,19 +92,19 @@ def test_results_are_means_over_groups_of_means_over_people() -> None:
     found = groups.evaluation
     for side, values in (("value_first", found.values[:, 0]), ("value_second", found.lower[:, 0])):
         means = [values[found.groups == n].mean() for n in (1, 2, 3)]
-        assert getattr(groups.comparisons[0], side) == pytest.approx(np.mean(means))
-        assert getattr(people.comparisons[0], side) == pytest.approx(values.mean())
-    assert (groups.comparisons[0].n_units, people.comparisons[0].n_units) == (3, 10)
+        assert groups.comparisons[0][side] == pytest.approx(np.mean(means))
+        assert people.comparisons[0][side] == pytest.approx(values.mean())
+    assert (groups.comparisons[0]["n_units"], people.comparisons[0]["n_units"]) == (3, 10)
 
 
 def test_intervals_hold_the_truth(ratings: Ratings) -> None:
     sampling = Sampling("groups", samples=400, seed=1)
     result = compare(ratings, Scope.RANDOM, ACCURACY, [ModelContrast("a", "b")], sampling)
     one = result.models[0]
-    assert one.interval.low < 0.85 < one.interval.high
-    assert one.interval.low < one.value < one.interval.high
+    assert one["interval"].low < 0.85 < one["interval"].high
+    assert one["interval"].low < one["value"] < one["interval"].high
     (contrast,) = result.comparisons
-    assert contrast.interval.low > 0
+    assert contrast["interval"].low > 0
 
 
 def test_resampled_people_scatter_as_the_standard_error_says() -> None:
@@ -113,10 +113,10 @@ def test_resampled_people_scatter_as_the_standard_error_says() -> None:
     masks = [
         scope_mask(g.trials, Scope.OVERALL, ratings.models, catch=True) for g in ratings.groups
     ]
-    drawn = bootstrap(ratings, ACCURACY, masks, np.ones(1), samples=3_000, seed=0)
+    drawn = bootstrap(ratings, ACCURACY, masks, samples=3_000, seed=0)
     values = evaluate(ratings, ACCURACY, masks).values[:, 0]
     by_item = ((ratings.groups[0].ratios[0] > 0) == (ratings.groups[0].ratings > 3.5)).mean(axis=0)
-    both, items, people = drawn.values[:, 0, 0].std(axis=1)
+    both, items, people = drawn[0][:, 0, 0].std(axis=1)
     assert people == pytest.approx(values.std() / np.sqrt(40), rel=0.1)
     assert items == pytest.approx(by_item.std() / np.sqrt(len(by_item)), rel=0.1)
     assert both > max(people, items)
@@ -124,10 +124,7 @@ def test_resampled_people_scatter_as_the_standard_error_says() -> None:
 
 def test_resamples_depend_on_the_seed_alone(ratings: Ratings) -> None:
     masks = [scope_mask(g.trials, Scope.NATURAL, ratings.models) for g in ratings.groups]
-    runs = [
-        bootstrap(ratings, COSINE, masks, np.ones(10), samples=20, seed=seed).values
-        for seed in (0, 0, 1)
-    ]
+    runs = [bootstrap(ratings, COSINE, masks, samples=20, seed=seed)[0] for seed in (0, 0, 1)]
     assert np.array_equal(runs[0], runs[1], equal_nan=True)
     assert not np.array_equal(runs[0], runs[2], equal_nan=True)
 
@@ -141,9 +138,11 @@ def test_a_group_of_one_has_values_but_no_ceiling() -> None:
         assert np.isfinite(result.evaluation.values).all()
         assert np.isnan(result.evaluation.lower[alone]).all()
         (against,) = result.comparisons
-        assert against.n_units == 1
-        assert against.difference == pytest.approx(against.value_first - against.value_second)
-        assert against.value_first == pytest.approx(result.evaluation.values[~alone, 0].mean())
+        assert against["n_units"] == 1
+        assert against["difference"] == pytest.approx(
+            against["value_first"] - against["value_second"]
+        )
+        assert against["value_first"] == pytest.approx(result.evaluation.values[~alone, 0].mean())
 
 
 def test_a_model_without_trials_is_left_out_of_the_family() -> None:
@@ -158,32 +157,34 @@ def test_a_model_without_trials_is_left_out_of_the_family() -> None:
     family = every_contrast(scores.models)
     sampling = Sampling("participants", samples=5)
     natural = compare(ratings, Scope.NATURAL, ACCURACY, family, sampling)
-    assert [one.model for one in natural.models] == ["a", "b"]
-    assert {c.first for c in natural.comparisons} | {c.second for c in natural.comparisons} == {
+    assert [one["model"] for one in natural.models] == ["a", "b"]
+    assert {c["first"] for c in natural.comparisons} | {
+        c["second"] for c in natural.comparisons
+    } == {
         "a",
         "b",
         CEILING,
     }
     random = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
-    assert random.models[0].value == random.models[2].value
+    assert random.models[0]["value"] == random.models[2]["value"]
 
 
 def test_without_resamples_intervals_are_empty() -> None:
     ratings = ratings_of(simulate(conditions=(Condition.RANDOM_NATURAL,)))
     sampling = Sampling("groups", samples=0, intervals="percentile")
     result = compare(ratings, Scope.RANDOM, COSINE, [], sampling)
-    assert np.isnan(result.models[0].interval.low)
+    assert np.isnan(result.models[0]["interval"].low)
 
 
 def test_percentiles_are_quantiles_of_the_resamples(ratings: Ratings) -> None:
     """Witness: numpy, on the resamples of both models and their difference."""
     masks = [scope_mask(g.trials, Scope.RANDOM, ratings.models) for g in ratings.groups]
-    drawn = bootstrap(ratings, COSINE, masks, np.ones(10), samples=50, seed=3).values.mean(axis=1)
+    drawn = bootstrap(ratings, COSINE, masks, samples=50, seed=3)[0].mean(axis=1)
     sampling = Sampling("groups", samples=50, seed=3, intervals="percentile")
     result = compare(ratings, Scope.RANDOM, COSINE, [ModelContrast("a", "b")], sampling)
-    interval = result.models[1].interval
+    interval = result.models[1]["interval"]
     assert (interval.low, interval.high) == pytest.approx(np.quantile(drawn[0, 1], (0.025, 0.975)))
-    interval = result.comparisons[0].interval
+    interval = result.comparisons[0]["interval"]
     expected = np.quantile(drawn[2, 0] - drawn[2, 1], (0.025, 0.975))
     assert (interval.low_participants, interval.high_participants) == pytest.approx(expected)
 
@@ -193,17 +194,17 @@ def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None
     family = every_contrast(ratings.models)
     result = compare(ratings, Scope.OVERALL, COSINE, family, Sampling("crossed"))
     for test in result.comparisons:
-        t = test.difference / test.interval.standard_error
-        freedom = test.interval.degrees_of_freedom
-        assert test.statistic == pytest.approx(t)
-        assert test.p_value == pytest.approx(2 * student.sf(abs(t), freedom))
-        apart = test.interval.low > 0 or test.interval.high < 0
-        assert apart == (test.p_value < 0.05)
-        assert test.holds_for == "people and items like these"
-        assert np.sign(test.standardised) == np.sign(test.difference)
-        assert test.low_standardised <= test.standardised <= test.high_standardised
+        t = test["difference"] / test["interval"].standard_error
+        freedom = test["interval"].degrees_of_freedom
+        assert test["statistic"] == pytest.approx(t)
+        assert test["p_value"] == pytest.approx(2 * student.sf(abs(t), freedom))
+        apart = test["interval"].low > 0 or test["interval"].high < 0
+        assert apart == (test["p_value"] < 0.05)
+        assert test["holds_for"] == "people and items like these"
+        assert np.sign(test["standardised"]) == np.sign(test["difference"])
+        assert test["low_standardised"] <= test["standardised"] <= test["high_standardised"]
         # It is the effect size of a test that was not made
-        assert np.isnan([test.rank_biserial, test.low_rank_biserial]).all()
+        assert np.isnan([test["rank_biserial"], test["low_rank_biserial"]]).all()
     assert result.detectability.needed == 1
 
 
@@ -211,8 +212,8 @@ def test_signed_rank_tests_have_their_effect_size_with_an_interval(ratings: Rati
     family = every_contrast(ratings.models)
     result = compare(ratings, Scope.OVERALL, COSINE, family, Sampling("groups"))
     for test in result.comparisons:
-        assert test.low_rank_biserial <= test.rank_biserial <= test.high_rank_biserial
-        assert np.sign(test.rank_biserial) == np.sign(test.difference)
+        assert test["low_rank_biserial"] <= test["rank_biserial"] <= test["high_rank_biserial"]
+        assert np.sign(test["rank_biserial"]) == np.sign(test["difference"])
 
 
 def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> None:
@@ -220,12 +221,12 @@ def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> No
     ratings = ratings_of(simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,)))
     family = [ModelContrast("a", "b")]
     (test,) = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling("crossed")).comparisons
-    shares = np.array([test.value_first, test.value_second])
+    shares = np.array([test["value_first"], test["value_second"]])
     agree = next((g.ratios[:2, None] > 0) == (g.ratings > 3.5) for g in ratings.groups)
     differences = agree[0].astype(float) - agree[1]
     assert shares == pytest.approx(agree.mean(axis=(1, 2)))
     within = differences.var(axis=1, ddof=1).mean()
-    assert test.difference / test.standardised == pytest.approx(np.sqrt(within), rel=0.02)
+    assert test["difference"] / test["standardised"] == pytest.approx(np.sqrt(within), rel=0.02)
 
 
 def test_few_groups_and_shared_items_are_crossed() -> None:
@@ -264,14 +265,14 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
             ratings, Scope.RANDOM, measure, every_contrast("ab"), Sampling(units, samples=5)
         )
         pair, *ceilings = result.comparisons
-        assert (pair.difference, pair.p_value, pair.significant) == (0.0, 1.0, False)
-        assert pair.interval.note == "no scatter: every answer says the same"
-        assert pair.interval.low < 0 < pair.interval.high
+        assert (pair["difference"], pair["p_value"], pair["significant"]) == (0.0, 1.0, False)
+        assert pair["interval"].note == "no scatter: every answer says the same"
+        assert pair["interval"].low < 0 < pair["interval"].high
         for value in result.models:  # of items without exception others may be one
-            assert value.interval.low < value.value < value.interval.high
+            assert value["interval"].low < value["value"] < value["interval"].high
         for test in ceilings:  # everybody is as all others, and the model at chance: no scatter
-            assert test.interval.note == "no scatter: every answer says the same"
-            assert test.testable == (units != "groups")
+            assert test["interval"].note == "no scatter: every answer says the same"
+            assert test["testable"] == (units != "groups")
 
 
 @pytest.mark.parametrize(
@@ -293,15 +294,15 @@ def test_intervals_say_what_they_speak_of(
     first = [np.arange(12) < trials for _ in ratings.groups]
     few = subset(ratings, first)
     result = compare(few, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed"))
-    interval = result.models[0].interval
+    interval = result.models[0]["interval"]
     assert interval.population == population
     assert interval.note.startswith(note) or "no scatter" in interval.note
     assert bool(interval.note) == bool(note)
     assert np.isfinite(interval.low) == (population != "this answer alone")
     if max(groups) == 1:
         lone = result.comparisons[-1]
-        assert lone.interval.note == "no group has a ceiling: each holds one participant"
-        assert np.isnan(lone.p_value)
+        assert lone["interval"].note == "no group has a ceiling: each holds one participant"
+        assert np.isnan(lone["p_value"])
 
 
 @settings(max_examples=60)
@@ -372,7 +373,7 @@ def test_intervals_of_unanimous_answers_have_a_width() -> None:
         result = compare(
             ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed")
         )
-        interval = result.models[0].interval
+        interval = result.models[0]["interval"]
         for low, high in (
             (interval.low, interval.high),
             (interval.low_items, interval.high_items),
@@ -415,13 +416,13 @@ def test_an_interval_of_a_difference_holds_the_difference_with_room_on_both_side
     ratings = gather(made.trials, made.responses, replace(made.scores, log_probs=log_probs))
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling(units))
     for row in result.comparisons:
-        low, high = row.interval.low, row.interval.high
-        assert low < row.difference < high
+        low, high = row["interval"].low, row["interval"].high
+        assert low < row["difference"] < high
         assert high - low > 0.005
-        assert (low <= 0 <= high) != row.significant
+        assert (low <= 0 <= high) != row["significant"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(0, 10_000),
     st.integers(1, 8),
@@ -443,10 +444,10 @@ def test_one_decision_has_one_interval(
         for measure in MEASURES:
             result = compare(ratings, scope, measure, every_contrast("abc"), sampling)
             for test in result.comparisons:
-                if not np.isnan(test.p_value):
-                    within = test.interval.low <= 0 <= test.interval.high
-                    assert test.significant == (not within)
-                    assert (test.verdict in ("different", "both")) == test.significant
+                if not np.isnan(test["p_value"]):
+                    within = test["interval"].low <= 0 <= test["interval"].high
+                    assert test["significant"] == (not within)
+                    assert (test["verdict"] in ("different", "both")) == test["significant"]
 
 
 def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
@@ -456,13 +457,13 @@ def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
     sampling = Sampling("crossed", samples=0, smallest_effect=0.2)
     result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
     for contrast in result.comparisons:
-        places = [ratings.models.index(name) for name in (contrast.first, contrast.second)]
+        places = [ratings.models.index(name) for name in (contrast["first"], contrast["second"])]
         apart = result.evaluation.values[:, places[0]] - result.evaluation.values[:, places[1]]
         expected = max(
             ttest_1samp(apart, -0.2, alternative="greater").pvalue,
             ttest_1samp(apart, 0.2, alternative="less").pvalue,
         )
-        assert contrast.equivalence_p == pytest.approx(expected, rel=1e-6)
+        assert contrast["equivalence_p"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_verdicts_of_models_that_agree_differ_or_nearly_agree() -> None:
@@ -475,14 +476,14 @@ def test_verdicts_of_models_that_agree_differ_or_nearly_agree() -> None:
     ratings = gather(made.trials, made.responses, doubled)
     tenth = Sampling(samples=0, smallest_effect=0.1)
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), tenth)
-    verdicts = {(row.first, row.second): row.verdict for row in result.comparisons}
+    verdicts = {(row["first"], row["second"]): row["verdict"] for row in result.comparisons}
     assert verdicts["a", "same"] == "equivalent"
     assert verdicts["a", "b"] == "different"
     assert result.equivalent_to("a") == {"same"}
     assert result.equivalent_to("same") == {"a"}
     wide = Sampling(samples=0, smallest_effect=0.9)
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), wide)
-    assert {(r.first, r.second): r.verdict for r in result.comparisons}["a", "b"] == "both"
+    assert {(r["first"], r["second"]): r["verdict"] for r in result.comparisons}["a", "b"] == "both"
 
 
 @pytest.mark.parametrize("effect", [0.0, -0.1, 1.0])

@@ -71,16 +71,18 @@ def test_estimates_and_errors_are_the_literal_sandwich() -> None:
     beta, people, items, both = sandwich(design, chosen, [who, what, 1_000 * who + what])
     errors = np.sqrt(np.diag(people + items - both))
     names = ("gpt2", "rnn")
-    assert [fitted[name].value for name in names] == pytest.approx(beta, rel=1e-6)
-    assert [fitted[name].standard_error for name in names] == pytest.approx(errors, rel=1e-6)
-    assert (fitted.choices, fitted.participants, fitted.items) == (1_200, 20, 60)
-    assert not fitted.repaired
+    assert [fitted["coefficients"][name].value for name in names] == pytest.approx(beta, rel=1e-6)
+    assert [fitted["coefficients"][name].standard_error for name in names] == pytest.approx(
+        errors, rel=1e-6
+    )
+    assert (fitted["choices"], fitted["participants"], fitted["items"]) == (1_200, 20, 60)
+    assert not fitted["repaired"]
 
 
 def test_intervals_are_student_with_the_fewer_clusters() -> None:
     """Quantile of Student's t with 19 degrees of freedom at .975, from a printed table: 2.093."""
     fitted = clustered_logit(*_named(simulate(5)))
-    slope = fitted["ratio"]
+    slope = fitted["coefficients"]["ratio"]
     assert slope.high - slope.value == pytest.approx(2.093 * slope.standard_error, rel=1e-4)
     assert slope.low + slope.high == pytest.approx(2 * slope.value)
     assert slope.statistic == pytest.approx(slope.value / slope.standard_error)
@@ -91,10 +93,12 @@ def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
     """The witness is the scatter itself; errors that take items for granted are far too small."""
     runs = [simulate(seed, people=30, items=50, spread=1.5) for seed in range(60)]
     fits = [clustered_logit(*_named(run)) for run in runs]
-    scatter = np.std([fit["ratio"].value for fit in fits], ddof=1)
-    clustered = np.mean([fit["ratio"].standard_error for fit in fits])
+    scatter = np.std([fit["coefficients"]["ratio"].value for fit in fits], ddof=1)
+    clustered = np.mean([fit["coefficients"]["ratio"].standard_error for fit in fits])
     single = [(c, {"ratio": r}, np.arange(len(c)), np.arange(len(c))) for c, r, _, _ in runs[:5]]
-    naive = np.mean([clustered_logit(*run)["ratio"].standard_error for run in single])
+    naive = np.mean(
+        [clustered_logit(*run)["coefficients"]["ratio"].standard_error for run in single]
+    )
     assert clustered == pytest.approx(scatter, rel=0.3)
     assert naive < 0.6 * scatter
 
@@ -102,7 +106,7 @@ def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
 def test_a_planted_effect_is_recovered() -> None:
     """Without variance of items the coefficient per nat is the planted one."""
     chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
-    slope = clustered_logit(chosen, {"ratio": ratios}, who, what)["ratio"]
+    slope = clustered_logit(chosen, {"ratio": ratios}, who, what)["coefficients"]["ratio"]
     assert slope.low < 0.05 < slope.high
     assert slope.standard_error < 0.003
 
@@ -110,8 +114,8 @@ def test_a_planted_effect_is_recovered() -> None:
 def test_ratios_of_any_size_are_fitted() -> None:
     """Measured in other units, estimates scale and tests stay."""
     chosen, ratios, who, what = simulate(3)
-    plain = clustered_logit(chosen, {"ratio": ratios}, who, what)["ratio"]
-    large = clustered_logit(chosen, {"ratio": 1e6 * ratios}, who, what)["ratio"]
+    plain = clustered_logit(chosen, {"ratio": ratios}, who, what)["coefficients"]["ratio"]
+    large = clustered_logit(chosen, {"ratio": 1e6 * ratios}, who, what)["coefficients"]["ratio"]
     assert large.value == pytest.approx(plain.value / 1e6, rel=1e-6)
     assert large.p_value == pytest.approx(plain.p_value, rel=1e-4)
 
@@ -132,7 +136,7 @@ def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effec
         what,
     )
     for name in ("gpt2", "length"):
-        one, two = plain[name], swapped[name]
+        one, two = plain["coefficients"][name], swapped["coefficients"][name]
         assert two.value == pytest.approx(one.value, rel=1e-6, abs=1e-9)
         assert two.standard_error == pytest.approx(one.standard_error, rel=1e-6)
         assert two.p_value == pytest.approx(one.p_value, rel=1e-5, abs=1e-12)
@@ -144,7 +148,7 @@ def test_an_oriented_design_shows_the_effect_that_a_turned_one_shows() -> None:
     turned = ratios > 0
     slope = clustered_logit(
         np.where(turned, 1 - chosen, chosen), {"ratio": -np.abs(ratios)}, who, what
-    )["ratio"]
+    )["coefficients"]["ratio"]
     assert slope.low < 0.05 < slope.high
     assert slope.p_value < 1e-10
 
@@ -183,8 +187,8 @@ def test_a_covariance_with_negative_eigenvalues_is_repaired_and_says_so() -> Non
         design = ratios[:, None]
         _, people, items, both = sandwich(design, chosen, [who, what, 10 * who + what])
         indefinite = bool(np.linalg.eigvalsh(people + items - both).min() < -1e-9)
-        assert fitted.repaired == indefinite
-        assert all(one.standard_error >= 0 for one in fitted.coefficients.values())
+        assert fitted["repaired"] == indefinite
+        assert all(one.standard_error >= 0 for one in fitted["coefficients"].values())
         found = found or indefinite
     assert found
 
@@ -221,9 +225,13 @@ def test_choices_of_an_experiment_are_those_for_sentence_2() -> None:
     ratings = gather(trials, responses, scores)
     asked = [np.array([t.trial_id not in catch for t in g.trials]) for g in ratings.groups]
     found = regress_choices(subset(ratings, asked), ["rnn"])
-    assert found["rnn"].value == pytest.approx(expected["rnn"].value)
-    assert found["rnn"].standard_error == pytest.approx(expected["rnn"].standard_error)
-    assert (found.choices, found.items) == (32, 16)
+    assert found["coefficients"]["rnn"].value == pytest.approx(
+        expected["coefficients"]["rnn"].value
+    )
+    assert found["coefficients"]["rnn"].standard_error == pytest.approx(
+        expected["coefficients"]["rnn"].standard_error
+    )
+    assert (found["choices"], found["items"]) == (32, 16)
     with pytest.raises(InputError, match="no ratios of lstm; there are those of gpt2, rnn"):
         regress_choices(ratings, ["lstm"])
 
@@ -236,8 +244,8 @@ def test_sentences_of_probability_zero_are_left_out_and_counted() -> None:
     log_probs[0, 0] = -np.inf
     ratings = gather(trials, responses, ScoreTable(texts, ("gpt2", "rnn"), log_probs))
     found = regress_choices(ratings, ["gpt2"])
-    assert (found.left_out, found.choices) == (2, len(responses) - 2)
-    assert regress_choices(ratings, ["rnn"]).left_out == 0
+    assert (found["left_out"], found["choices"]) == (2, len(responses) - 2)
+    assert regress_choices(ratings, ["rnn"])["left_out"] == 0
 
 
 def _named(

@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from contstim.experiments.collection.connections import ConnectionLimits, protocol_with
+from contstim.experiments.collection.connections import Connections, protocol_with
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.participants import StudyOptions
 from contstim.experiments.collection.requests import RequestLimits
@@ -78,7 +78,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             *,
             database: Path = tmp_path / "answers.sqlite",
             limits: RequestLimits | None = None,
-            connections: ConnectionLimits | None = None,
+            connections: Connections | None = None,
             **options: Any,
         ) -> Served:
             folder = (folder or small_study(tmp_path / "experiment")).resolve()
@@ -94,7 +94,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
                 limits=limits or RequestLimits(),
                 clock=lambda: now[0],
             )
-            protocol = protocol_with(connections or ConnectionLimits(100))
+            protocol = protocol_with(connections or Connections(100))
             running = _running(service.application(), http=protocol)
             http, port = stack.enter_context(running)
             return Served(http, port, database, folder, now)

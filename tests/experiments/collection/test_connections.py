@@ -14,12 +14,11 @@ import httpx2
 import pytest
 
 from contstim.experiments.collection.connections import (
-    ConnectionLimits,
+    Connections,
     most_connections,
     raise_open_files,
 )
-from contstim.experiments.collection.requests import Rate
-from contstim.experiments.collection.server import SparingHandler, sparing_log
+from contstim.experiments.collection.server import sparing_handler, sparing_log
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
@@ -68,7 +67,7 @@ def test_more_idle_connections_than_files_may_be_open_shut_nobody_out(tmp_path: 
 
 def test_headers_that_do_not_end_are_given_up(serve: Serve) -> None:
     """Nothing; a part; bit after bit; and the same after an answer on the same connection."""
-    limits = ConnectionLimits(10, headers=0.3, idle=60)
+    limits = Connections(10, headers=0.3, idle=60)
     served = serve(connections=limits)
     with connections(served.port, 1) as (silent,):
         wait_for_end(silent)
@@ -91,7 +90,7 @@ def test_an_answer_that_nobody_reads_and_a_silent_visitor_are_given_up(
 ) -> None:
     study = small_study(tmp_path / "study")
     (study / "film.bin").write_bytes(bytes(30_000_000))
-    served = serve(study, connections=ConnectionLimits(10, request=0.3, idle=0.3))
+    served = serve(study, connections=Connections(10, request=0.3, idle=0.3))
     request = BEGUN.replace(b"study.json", b"film.bin") + b"\r\n"
     with connections(served.port, 1, request) as (deaf,):
         time.sleep(1)
@@ -106,7 +105,7 @@ def test_an_answer_that_nobody_reads_and_a_silent_visitor_are_given_up(
 
 
 def test_whoever_waited_longest_makes_room(serve: Serve) -> None:
-    served = serve(connections=ConnectionLimits(3, headers=60))
+    served = serve(connections=Connections(3, headers=60))
     with (
         connections(served.port, 3) as (first, second, third),
         connections(served.port, 1, BEGUN + b"\r\n") as (newcomer,),
@@ -119,7 +118,7 @@ def test_whoever_waited_longest_makes_room(serve: Serve) -> None:
 
 
 def test_a_server_whose_connections_are_all_busy_says_so(serve: Serve) -> None:
-    served = serve(connections=ConnectionLimits(2))
+    served = serve(connections=Connections(2))
     body = b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     expecting = body + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n"
     with connections(served.port, 2, expecting) as busy:
@@ -149,7 +148,7 @@ def test_the_limit_of_open_files_is_raised_as_far_as_the_system_lets_it() -> Non
 def test_a_log_takes_so_much_and_says_what_it_left_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    handler = SparingHandler(Rate(burst=3, per_second=1))
+    handler = sparing_handler(logging.Formatter(), burst=3, per_second=1)
     log = logging.getLogger("contstim.test-log")
 
     def say(seconds: float, text: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from contstim.experiments.collection.database import (
     Recorder,
     open_readable,
+    stored_key,
 )
 
 NOTE = "INSERT INTO study VALUES (?, 'x')"
@@ -56,15 +57,14 @@ def test_a_request_that_fails_is_undone_and_its_neighbours_are_kept(recorder: Re
 
 def test_a_database_keeps_its_keys(tmp_path: Path) -> None:
     keys = []
-    for _ in range(2):
-        with closing(Recorder(tmp_path / "a.sqlite", "f")) as recorder:
-            keys.append(recorder.keys)
-    with closing(Recorder(tmp_path / "b.sqlite", "f")) as recorder:
-        assert recorder.keys.secret != keys[0].secret
-        assert recorder.keys.salt != keys[0].salt
+    for name in ("a", "a", "b"):
+        with closing(Recorder(tmp_path / f"{name}.sqlite", "f")) as recorder:
+            secrets = [recorder.participant_secret(person) for person in ("p1", "p2")]
+            code = recorder.completion_code("p1")
+            with closing(open_readable(recorder.path)) as connection:
+                keys.append({*secrets, code, stored_key(connection, "salt")})
     assert keys[0] == keys[1]
-    assert keys[0].opens("p1", keys[1].participant_secret("p1"))
-    assert not keys[0].opens("p2", keys[0].participant_secret("p1"))
+    assert len(keys[0] | keys[2]) == 8
 
 
 def test_a_snapshot_does_not_move_while_the_server_writes(recorder: Recorder) -> None:

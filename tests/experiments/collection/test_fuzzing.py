@@ -20,14 +20,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contstim.experiments.collection.requests import Rate, RequestLimits
+from contstim.experiments.collection.requests import RequestLimits
 from tests.experiments.collection.conftest import TOKEN, Serve, Served
 from tests.experiments.collection.servers import answer
 from tests.experiments.collection.test_pages import raw
 
 JSON = {"Content-Type": "application/json"}
 DESCRIPTION = Path(__file__).parents[3] / "docs" / "collecting.openapi.json"
-UNLIMITED = Rate(1e9, 1e9)
+UNLIMITED = (1e9, 1e9)
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,"
     "response_schema_conformance"

@@ -13,7 +13,7 @@ import pytest
 from contstim.errors import StoreError
 from contstim.experiments.collection import database
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.requests import Rate, RequestLimits
+from contstim.experiments.collection.requests import RequestLimits
 from tests.experiments.collection.conftest import TOKEN, Serve
 from tests.experiments.collection.servers import answer
 from tests.experiments.collection.test_pages import raw
@@ -129,7 +129,6 @@ def test_a_refusal_names_the_field_in_plain_words_and_never_its_value(serve: Ser
         "trial_id": "responses.1.trial_id should have at least 1 character.",
     }
     for path, body, sentence in (
-        ("resume", {"participant": "p1"}, "secret is missing."),
         ("participants", ["p1"], "The body must be an object."),
         (
             "participants",
@@ -222,9 +221,7 @@ def test_downloads_need_the_token(serve: Serve) -> None:
 
 
 def test_who_asks_too_often_waits(serve: Serve) -> None:
-    served = serve(
-        limits=RequestLimits(joining=Rate(2, 0.5), asking=Rate(2, 1), failing=Rate(2, 0.1))
-    )
+    served = serve(limits=RequestLimits(joining=(2, 0.5), asking=(2, 1), failing=(2, 0.1)))
     first, second = served.join(), served.join()
     refused = served.http.post("/api/participants", json={})
     assert refused.status_code == 429

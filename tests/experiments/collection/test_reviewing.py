@@ -20,7 +20,7 @@ from contstim.experiments.collection.reviewing import (
     review_application,
     review_file,
 )
-from contstim.reporting.review import PageContent
+from contstim.reporting.review import ReviewPage
 from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair
@@ -35,7 +35,7 @@ class Served:
     http: httpx2.Client
     port: int
     file: ReviewFile
-    content: PageContent
+    content: ReviewPage
 
     def decide(self, *decisions: tuple[str, str, str], **headers: str) -> httpx2.Response:
         named = ("item_id", "decision", "reason")
@@ -55,7 +55,7 @@ def opened(path: Path, reviewer: str = "", review: Review | None = None) -> Revi
 
 @contextmanager
 def running(file: ReviewFile) -> Iterator[Served]:
-    content = PageContent.of(TRIPLETS, title="x")
+    content = ReviewPage(TRIPLETS, title="x")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = int(listening.getsockname()[1])
         application = review_application(content, file, port)

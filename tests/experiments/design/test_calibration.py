@@ -55,7 +55,7 @@ def shown(
     """Accuracy and ceiling of a model's trials, as `analyze` measures many simulated groups."""
     rng = np.random.default_rng(0)
     own = study.of_scope(scope).evaluates[:, model]
-    rows = np.tile(np.flatnonzero(own), (24_000 // own.sum(), 1))
+    rows = np.tile(np.flatnonzero(own), (12_000 // own.sum(), 1))
     chosen = np.where(people.answers(rows, raters, rng), 1.0, -1.0)
     sides = np.sign(study.of_scope(scope).differences[own, model])
     agrees = (1 + sides * chosen) / 2
@@ -72,12 +72,12 @@ def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_
         )
         for scope, known in MeasuredPeople().kinds.items()
     }
-    found = calibrate(study, MeasuredPeople(kinds))
-    assert not found.unreached
-    for scope, of_scope in found.populations.items():
-        populations = [people for people in of_scope if people.rivals == DISTANT]
-        assert [people.name for people in populations] == list(MODELS)
-        for model, people in enumerate(populations):
+    populations, unreached = calibrate(study, MeasuredPeople(kinds))
+    assert not unreached
+    for scope, of_scope in populations.items():
+        planted = [people for people in of_scope if people.rivals == DISTANT]
+        assert [people.name for people in planted] == list(MODELS)
+        for model, people in enumerate(planted):
             assert len(people.signal) == len(study.rows(scope))
             if scope is Scope.OVERALL:
                 continue
@@ -90,10 +90,10 @@ def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_
 def test_items_vary_as_published_beyond_what_the_planted_model_says() -> None:
     """Witness: the residuals of a regression of what people share on the planted model's ranks."""
     study = preferences_by_scope(DESIGN.trials, scores())
-    found = calibrate(study, MeasuredPeople())
+    populations, _ = calibrate(study, MeasuredPeople())
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT):
         ranks = signed_ranks(study.of_scope(scope).differences.T)
-        for people in found.populations[scope]:
+        for people in populations[scope]:
             of_planted = ranks[MODELS.index(people.name)][:, None]
             residuals = np.linalg.lstsq(of_planted, people.signal, rcond=None)[1][0]
             beyond = people.item_sd**2 + residuals / len(people.signal)
@@ -108,7 +108,7 @@ def test_close_rivals_come_nearer_to_a_planted_model_than_distant_ones() -> None
     """Witness: accuracies of drawn answers."""
     study = preferences_by_scope(DESIGN.trials, scores())
     behind: dict[str, list[float]] = {DISTANT: [], CLOSE: []}
-    for people in calibrate(study, MeasuredPeople()).populations[Scope.RANDOM]:
+    for people in calibrate(study, MeasuredPeople())[0][Scope.RANDOM]:
         accuracies = [shown(study, Scope.RANDOM, people, 6, m)[0] for m in range(len(MODELS))]
         own = accuracies.pop(MODELS.index(people.name))
         behind[people.rivals].append(own - max(accuracies))
@@ -123,9 +123,9 @@ def test_people_of_a_pilot_are_predicted_by_all_models_as_there(
     measured = read_measured(folder)
     study = preferences_by_scope(made.trials, made.scores)
     assert measured.knows(study)
-    found = calibrate(study, measured)
+    populations, _ = calibrate(study, measured)
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC):
-        (people,) = found.populations[scope]
+        (people,) = populations[scope]
         assert people.name == AS_MEASURED
         for model, name in enumerate(study.every.models):
             accuracy, _ = shown(study, scope, people, 6, model)
@@ -161,11 +161,11 @@ def test_what_a_pilot_measured_is_read(
     assert measured.best == "a"
     assert "model that people followed most" in measured.source
     for scope, known in measured.kinds.items():
-        models = {x.model: x for x in found.result(scope, ACCURACY).models}
-        assert known.ceiling == pytest.approx(models["a"].lower)
-        assert known.accuracy == pytest.approx(models["a"].value)
+        models = {x["model"]: x for x in found.result(scope, ACCURACY).models}
+        assert known.ceiling == pytest.approx(models["a"]["lower"])
+        assert known.accuracy == pytest.approx(models["a"]["value"])
         for name, value in known.of_models.items():
-            assert value == pytest.approx(models[name].value)
+            assert value == pytest.approx(models[name]["value"])
     tables = tmp_path / "tables"
     shutil.copytree(folder / "tables", tables)
     (tables / "models.csv").write_text("scope,measure\noverall,accuracy\n")
@@ -183,7 +183,7 @@ def test_what_ties_forbid_is_named() -> None:
     table.log_probs[:, 0] = -40.0
     trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
     power = design_power(trials, table, simulations=1)
-    random = [m for scope, m in power.calibration.unreached if scope is Scope.RANDOM]
+    random = [m for scope, m in power.unreached if scope is Scope.RANDOM]
     assert random == [MODELS[0]]
     assert f"{MODELS[0]} in random-natural" in power_report(power).markdown()
 

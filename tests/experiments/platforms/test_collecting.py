@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contstim.experiments.platforms.jspsych import export_jspsych
-from contstim.experiments.platforms.jspsych.library import LIBRARY
+from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.responses.checks import check_responses
 from contstim.experiments.responses.table import read_responses
 from tests.experiments.collection.conftest import Serve, Served, serve
@@ -126,10 +126,10 @@ def test_the_page_obeys_the_policy_under_which_it_is_served(
         export_jspsych(TRIALS, folder)
     page = visit()
     for file in LIBRARY:
-        body = (library / file.name).read_text(encoding="utf-8")
+        body = (library / file["name"]).read_text(encoding="utf-8")
         headers = {"Access-Control-Allow-Origin": "*", "Content-Type": "text/javascript"}
         page.route(
-            file.address,
+            cdn_address(file),
             lambda route, _, body=body, headers=headers: route.fulfill(body=body, headers=headers),
         )
     said: list[str] = []

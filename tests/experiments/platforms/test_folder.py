@@ -27,7 +27,7 @@ from contstim.experiments.platforms.jspsych import (
     unfilled_warning,
 )
 from contstim.experiments.platforms.jspsych.jatos import export_jatos
-from contstim.experiments.platforms.jspsych.library import LIBRARY, LibraryFile
+from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address, npm_address
 from contstim.experiments.platforms.jspsych.study import SaveTo
 from contstim.sentence import Sentence
 from tests.experiments.platforms.conftest import TRIALS
@@ -48,17 +48,19 @@ def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     files = []
     archives = tmp_path / "npm"
     for file in LIBRARY:
-        content = f"// {file.package}".encode()
+        content = f"// {file['package']}".encode()
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w:gz") as archive:
             member = tarfile.TarInfo("package/dist/index.browser.min.js")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-        path = archives / f"{file.package}/-/{file.package.split('/')[-1]}-{file.version}.tgz"
+        path = (
+            archives / f"{file['package']}/-/{file['package'].split('/')[-1]}-{file['version']}.tgz"
+        )
         path.parent.mkdir(parents=True)
         path.write_bytes(packed.getvalue())
         checks = integrity(content, "sha384"), integrity(packed.getvalue(), "sha512")
-        files.append(replace(file, integrity=checks[0], archive=checks[1]))
+        files.append(file | {"integrity": checks[0], "archive": checks[1]})
     monkeypatch.setattr(library, "LIBRARY", tuple(files))
     return archives
 
@@ -113,13 +115,13 @@ def test_the_cdn_is_pinned_by_version_and_content(tmp_path: Path) -> None:
     export_jspsych(TRIALS, tmp_path / "page")
     index = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
     found = re.findall(r'src="(https:[^"]+)"\s+integrity="(sha384-[^"]+)" crossorigin', index)
-    assert found == [(file.address, file.integrity) for file in LIBRARY]
+    assert found == [(cdn_address(file), file["integrity"]) for file in LIBRARY]
     assert all(re.search(r"@\d+\.\d+\.\d+/", address) for address, _ in found)
 
 
 def test_the_library_here_is_the_pinned_one(library: Path) -> None:
     for file in LIBRARY:
-        assert integrity((library / file.name).read_bytes(), "sha384") == file.integrity
+        assert integrity((library / file["name"]).read_bytes(), "sha384") == file["integrity"]
 
 
 def test_texts_survive_another_export(tmp_path: Path) -> None:
@@ -290,8 +292,8 @@ def test_the_library_is_fetched_from_npm_and_checked(
         server.shutdown()
     fetch_library(tmp_path / "vendor")  # all there: nothing is fetched
     for file in library.LIBRARY:
-        content = (tmp_path / "vendor" / file.name).read_bytes()
-        assert content == f"// {file.package}".encode()
+        content = (tmp_path / "vendor" / file["name"]).read_bytes()
+        assert content == f"// {file['package']}".encode()
     with pytest.raises(InputError, match="a folder with the files"):
         fetch_library(tmp_path / "third")
 
@@ -300,9 +302,9 @@ def test_the_library_is_taken_from_a_folder_and_checked(made_up: Path, tmp_path:
     del made_up
     modules = tmp_path / "node_modules"
     for file in library.LIBRARY:
-        path = modules / file.package / "dist" / "index.browser.min.js"
+        path = modules / file["package"] / "dist" / "index.browser.min.js"
         path.parent.mkdir(parents=True)
-        path.write_text(f"// {file.package}")
+        path.write_text(f"// {file['package']}")
     page = tmp_path / "page"
     export_jspsych(TRIALS, page, PageSettings(library=modules))
     index = (page / "index.html").read_text(encoding="utf-8")
@@ -311,7 +313,7 @@ def test_the_library_is_taken_from_a_folder_and_checked(made_up: Path, tmp_path:
     licence = (tmp_path / "copy" / "LICENSE.txt").read_text(encoding="utf-8")
     assert "Copyright (c) 2014" in licence  # MIT asks for the notice and the permission
     assert "Permission is hereby granted, free of charge" in licence
-    (page / "vendor" / library.LIBRARY[0].name).write_text("spoilt")
+    (page / "vendor" / library.LIBRARY[0]["name"]).write_text("spoilt")
     with pytest.raises(InputError, match="checksum is another"):
         fetch_library(tmp_path / "copy", page / "vendor")
     with pytest.raises(InputError, match="has neither"):
@@ -319,6 +321,6 @@ def test_the_library_is_taken_from_a_folder_and_checked(made_up: Path, tmp_path:
 
 
 def test_addresses_are_those_of_npm_and_its_cdn() -> None:
-    file = LibraryFile("@jspsych/plugin-x", "2.1.0", "", "", "x.js")
-    assert file.archive_address.endswith("/@jspsych/plugin-x/-/plugin-x-2.1.0.tgz")
-    assert file.address.endswith("/@jspsych/plugin-x@2.1.0/dist/index.browser.min.js")
+    file = {"package": "@jspsych/plugin-x", "version": "2.1.0"}
+    assert npm_address(file).endswith("/@jspsych/plugin-x/-/plugin-x-2.1.0.tgz")
+    assert cdn_address(file).endswith("/@jspsych/plugin-x@2.1.0/dist/index.browser.min.js")

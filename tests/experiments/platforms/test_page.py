@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contstim.experiments.platforms.jspsych import export_jspsych
-from contstim.experiments.platforms.jspsych.library import LIBRARY
+from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.stimuli import Trial
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.fake_server import CODE
@@ -186,8 +186,8 @@ def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
         page = visit()
         for file in LIBRARY:
             page.route(
-                file.address,
-                lambda route, _, name=file.name, suffix=suffix: route.fulfill(
+                cdn_address(file),
+                lambda route, _, name=file["name"], suffix=suffix: route.fulfill(
                     body=(library / name).read_text(encoding="utf-8") + suffix,
                     content_type="text/javascript",
                     headers={"Access-Control-Allow-Origin": "*"},

@@ -75,7 +75,7 @@ def accuracies(responses: tuple[Response, ...]) -> dict[str, dict[str, float]]:
         MADE.trials, responses, MADE.scores, sampling=Sampling(None, samples=0)
     )
     return {
-        result.scope.name: {one.model: one.value for one in result.models}
+        result.scope.name: {one["model"]: one["value"] for one in result.models}
         for result in found.results
         if result.measure.name == "accuracy"
     }

@@ -133,8 +133,8 @@ VALUES: dict[str, object] = {
     "half a surrogate": "\ud800",
 }
 SIZES = {
-    "bert": ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),
-    "gpt2": ("n_embd", "n_layer", "n_head", "vocab_size", "n_positions"),
+    "bert": ("num_attention_heads", "vocab_size"),
+    "gpt2": ("n_embd", "n_head", "n_positions"),
 }
 
 
@@ -142,7 +142,11 @@ SIZES = {
     ("kind", "entry", "value"),
     [
         *(("bert", "hidden_size", value) for value in VALUES),
-        *(("gpt2", "n_layer", value) for value in VALUES),
+        *(
+            ("gpt2", "n_layer", value)
+            for value in VALUES
+            if value not in ("huge", "beyond 64 bits")
+        ),
         *((kind, size, "huge") for kind in SIZES for size in SIZES[kind]),
     ],
 )

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.rules import RULES
-from contstim.models.words import PlaceKind
+from contstim.models.words import kind_of_place
 from contstim.sentence import Sentence
 from tests.models.masked.conftest import of_kinds
 
@@ -72,7 +72,7 @@ def test_a_word_of_several_tokens_is_bounded_by_its_first_tokens_alone(
     """Of a word of k tokens, all hidden, each is the first in one of k orders."""
     model = masked("bert")
     known = model.replacements(Sentence.parse("Girl!"), 0, ("Zyzzyva",))
-    n_tokens = len(model._in_places(("Zyzzyva",), PlaceKind(inner=False, end="!")).tokens[0])
+    n_tokens = len(model._in_place(("Zyzzyva",), kind_of_place(inner=False, end="!")).tokens[0])
     assert n_tokens > 1
     np.testing.assert_allclose(known.upper_bound * n_tokens, known.estimate, rtol=1e-5)
     assert np.isnan(known.exact).all()

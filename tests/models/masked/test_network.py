@@ -27,7 +27,7 @@ def test_some_places_are_as_in_the_whole_output(
 ) -> None:
     checkpoint = masked_checkpoint(kind)
     network = MaskedNetwork(checkpoint)
-    assert network.drops_places
+    assert network._narrow is not None
     found = network.logits(IDS, ATTENTION, PLACES)
     with torch.inference_mode():
         whole = checkpoint.model(input_ids=IDS, attention_mask=ATTENTION).logits
@@ -43,7 +43,7 @@ def test_distilbert_drops_places_too(masked_checkpoint: Callable[[str], Checkpoi
     model.eval()
     tokenizer = masked_checkpoint("bert").tokenizer
     network = MaskedNetwork(Checkpoint(model, tokenizer, "distilbert", "cpu", "masked"))
-    assert network.drops_places
+    assert network._narrow is not None
     with torch.inference_mode():
         whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
     found = network.logits(IDS, ATTENTION, PLACES)
@@ -59,7 +59,7 @@ def test_a_head_that_mixes_places_gets_all_of_them(
     model.eval()
     model.cls.register_forward_hook(lambda *args: args[-1] - args[-1].mean(dim=1, keepdim=True))
     network = MaskedNetwork(Checkpoint(model, checkpoint.tokenizer, "mixing", "cpu", "masked"))
-    assert not network.drops_places
+    assert network._narrow is None
     with torch.inference_mode():
         whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
     found = network.logits(IDS, ATTENTION, PLACES)

@@ -17,8 +17,8 @@ from scipy.stats import spearmanr
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.plan import exact_plan, mixed, n_passes
-from contstim.models.masked.rules import RULES, orders_plan
+from contstim.models.masked.plan import mixed, n_passes
+from contstim.models.masked.rules import RULES, exact_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence
 from contstim.testing.contract import tolerance
@@ -84,7 +84,7 @@ def test_networks_are_mixed_over_orders_of_words_and_of_tokens_within_words(
     """Witness: plain forward passes, one for each set of hidden places."""
     checkpoint = masked_checkpoint(kind)
     model = MaskedModel(checkpoint, rule="chain-mixture", pass_budget=10**6)
-    sentences = [Sentence.parse(text) for text in ("She sleeps", "The old dog is in?")]
+    sentences = [Sentence.parse(text) for text in ("She sleeps", "The dog is in?")]
     literal = [Literal(checkpoint, s, restricted=True).mixture() for s in sentences]
     ours = model.log_probs(sentences)
     np.testing.assert_allclose(ours, literal, rtol=0, atol=tolerance(ours))
@@ -157,7 +157,7 @@ def test_samples_are_unbiased_before_the_log_and_their_errors_honest(name: str) 
     truth = exact.score(answers(exact) / 2)
     answer = of_questions(exact, answers(exact) / 2)
     scores, errors = [], []
-    for seed in range(200):
+    for seed in range(80):
         plan = mixed(orders_plan(pattern, seed, 40))
         values = np.array([answer[question] for question in questions(plan)])
         scores.append(plan.score(values))

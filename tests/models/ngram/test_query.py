@@ -16,7 +16,7 @@ from contstim.errors import ModelError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery
-from contstim.models.ngram.tables import TableQuery
+from contstim.models.ngram.tables import NgramTables
 from contstim.sentence import Sentence
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def pruned(path: Path, folder: Path, share: float, seed: int) -> Path:
 @pytest.fixture(scope="module")
 def queries(
     trained: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[tuple[TableQuery, KenlmQuery]]:
+) -> list[tuple[NgramTables, KenlmQuery]]:
     """From tables and by KenLM: whole models of orders 1 to 4, and some with n-grams taken out."""
     pytest.importorskip("kenlm")
     folder = tmp_path_factory.mktemp("pruned")
@@ -59,12 +59,12 @@ def queries(
         pruned(trained / f"{order}gram.arpa", folder, share, seed)
         for seed, (order, share) in enumerate(product((2, 3, 4), (0.5, 0.95)))
     ]
-    return [(TableQuery(read_arpa(path)), KenlmQuery(path)) for path in paths]
+    return [(read_arpa(path), KenlmQuery(path)) for path in paths]
 
 
 @given(st.integers(0, 9), st.lists(SENTENCES, max_size=12), st.data())
 def test_every_probability_is_kenlms_bit_for_bit(
-    queries: list[tuple[TableQuery, KenlmQuery]],
+    queries: list[tuple[NgramTables, KenlmQuery]],
     number: int,
     sentences: list[Sentence],
     data: st.DataObject,
@@ -80,7 +80,7 @@ def test_every_probability_is_kenlms_bit_for_bit(
         )
 
 
-def test_both_ways_hold_the_same_words(queries: list[tuple[TableQuery, KenlmQuery]]) -> None:
+def test_both_ways_hold_the_same_words(queries: list[tuple[NgramTables, KenlmQuery]]) -> None:
     """Witness: the kenlm package."""
     for ours, theirs in queries:
         assert [ours.holds(word) for word in WORDS[:-3]] == [theirs.holds(w) for w in WORDS[:-3]]
@@ -92,7 +92,7 @@ def test_a_bigram_model_by_hand() -> None:
     The model has `<s> The`, `The dog` and `dog sees`, and not `sees dog`: there it backs off with
     the weight of `sees`, -.30103, to `dog`, -1.0704776.
     """
-    query = TableQuery(read_arpa(HERE / "tiny.arpa"))
+    query = read_arpa(HERE / "tiny.arpa")
     terms = query.log10_probs(Sentence.parse("The dog sees dog"))
     expected = [-0.56072056, -0.5338591, -0.5338591, -0.30103 - 1.0704776, -0.44046974]
     assert terms == pytest.approx(expected, abs=1e-6)
@@ -123,7 +123,7 @@ def test_weights_count_where_an_order_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "empty.arpa"
     path.write_text(WEIGHTED.format(bigrams=0, lines=""))
     sentence = Sentence(("a", "a", "b"))
-    assert TableQuery(read_arpa(path)).log10_probs(sentence) == [-1.0, -0.75, -1.0, -1.125]
+    assert read_arpa(path).log10_probs(sentence) == [-1.0, -0.75, -1.0, -1.125]
     model = NgramModel(path)
     fresh = model.log_probs([sentence.replace(1, word) for word in ("a", "b", "c")])
     np.testing.assert_array_equal(model.replacement_log_probs(sentence, 1, ("a", "b", "c")), fresh)
@@ -141,7 +141,7 @@ def test_sentences_in_many_parts_are_scored_like_each_alone(
     trained: Path, english: list[Sentence], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Property: which sentences are looked up together changes nothing, and order is kept."""
-    query = TableQuery(read_arpa(trained / "3gram.arpa"))
+    query = read_arpa(trained / "3gram.arpa")
     sentences = english[:300]
     together = query.totals(sentences, end=True)
     alone = [query.totals([sentence], end=True)[0] for sentence in sentences]
@@ -168,6 +168,6 @@ def test_compressed_files_are_read_into_tables(tmp_path: Path) -> None:
 
 def test_probabilities_are_float32(trained: Path) -> None:
     """Witness: what is left of each after it is packed into four bytes."""
-    query = TableQuery(read_arpa(trained / "3gram.arpa"))
+    query = read_arpa(trained / "3gram.arpa")
     for term in query.log10_probs(Sentence.parse("The old house of the dog")):
         assert struct.unpack("f", struct.pack("f", term))[0] == term

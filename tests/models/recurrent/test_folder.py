@@ -76,7 +76,7 @@ def test_missing_and_damaged_folders_are_model_errors(tmp_path: Path) -> None:
         (facts, narrow, "Cannot read the weights"),
         (facts, b"[]", "does not describe a recurrent model"),
         (facts, b"{", "does not describe a recurrent model"),
-        (facts, kind, "another version"),
+        (facts, kind, "a recurrent model: kind: "),
         (words, b"word\n", "not a table of words and counts"),
         (words, fewer, "is damaged: its network reads"),
     ):

@@ -14,6 +14,7 @@ from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.server.address import KEY_VARIABLE
 from tests.models.server.fakes import FakeServer, Row
+from tests.models.server.hashed import HashedNetwork
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +41,12 @@ def network(checkpoint: Checkpoint) -> Callable[[Row], np.ndarray]:
         return np.asarray(logits.double().log_softmax(dim=1).numpy())
 
     return read
+
+
+@pytest.fixture(scope="session")
+def hashed(checkpoint: Checkpoint) -> HashedNetwork:
+    """A network that costs next to nothing."""
+    return HashedNetwork(len(checkpoint.tokenizer))
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,8 @@ from contstim.models.server.address import (
 from contstim.models.specifications import parse_models, parse_specification
 from contstim.sentence import Sentence
 from contstim.steps.scoring import ScoreSentences
-from tests.models.server.fakes import MODEL, FakeServer, Network
+from tests.models.server.fakes import MODEL, FakeServer
+from tests.models.server.hashed import HashedNetwork
 
 SECRET = "sk-Not.For/Anybody_77"
 
@@ -120,7 +121,7 @@ def test_the_key_of_a_server_comes_before_that_of_all(monkeypatch: pytest.Monkey
 
 def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
     checkpoint: Checkpoint,
-    network: Network,
+    hashed: HashedNetwork,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -129,7 +130,7 @@ def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
     caplog.set_level(logging.DEBUG)
     sentences = tmp_path / "sentences.txt"
     sentences.write_text("She sleeps.\nWe go home.\n", encoding="utf-8")
-    fake = FakeServer(network, checkpoint.tokenizer, key=SECRET)
+    fake = FakeServer(hashed, checkpoint.tokenizer, key=SECRET)
     with fake.running() as url:
         specification = f"tiny=server:{url}#{MODEL}?tokenizer={checkpoint.location}"
         for key in (None, f"wrong {SECRET}"):
@@ -153,10 +154,10 @@ def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
 
 
 def test_means_are_exact_and_words_are_told_without_a_server(
-    checkpoint: Checkpoint, healthy: FakeServer
+    checkpoint: Checkpoint, hashed: HashedNetwork
 ) -> None:
     sentence = Sentence.parse("The old teacher reads a book.")
-    with healthy.running() as url:
+    with FakeServer(hashed, checkpoint.tokenizer).running() as url:
         specification = f"server:{url}#{MODEL}?tokenizer={checkpoint.location}"
         whole = load_model(specification)
         mean = load_scorer(f"{specification}+mean").scores([sentence])[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +20,7 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.server import client
 from contstim.models.server.address import parse_address
-from contstim.models.server.client import Client, ServerFault, ServerFaultError
+from contstim.models.server.client import Client
 
 Answer = tuple[int, dict[str, str]]
 """Status and headers."""
@@ -84,10 +85,7 @@ def running(server: Server) -> Iterator[Server]:
 def ask(server: Server, n: int = 1, *, patience: float = 1_000.0, concurrency: int = 1) -> Any:
     options = f"timeout=20&patience={patience}&concurrency={concurrency}"
     asking = Client(parse_address(f"{server.url}#m?{options}"))
-    try:
-        return asking.ask_all(server.url, [{}] * n, lambda _number, answer: answer)
-    finally:
-        asking.close()
+    return asking.ask_all(server.url, [{}] * n, lambda _number, answer: answer)
 
 
 @pytest.fixture
@@ -95,13 +93,10 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses of a clock that goes on by them alone; chance always takes the longest."""
     waited: list[float] = []
 
-    class Waiting(Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            assert timeout is not None
-            waited.append(timeout)
-            return False
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
 
-    monkeypatch.setattr(client, "Event", Waiting)
+    monkeypatch.setattr(client, "sleep", wait)
     monkeypatch.setattr(client, "monotonic", lambda: sum(waited))
     monkeypatch.setattr(random, "uniform", lambda _low, high: high)
     return waited
@@ -213,17 +208,16 @@ def test_an_answer_that_drips_ends_with_the_time_limit(drip: str) -> None:
     assert monotonic() - began < 2
 
 
-@pytest.mark.parametrize("length", [b"", b"Content-Length: 99999999999\r\n"])
-def test_an_answer_without_end_is_refused(length: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_LARGEST", 1 << 20)
-    pieces = [OK + length + b"\r\n", *[b"0" * (1 << 16)] * 1_000]
-    with dripping(pieces, 0.0) as url, pytest.raises(ServerFaultError, match="1 MiB") as caught:
-        ask_dripping(url)
-    assert caught.value.fault is ServerFault.TOO_LARGE
-
-
 def test_no_more_requests_are_under_way_than_asked_for() -> None:
     """Witness: the server's own count."""
     with running(Server(lambda _number: (200, {}), seconds=0.05)) as server:
         assert sorted(ask(server, 12, concurrency=3)) == list(range(12))
     assert server.most == 3
+
+
+def test_a_notebook_whose_loop_runs_can_ask() -> None:
+    async def cell() -> Any:
+        return ask(server, 3)
+
+    with running(Server(lambda _number: (200, {}))) as server:
+        assert sorted(asyncio.run(cell())) == [0, 1, 2]

@@ -18,7 +18,8 @@ from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing.contract import LanguageModelContract
 from contstim.vocabulary import Vocabulary
-from tests.models.server.fakes import MODEL, FakeServer, Network, Reply
+from tests.models.server.fakes import MODEL, FakeServer, Reply
+from tests.models.server.hashed import HashedNetwork
 from tests.models.tiny import TEXTS, train_ngrams
 
 if TYPE_CHECKING:
@@ -26,12 +27,16 @@ if TYPE_CHECKING:
     from contstim.models.checkpoints import Checkpoint
 
 PARSED = [Sentence.parse(text) for text in TEXTS]
-WAYS = ("completions", "completions&max_tokens=0", "vllm", "sglang")
 
 
 @pytest.fixture(scope="module")
-def served(healthy: FakeServer, checkpoint: Checkpoint) -> Iterator[LanguageModel]:
-    with healthy.running() as url:
+def fake(hashed: HashedNetwork, checkpoint: Checkpoint) -> FakeServer:
+    return FakeServer(hashed, checkpoint.tokenizer)
+
+
+@pytest.fixture(scope="module")
+def served(fake: FakeServer, checkpoint: Checkpoint) -> Iterator[LanguageModel]:
+    with fake.running() as url:
         yield load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
 
 
@@ -46,29 +51,31 @@ class TestContract(LanguageModelContract):
         return True
 
 
-@pytest.mark.parametrize("way", WAYS)
 def test_scores_are_those_of_the_local_network(
-    way: str, healthy: FakeServer, checkpoint: Checkpoint, local: CausalModel
+    healthy: FakeServer, checkpoint: Checkpoint, local: CausalModel
 ) -> None:
+    """Witness: the same network in this process; other dialects are tried in `test_faulty`."""
     with healthy.running() as url:
-        served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}&dialect={way}")
+        served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
         scores = served.log_probs(PARSED)
         np.testing.assert_allclose(scores, local.log_probs(PARSED), rtol=0, atol=1e-4)
 
 
 class Unhurried(FakeServer):
-    """Takes a tenth of a second for each answer."""
+    """Takes a tenth of a second for each answer, after the probes."""
 
     def replies(self, reply: Reply) -> Reply:
-        return replace(reply, pause=0.1)
+        return replace(reply, pause=0.1 if self.is_tired else 0.0)
 
 
 def test_waiting_for_a_server_counts_as_the_time_of_its_network(
-    network: Network, checkpoint: Checkpoint
+    hashed: HashedNetwork, checkpoint: Checkpoint
 ) -> None:
     """Witness: the pause of the server, and the clock."""
-    with Unhurried(network, checkpoint.tokenizer).running() as url:
+    fake = Unhurried(hashed, checkpoint.tokenizer)
+    with fake.running() as url:
         served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
+        fake.is_tired = True
         start = perf_counter()
         with counting(Tally()) as tally:
             served.log_probs(PARSED[:1])
@@ -77,14 +84,14 @@ def test_waiting_for_a_server_counts_as_the_time_of_its_network(
 
 
 def test_a_search_knows_scores_alone_and_asks_the_draft(
-    healthy: FakeServer, checkpoint: Checkpoint, local: CausalModel, tmp_path: Path
+    fake: FakeServer, hashed: HashedNetwork, checkpoint: Checkpoint, tmp_path: Path
 ) -> None:
-    """Witness: the result's scores under the network in this process."""
+    """Witness: the result's scores under the server's own network."""
     words = Vocabulary.from_sentences(PARSED[:3])
     bigram, trigram = (
         load_model(f"kenlm:{train_ngrams(n, tmp_path / f'{n}.arpa')}") for n in (2, 3)
     )
-    with healthy.running() as url:
+    with fake.running() as url:
         options = f"tokenizer={checkpoint.location}&draft=kenlm:{tmp_path / '2.arpa'}"
         served = load_model(f"server:{url}#{MODEL}?{options}")
         assert served.is_black_box
@@ -95,7 +102,9 @@ def test_a_search_knows_scores_alone_and_asks_the_draft(
         assert draft is not None
         np.testing.assert_array_equal(draft.log_probs(PARSED), bigram.log_probs(PARSED))
         result = synthesize(served, trigram, PARSED[1], words, seed=0)
-    natural, synthetic = local.log_probs([PARSED[1], result.synthetic])
+    tokenizer = checkpoint.tokenizer
+    rows = tokenizer([PARSED[1].text, result.synthetic.text])["input_ids"]
+    natural, synthetic = (hashed.score([tokenizer.bos_token_id, *row], 1) for row in rows)
     assert result.log_probs[0] == pytest.approx(synthetic, abs=1e-3)
     assert synthetic >= natural - 1e-3
     assert result.log_probs[1] < result.natural_log_probs[1]

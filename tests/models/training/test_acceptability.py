@@ -17,14 +17,14 @@ from contstim.models.classifier import LABELS, load_classifier
 from contstim.models.loading import Loading
 from contstim.models.training.acceptability import (
     LabelledSentence,
-    Restarts,
     classifier_task,
     read_annotations,
     read_cola,
     train_acceptability,
 )
 from contstim.models.training.loop import Progress
-from contstim.models.training.record import CHECKPOINT
+from contstim.models.training.record import CHECKPOINT, Training
+from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import ClassifierSettings, TrainingSettings
 from contstim.sentence import Sentence
 from tests.models.tiny import TEXTS
@@ -45,6 +45,7 @@ def labelled(text: str) -> list[LabelledSentence]:
 
 
 SENTENCES = [one for text in TEXTS for one in labelled(text)]
+APART = split_sentences(SENTENCES, TRAINING)[1]
 
 
 @pytest.fixture(scope="module")
@@ -52,41 +53,42 @@ def base(tiny_checkpoint: Callable[[str], Path]) -> str:
     return str(tiny_checkpoint("bert"))
 
 
-def train(base: str, out: Path, settings: TrainingSettings = TRAINING, **more: Any) -> Restarts:
+def train(
+    base: str, out: Path, settings: TrainingSettings = TRAINING, **more: Any
+) -> list[Training]:
     network = ClassifierSettings(base=base)
     return train_acceptability(SENTENCES, out, 2, network, settings, device="cpu", **more)
 
 
 @pytest.fixture(scope="module")
-def done(base: str, tmp_path_factory: pytest.TempPathFactory) -> Restarts:
+def done(base: str, tmp_path_factory: pytest.TempPathFactory) -> list[Training]:
     return train(base, tmp_path_factory.mktemp("cola"))
 
 
-def test_restarts_share_their_sentences_and_differ_in_their_seeds(done: Restarts) -> None:
-    first, second = done.trainings
-    assert done.seeds == (4, 5)
-    assert [t.facts["settings"]["seed"] for t in done.trainings] == [4, 5]
+def test_restarts_share_their_sentences_and_differ_in_their_seeds(done: list[Training]) -> None:
+    first, second = done
+    assert [t.facts["settings"]["seed"] for t in done] == [4, 5]
     for name in ("text_sha256", "validation_sha256"):
         assert first.facts["settings"][name] == second.facts["settings"][name]
-    assert len(done.validation) == round(0.2 * len(SENTENCES))
+    assert len(APART) == round(0.2 * len(SENTENCES))
     assert losses(first) != losses(second)
 
 
-def test_the_record_is_like_that_of_other_trainings(done: Restarts) -> None:
-    record = json.loads((done.trainings[0].out / "training.json").read_text(encoding="utf-8"))
+def test_the_record_is_like_that_of_other_trainings(done: list[Training]) -> None:
+    record = json.loads((done[0].out / "training.json").read_text(encoding="utf-8"))
     assert record["text"]["sentences"] == len(SENTENCES)
-    assert record["text"]["validation_sentences"] == len(done.validation)
+    assert record["text"]["validation_sentences"] == len(APART)
     assert record["model"]["sentences_cut"] == 0
-    assert record["curve"][0]["predictions"] == len(SENTENCES) - len(done.validation)
-    assert (done.trainings[0].out / "curve.png").is_file()
+    assert record["curve"][0]["predictions"] == len(SENTENCES) - len(APART)
+    assert (done[0].out / "curve.png").is_file()
 
 
-def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: Restarts) -> None:
+def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: list[Training]) -> None:
     """Witness: the validation loss, recomputed from the probabilities of the loaded model."""
-    for training in done.trainings:
+    for training in done:
         model = load_classifier(str(training.out), name="m", loading=Loading(device="cpu"))
-        acceptable = torch.from_numpy(model.probabilities([one.plain for one in done.validation]))
-        labels = torch.tensor([float(one.acceptable) for one in done.validation]).double()
+        acceptable = torch.from_numpy(model.probabilities([one.plain for one in APART]))
+        labels = torch.tensor([float(one.acceptable) for one in APART]).double()
         loss = torch.nn.functional.binary_cross_entropy(acceptable, labels)
         assert training.best.validation_loss == pytest.approx(float(loss), abs=1e-5)
 
@@ -112,9 +114,7 @@ def test_it_learns_which_sentences_are_acceptable(base: str, tmp_path: Path) -> 
     """Two sentences, one of them always rejected, are told apart with the right sign."""
     good, bad = labelled(TEXTS[0])[0], replace(labelled(TEXTS[1])[0], acceptable=False)
     network = ClassifierSettings(base=base)
-    (done,) = train_acceptability(
-        [good, bad] * 40, tmp_path, 1, network, TRAINING, device="cpu"
-    ).trainings
+    (done,) = train_acceptability([good, bad] * 40, tmp_path, 1, network, TRAINING, device="cpu")
     model = load_classifier(str(done.out), name="m", loading=Loading(device="cpu"))
     assert (model.scores([good.plain, bad.plain]) * [1, -1] > 0).all()
 
@@ -123,7 +123,9 @@ class _InterruptedError(Exception):
     pass
 
 
-def test_interrupted_restarts_go_on_bit_for_bit(base: str, done: Restarts, tmp_path: Path) -> None:
+def test_interrupted_restarts_go_on_bit_for_bit(
+    base: str, done: list[Training], tmp_path: Path
+) -> None:
     """Witness: the same restarts without an interruption."""
 
     def interrupt(number: int, now: Progress) -> None:
@@ -137,17 +139,17 @@ def test_interrupted_restarts_go_on_bit_for_bit(base: str, done: Restarts, tmp_p
     again: list[tuple[int, int]] = []
     train(base, tmp_path, on_progress=lambda number, now: again.append((number, now.epoch)))
     assert set(again) == {(2, 3)}
-    for number, training in enumerate(done.trainings, start=1):
+    for number, training in enumerate(done, start=1):
         ours, theirs = weights(tmp_path / f"restart-{number}"), weights(training.out)
         assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
-def test_other_labels_are_another_text(base: str, done: Restarts) -> None:
+def test_other_labels_are_another_text(base: str, done: list[Training]) -> None:
     turned = [replace(one, acceptable=not one.acceptable) for one in SENTENCES]
     with pytest.raises(InputError, match="The text is not the one"):
         train_acceptability(
             turned,
-            done.trainings[0].out.parent,
+            done[0].out.parent,
             1,
             ClassifierSettings(base=base),
             TRAINING,
@@ -175,10 +177,10 @@ def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
         train("./nowhere", tmp_path)
 
 
-def test_a_classifier_is_no_base(done: Restarts, tmp_path: Path) -> None:
+def test_a_classifier_is_no_base(done: list[Training], tmp_path: Path) -> None:
     """Its head would be the same in every restart."""
     with pytest.raises(ModelError, match="is a classifier already"):
-        train(str(done.trainings[0].out), tmp_path)
+        train(str(done[0].out), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
@@ -259,9 +261,9 @@ def test_annotations_are_columns_of_ones_and_zeros(tmp_path: Path) -> None:
         "Source\tDomain\tAcceptability\tSentence\tBinding\tN, Adj\n"
         "x\tIn\t1\tShe saw herself.\t1\t0\nx\tIn\t0\tShe saw himself.\t1\t1\n"
     )
-    found = read_annotations(write(tmp_path / "a.tsv", text))
-    assert found.features == {"Binding": (True, True), "N, Adj": (False, True)}
-    assert [one.acceptable for one in found.sentences] == [True, False]
+    sentences, features = read_annotations(write(tmp_path / "a.tsv", text))
+    assert features == {"Binding": (True, True), "N, Adj": (False, True)}
+    assert [one.acceptable for one in sentences] == [True, False]
     with pytest.raises(InputError, match="has no feature"):
         read_annotations(write(tmp_path / "b.tsv", "label\tsentence\n1\tIt is.\n0\tIt be.\n"))
     with pytest.raises(InputError, match="row 2: '2' under X is neither 0 nor 1"):

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -236,48 +235,57 @@ from pathlib import Path
 import safetensors.torch
 import torch
 torch.set_num_threads(1)
-from tests.models.training.runs import train
-write, calls = safetensors.torch.save_file, []
-def killed(tensors, path, metadata):
-    calls.append(path)
-    write(tensors, path, metadata)
-    if len(calls) == 3:  # the first checkpoint, the first epoch's, the second's
-        os.truncate(path, os.path.getsize(path) // 2)
-        os.kill(os.getpid(), signal.SIGKILL)
-safetensors.torch.save_file = killed
-train("lstm", Path(sys.argv[1]))
-"""
-
-
-KILLED_WITHIN = """
-import os, signal, sys
-from pathlib import Path
-import torch
-torch.set_num_threads(1)
 from contstim.models.training import loop
 from tests.models.training.runs import train
-loop._SAVE_EVERY = 0.0
-def kill(now):
-    if now.step == 8:  # the third of the second epoch
-        os.kill(os.getpid(), signal.SIGKILL)
-train("lstm", Path(sys.argv[1]), on_progress=kill)
+
+def killed(name, train):
+    child = os.fork()  # libraries take seconds to load, and are loaded by now
+    if not child:
+        train(Path(sys.argv[1]) / name)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+def during_a_checkpoint(out):
+    write, calls = safetensors.torch.save_file, []
+    def save_file(tensors, path, metadata):
+        calls.append(path)
+        write(tensors, path, metadata)
+        if len(calls) == 3:  # the first checkpoint, the first epoch's, the second's
+            os.truncate(path, os.path.getsize(path) // 2)
+            os.kill(os.getpid(), signal.SIGKILL)
+    safetensors.torch.save_file = save_file
+    train("lstm", out)
+
+def within_an_epoch(out):
+    loop._SAVE_EVERY = 0.0
+    def kill(now):
+        if now.step == 8:  # the third of the second epoch
+            os.kill(os.getpid(), signal.SIGKILL)
+    train("lstm", out, on_progress=kill)
+
+killed("during", during_a_checkpoint)
+killed("within", within_an_epoch)
 """
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what two trainings left whose processes were killed in the second epoch."""
+    folder, root = tmp_path_factory.mktemp("killed"), Path(__file__).parents[3]
+    subprocess.run(
+        [sys.executable, "-c", KILLED, str(folder)],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        check=True,
+    )
+    return folder
 
 
 def test_a_kill_within_an_epoch_loses_what_came_after_the_last_checkpoint(
-    tmp_path: Path, whole_of: Callable[[str], Training]
+    killed: Path, whole_of: Callable[[str], Training]
 ) -> None:
-    """Witness: a process killed in the second epoch, and a training that was left alone."""
-    out, root = tmp_path / "lstm", Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED_WITHIN, str(out)],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    """Witness: a training that was left alone."""
     steps: list[int] = []
+    out = killed / "within"
     resumed = train("lstm", out, on_progress=lambda progress: steps.append(progress.step))
     assert steps[0] == 8
     assert losses(resumed) == losses(whole_of("lstm"))
@@ -285,19 +293,10 @@ def test_a_kill_within_an_epoch_loses_what_came_after_the_last_checkpoint(
 
 
 def test_a_kill_during_a_checkpoint_leaves_the_one_before(
-    tmp_path: Path, whole_of: Callable[[str], Training]
+    killed: Path, whole_of: Callable[[str], Training]
 ) -> None:
-    """Witness: a process killed with half of the second epoch's checkpoint written."""
-    out = tmp_path / "lstm"
-    root = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(out)],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    """Witness: a training that was left alone."""
+    out = killed / "during"
     assert len(list(out.iterdir())) == 2  # the checkpoint, and half of another one
     epochs: list[int] = []
     resumed = train("lstm", out, on_progress=lambda progress: epochs.append(progress.epoch))

@@ -14,7 +14,7 @@ from torch import Tensor
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import silence
-from contstim.models.masked.plan import exact_plan
+from contstim.models.masked.rules import exact_plan
 from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import TransformerKind, TransformerSettings
 from contstim.models.training.transformers import (

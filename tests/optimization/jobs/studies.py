@@ -29,7 +29,7 @@ from contstim.reporter import Reporter
 from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet, content_id
-from contstim.store import JobState, Outcome, Store
+from contstim.store import Outcome, Store
 from contstim.vocabulary import Vocabulary
 
 NOUNS = tuple(f"noun{n}" for n in range(40))
@@ -143,7 +143,7 @@ class MadeUpSearches:
 def found(task: TripletTask) -> Outcome:
     """What a made-up search finds."""
     if random.Random(f"{task.natural.text} {task.fingerprints}").random() < 0.15:
-        return Outcome(JobState.INADMISSIBLE, "impossible: as it happens")
+        return Outcome("inadmissible", "impossible: as it happens")
     chance = random.Random(task.key)
     excluded = {word.lower() for word in task.question.exclude} | task.capped
     words = [word for word in NOUNS[:12] if word not in excluded]
@@ -177,7 +177,7 @@ def found(task: TripletTask) -> Outcome:
         }
         for reject, accept in (task.models, task.models[::-1])
     )
-    return Outcome(JobState.FOUND, triplet.alike, triplet, trails)
+    return Outcome("found", triplet.alike, triplet, trails)
 
 
 def reviewed(triplets: tuple[Triplet, ...], rejected: tuple[Triplet, ...]) -> Review:

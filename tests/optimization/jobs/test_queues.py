@@ -29,7 +29,7 @@ from contstim.optimization.jobs.results import TripletResults
 from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
-from contstim.store import JobState, Outcome, Slot, Store, TripletStore
+from contstim.store import Outcome, Slot, Store, TripletStore
 from contstim.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches, reviewed
 
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Iterator[TripletStore]:
         yield TripletStore(opened)
 
 
-def kept(store: TripletStore) -> dict[str, JobState]:
+def kept(store: TripletStore) -> dict[str, str]:
     """What became of each natural sentence."""
     return {result.natural: result.state for result in store.results(0).values()}
 
@@ -83,8 +83,7 @@ def work(
         if chance.random() < 0.1:
             queue.failed(task, ContstimError("now and then"), 1)
             continue
-        state = JobState.INADMISSIBLE if is_inadmissible(task) else JobState.FOUND
-        queue.done(task, Outcome(state))
+        queue.done(task, Outcome("inadmissible" if is_inadmissible(task) else "found"))
         if chance.random() < stop:
             break
     return out
@@ -108,7 +107,7 @@ def test_whatever_the_order_and_the_kills_the_same_searches_are_done(
             work(queue, chance, workers, 0.2)
         assert kept(store) == kept(expected)
         assert store.slots(0) == expected.slots(0) or len(kept(store)) == len(kept(expected))
-        assert list(kept(store).values()).count(JobState.FOUND) == 6 * per_pair
+        assert list(kept(store).values()).count("found") == 6 * per_pair
 
 
 def test_where_the_pool_ends_the_shortage_is_told(store: TripletStore) -> None:
@@ -132,7 +131,7 @@ def test_one_worker_loads_one_model_a_pair(n: int, store: TripletStore) -> None:
     while (task := queue.take(loaded)) is not None:
         loads += len({*task.models} - {*loaded})
         loaded = task.models
-        queue.done(task, Outcome(JobState.FOUND))
+        queue.done(task, Outcome("found"))
     assert loads == len(order) + 1
 
 
@@ -153,7 +152,7 @@ def test_the_third_failure_is_kept(store: TripletStore) -> None:
         assert task is not None
         assert not kept(store)
         queue.failed(task, ContstimError("out of luck"), attempt)
-    assert list(kept(store).values()) == [JobState.FAILED]
+    assert list(kept(store).values()) == ["failed"]
     assert queue.finished
 
 
@@ -254,7 +253,7 @@ def test_natural_sentences_without_room_are_passed_over() -> None:
         """After a first triplet."""
         sentences = map(Sentence.parse, ("Small dog", *synthetic))
         triplet = cast("Any", Triplet)("t", "a", "b", *sentences, *(0.0,) * 7)
-        result = SimpleNamespace(triplet=triplet, state=JobState.FOUND, id=1)
+        result = SimpleNamespace(triplet=triplet, state="found", id=1)
         searches = SimpleNamespace(question=question, standing=lambda _: result)
         slots = {("a", "b"): [slot]}
         held = SimpleNamespace(slots=slots, stand=lambda _: None)

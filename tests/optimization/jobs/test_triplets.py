@@ -13,7 +13,6 @@ import pytest
 
 from contstim.errors import InputError, ModelError, VocabularyError, WorkerError
 from contstim.jobs import LocalExecutor, ProcessExecutor
-from contstim.jobs.pool import Died
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.results import TripletResults
@@ -212,7 +211,7 @@ def test_workers_that_never_start_end_the_job(tmp_path: Path) -> None:
     class Unborn(LocalExecutor):
         def wait(self, timeout: float) -> Any:
             del timeout
-            return 0, Died("exit status 1")
+            return 0, WorkerError("exit status 1")
 
     with pytest.raises(WorkerError, match=r"die before they are ready \(exit status 1\)"):
         MADE_UP.find(tmp_path / "x.sqlite", Unborn())

@@ -14,7 +14,7 @@ import pytest
 from contstim.english import generate
 from contstim.experiments.design.building import triplet_trials
 from contstim.item_flags import flag_items
-from contstim.reporting.review import ItemAnswers, review_page
+from contstim.reporting.review import review_page
 from contstim.reviews import Decision, Review, ReviewedItem, read_reviews, undecided, write_review
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, Triplet
@@ -269,8 +269,10 @@ def test_items_that_people_are_least_sure_of_come_first_if_asked_for(open_page: 
     """Items without answers come last; without any the order is not offered."""
     offered = "[...document.querySelectorAll('#order option')].map(option => option.value)"
     assert "unsure" not in open_page().evaluate(offered)
-    answers = {f"t{n}": ItemAnswers(f"{n} people", sure) for n, sure in ((1, 0.9), (4, 0.6))}
-    answers["t3"] = ItemAnswers("1 person <b>", None)
+    answers: dict[str, tuple[str, float | None]] = {
+        f"t{n}": (f"{n} people", sure) for n, sure in ((1, 0.9), (4, 0.6))
+    }
+    answers["t3"] = ("1 person <b>", None)
     page = open_page(answers=answers)
     page.select_option("#order", "unsure")
     assert shown(page) == ["t4", "t1", "t0", "t2", "t3", "t5"]

@@ -14,7 +14,7 @@ import pytest
 
 from contstim.errors import InputError, ScoreError
 from contstim.experiments.design.building import triplet_trials
-from contstim.reporting.review import PageContent, review_page
+from contstim.reporting.review import ReviewPage, review_page
 from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
 
 def item(stimulus: Any, **more: Any) -> dict[str, Any]:
-    (content,) = PageContent.of([stimulus], title="x", **more).facts["items"]
+    (content,) = ReviewPage([stimulus], title="x", **more).facts["items"]
     return dict(content)
 
 
@@ -87,7 +87,7 @@ def test_triplets_hold_the_numbers_of_their_models_and_mark_what_changed() -> No
 
 
 def test_pairs_have_a_column_for_each_scored_model_their_own_first() -> None:
-    page = PageContent.of([PAIR], title="x", scores=SCORES)
+    page = ReviewPage([PAIR], title="x", scores=SCORES)
     (content,) = page.facts["items"]
     assert [page.facts["models"][place] for place in content["columns"]] == ["a", "b", "c"]
     assert content["log_probs"] == [["−8.00", "−5.00", "−1.00"], ["−7.00", "−4.00", "−3.00"]]
@@ -132,7 +132,7 @@ def test_trials_are_as_controversial_as_preferences_lie_apart() -> None:
 
 def test_the_fingerprint_is_that_of_the_sentences_whatever_their_order() -> None:
     def fingerprint(*pairs: Pair) -> str:
-        return PageContent.of(pairs, title="x").fingerprint
+        return ReviewPage(pairs, title="x").fingerprint
 
     other = replace(PAIR, trial_id="p-2")
     assert fingerprint(PAIR, other) == fingerprint(other, PAIR)

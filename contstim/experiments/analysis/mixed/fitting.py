@@ -13,6 +13,7 @@ of what is the model's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -28,7 +29,7 @@ from contstim.experiments.analysis.mixed.laplace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.mixed.laplace import Link
@@ -56,9 +57,10 @@ class ThresholdScheme:
     level_of: dict[int, int]
     ascending_from_zero: bool
 
-    def thresholds(self, estimated: FloatArray) -> FloatArray:
-        """All, those at both infinities included, (n_finite + 2,)."""
-        return np.concatenate([[-np.inf], self.matrix @ estimated, [np.inf]])
+    @property
+    def first_step(self) -> int:
+        """Number of thresholds before the first step that has to be positive."""
+        return 0 if self.ascending_from_zero else 1
 
 
 def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> ThresholdScheme:
@@ -94,40 +96,17 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
     return ThresholdScheme(tuple(names), matrix, levels, True)
 
 
-@dataclass(frozen=True, eq=False)
-class MixedEstimates:
-    """The estimates, and how sure they are.
-
-    Attributes:
-        parameters: at the maximum; standard deviations are positive.
-        estimated: thresholds as estimated, then slopes.
-        covariance: of these, from the second derivatives of the log-likelihood, in which the
-            variances take part.
-        n_parameters: thresholds, slopes, and standard deviations.
-        blocks: the log-likelihood of each group at the maximum.
-    """
-
-    parameters: MixedParameters
-    estimated: FloatArray
-    covariance: FloatArray
-    n_parameters: int
-    blocks: tuple[BlockLikelihood, ...]
-
-    @property
-    def log_likelihood(self) -> float:
-        """By the Laplace approximation, nats."""
-        return sum(block.log_likelihood for block in self.blocks)
-
-    @property
-    def errors(self) -> list[float]:
-        """Standard errors of what is estimated."""
-        errors: list[float] = np.sqrt(np.diag(self.covariance)).tolist()
-        return errors
+Estimates: TypeAlias = (
+    "tuple[MixedParameters, FloatArray, list[float], tuple[BlockLikelihood, ...]]"
+)
+"""Parameters at the maximum, whose standard deviations are positive; of these thresholds as
+estimated, then slopes; their standard errors, from the second derivatives of the log-likelihood, in
+which the variances take part; and the log-likelihood of each group."""
 
 
 def fit_blocks(
     link: Link, scheme: ThresholdScheme, blocks: Sequence[RatedBlock], *, trials_vary: bool
-) -> MixedEstimates:
+) -> Estimates:
     """Maximise the likelihood of all groups.
 
     Predictors of about unit size are fitted best.
@@ -141,163 +120,141 @@ def fit_blocks(
     Raises:
         InputError: no finite estimates fit best, or the ratings do not determine them.
     """
-    problem = _Problem(link, scheme, blocks, trials_vary)
     require_overlap(scheme, blocks)
-    nothing = np.zeros(0)
-    if not problem.n_parameters:
-        # Choices without predictors and effects: both are as likely
-        _value, _gradient, likelihoods = problem(nothing)
-        return MixedEstimates(
-            problem.parameters(nothing), nothing, np.zeros((0, 0)), 0, likelihoods
+    n_effects, n_ratings = blocks[0].effects.shape[2], sum(block.levels.size for block in blocks)
+    start = _start(scheme, blocks)
+    n_fixed = len(start)
+    start = np.concatenate([start, np.full(n_effects, 0.3), [0.5] * trials_vary])
+    modes: list[BlockModes | None] = [None] * len(blocks)
+
+    def parameters_at(point: FloatArray) -> MixedParameters:
+        estimated, slopes, rest = np.split(point, [len(scheme.names), n_fixed])
+        trials = float(rest[-1]) if trials_vary else 0.0
+        thresholds = np.concatenate([[-np.inf], scheme.matrix @ estimated, [np.inf]])
+        return MixedParameters(thresholds, slopes, rest[:n_effects], trials)
+
+    def likelihood(point: FloatArray, afresh: bool = False) -> _Value:
+        # The last point is near by: modes are looked for from there, unless that failed.
+        near, modes[:] = [*modes], [None] * len(blocks)
+        at, of_blocks = parameters_at(point), zip(blocks, near, strict=True)
+        results = tuple(
+            block_likelihood(link, block, at, None if afresh else known)
+            for block, known in of_blocks
         )
-    point = problem.climb()
-    hessian = problem.second_derivatives(point)
+        by_all = reduce(np.add, [result.gradient for result in results])
+        by_thresholds, others = np.split(by_all, [len(scheme.matrix)])
+        gradient = np.concatenate([scheme.matrix.T @ by_thresholds, others])[: len(point)]
+        value = sum(result.log_likelihood for result in results)
+        if np.isfinite(value):
+            modes[:] = [result.modes for result in results]
+        return value, gradient, results
+
+    if not len(start):  # choices without predictors and effects: both are as likely
+        return parameters_at(start), start, [], likelihood(start)[2]
+    point = _climb(likelihood, start, scheme, n_ratings)
+    hessian = _second_derivatives(likelihood, point)
     # BFGS stops close by; a step of Newton's method from there ends in the last digits.
-    point = point - np.linalg.lstsq(hessian, problem(point)[1], rcond=1e-10)[0]
-    n_fixed = problem.n_thresholds + problem.n_slopes
+    point = point - np.linalg.lstsq(hessian, likelihood(point)[1], rcond=1e-10)[0]
     point[n_fixed:] = np.abs(point[n_fixed:])
-    problem.forget()  # the modes of effects whose standard deviation was negative change sign
-    _value, gradient, likelihoods = problem(point)
-    parameters = problem.parameters(point)
+    # The modes of effects whose standard deviation was negative change sign
+    _value, gradient, results = likelihood(point, afresh=True)
+    parameters = parameters_at(point)
     sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
-    if max(sizes, default=0) > _TOO_FAR or not np.all(np.abs(gradient) < 1e-3 * problem.n_ratings):
+    if max(sizes, default=0) > _TOO_FAR or not np.all(np.abs(gradient) < 1e-3 * n_ratings):
         raise InputError(
             "No finite estimates fit best: people agree on nearly every trial, or ratings follow "
             "the ratios nearly without exception. Add trials on which people differ."
         )
-    # Variances take part with their own uncertainty: the inverse of the Schur complement is the
-    # corner of the whole inverse. A variance of zero may leave directions in which nothing changes.
-    fixed, between, varying = (
-        -hessian[:n_fixed, :n_fixed],
-        -hessian[:n_fixed, n_fixed:],
-        -hessian[n_fixed:, n_fixed:],
-    )
-    information = fixed - between @ np.linalg.pinv(varying, rcond=1e-10, hermitian=True) @ between.T
+    return parameters, point[:n_fixed], _standard_errors(hessian, n_fixed), results
+
+
+_Value: TypeAlias = "tuple[float, FloatArray, tuple[BlockLikelihood, ...]]"
+"""Log-likelihood, gradient, and what each group says, of one vector: estimated thresholds, slopes,
+standard deviations of participants' effects, and that of trials, if they vary."""
+
+
+def _start(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
+    """Steps between thresholds, as the shares of the levels have them, without slopes."""
+    from scipy.special import ndtri
+
+    levels = np.concatenate([block.levels.ravel() for block in blocks])
+    counts = np.bincount(levels, minlength=len(scheme.matrix) + 1)
+    if scheme.ascending_from_zero:
+        counts = counts + counts[::-1]  # both sides alike
+    shares = np.cumsum(counts)[:-1] / counts.sum()
+    finite = ndtri(np.clip(shares, 1e-3, 1 - 1e-3))
+    steps = np.diff(finite[len(finite) - len(scheme.names) :], prepend=0.0)
+    steps[scheme.first_step :] = np.log(np.maximum(steps[scheme.first_step :], 1e-2))
+    return np.concatenate([steps, np.zeros(blocks[0].predictors.shape[1])])
+
+
+def _climb(
+    likelihood: Callable[[FloatArray], _Value],
+    start: FloatArray,
+    scheme: ThresholdScheme,
+    n_ratings: int,
+) -> FloatArray:
+    """The maximum, by BFGS, in steps between thresholds on a logarithmic scale."""
+    from scipy.optimize import minimize
+
+    n, first = len(scheme.names), scheme.first_step
+
+    # Thresholds ascend whatever the vector is: the first (unless the first step is from zero),
+    # then logarithms of steps.
+    def place(free: FloatArray) -> tuple[FloatArray, FloatArray]:
+        steps = free[:n].copy()
+        steps[first:] = np.exp(np.clip(steps[first:], -30, 30))
+        # change[i, j], of threshold i with entry j
+        change = np.tril(np.ones((n, n))) * np.where(np.arange(n) < first, 1.0, steps)
+        return np.concatenate([np.cumsum(steps), free[n:]]), change
+
+    def objective(free: FloatArray) -> tuple[float, FloatArray]:
+        point, change = place(free)
+        try:
+            value, gradient, _ = likelihood(point)
+        except (InputError, np.linalg.LinAlgError):
+            return np.inf, np.zeros_like(free)
+        if not np.isfinite(value):
+            return np.inf, np.zeros_like(free)
+        by_free = np.concatenate([change.T @ gradient[:n], gradient[n:]])
+        return -value / n_ratings, -by_free / n_ratings
+
+    with np.errstate(all="ignore"):
+        found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-6})
+    return place(found.x)[0]
+
+
+def _second_derivatives(
+    likelihood: Callable[[FloatArray], _Value], point: FloatArray
+) -> FloatArray:
+    """Central differences of the exact gradient, symmetric."""
+    size = 1e-4
+    rows = [
+        (likelihood(point + size * step)[1] - likelihood(point - size * step)[1]) / (2 * size)
+        for step in np.eye(len(point))
+    ]
+    return (np.array(rows) + np.array(rows).T) / 2
+
+
+def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
+    """Standard errors of thresholds and slopes; variances take part with their own uncertainty.
+
+    Raises:
+        InputError: the ratings do not determine the estimates.
+    """
+    # The inverse of the Schur complement is the corner of the whole inverse. A variance of zero may
+    # leave directions in which nothing changes.
+    between, varying = -hessian[:n_fixed, n_fixed:], -hessian[n_fixed:, n_fixed:]
+    absorbed = between @ np.linalg.pinv(varying, rcond=1e-10, hermitian=True) @ between.T
+    information = -hessian[:n_fixed, :n_fixed] - absorbed
     eigenvalues = np.linalg.eigvalsh(information)
     if n_fixed and eigenvalues.min() < 1e-9 * eigenvalues.max():
         raise InputError(
             "The ratings do not determine the estimates: predictors follow from one another, or "
             "there are too few ratings. Leave predictors out, or add trials."
         )
-    covariance = np.asarray(np.linalg.inv(information), np.float64)
-    return MixedEstimates(parameters, point[:n_fixed], covariance, len(point), likelihoods)
-
-
-class _Problem:
-    """The log-likelihood as a function of one vector: thresholds, slopes, participants, trials.
-
-    Args:
-        link: the distribution of the noise.
-        scheme: the thresholds.
-        blocks: the ratings of each group.
-        trials_vary: whether trials have a random intercept.
-    """
-
-    def __init__(
-        self, link: Link, scheme: ThresholdScheme, blocks: Sequence[RatedBlock], trials_vary: bool
-    ) -> None:
-        self._link, self._scheme, self._blocks = link, scheme, blocks
-        self._trials_vary = trials_vary
-        self._modes: list[BlockModes | None]
-        self.forget()
-        self.n_ratings = sum(block.levels.size for block in blocks)
-        self.n_thresholds = len(scheme.names)
-        self.n_slopes = blocks[0].predictors.shape[1]
-        self._n_effects = blocks[0].effects.shape[2]
-        self.n_parameters = self.n_thresholds + self.n_slopes + self._n_effects + trials_vary
-
-    def parameters(self, point: FloatArray) -> MixedParameters:
-        """The vector's parts."""
-        estimated, slopes, rest = np.split(
-            point, [self.n_thresholds, self.n_thresholds + self.n_slopes]
-        )
-        trials = float(rest[-1]) if self._trials_vary else 0.0
-        thresholds = self._scheme.thresholds(estimated)
-        return MixedParameters(thresholds, slopes, rest[: self._n_effects], trials)
-
-    def __call__(self, point: FloatArray) -> tuple[float, FloatArray, tuple[BlockLikelihood, ...]]:
-        """Log-likelihood, gradient, and what each group says."""
-        parameters = self.parameters(point)
-        results = tuple(
-            block_likelihood(self._link, block, parameters, modes)
-            for block, modes in zip(self._blocks, self._modes, strict=True)
-        )
-        # The next point is near by: modes are looked for from here.
-        self._modes = [result.modes for result in results]
-        parts = [
-            self._scheme.matrix.T @ sum(result.thresholds for result in results),
-            sum(result.slopes for result in results),
-            sum(result.participants for result in results),
-        ]
-        if self._trials_vary:
-            parts.append(np.array([sum(result.trials for result in results)]))
-        value = sum(result.log_likelihood for result in results)
-        return value, np.concatenate(parts), results
-
-    def forget(self) -> None:
-        """Look for all modes from zero again."""
-        self._modes = [None] * len(self._blocks)
-
-    def climb(self) -> FloatArray:
-        """The maximum, by BFGS, in steps between thresholds on a logarithmic scale."""
-        from scipy.optimize import minimize
-
-        n, first = self.n_thresholds, 0 if self._scheme.ascending_from_zero else 1
-
-        # Thresholds ascend whatever the vector is: the first (unless the first step is from zero),
-        # then logarithms of steps.
-        def place(free: FloatArray) -> tuple[FloatArray, FloatArray]:
-            steps = free[:n].copy()
-            steps[first:] = np.exp(np.clip(steps[first:], -30, 30))
-            # change[i, j], of threshold i with entry j
-            change = np.tril(np.ones((n, n))) * np.where(np.arange(n) < first, 1.0, steps)
-            return np.concatenate([np.cumsum(steps), free[n:]]), change
-
-        def objective(free: FloatArray) -> tuple[float, FloatArray]:
-            point, change = place(free)
-            try:
-                value, gradient, _ = self(point)
-            except (InputError, np.linalg.LinAlgError):
-                value, gradient = -np.inf, np.zeros_like(point)
-            if not np.isfinite(value):
-                self.forget()
-                return np.inf, np.zeros_like(free)
-            by_free = np.concatenate([change.T @ gradient[:n], gradient[n:]])
-            return -value / self.n_ratings, -by_free / self.n_ratings
-
-        with np.errstate(all="ignore"):
-            result = minimize(
-                objective, self._start(), jac=True, method="BFGS", options={"gtol": 1e-6}
-            )
-        return place(result.x)[0]
-
-    def second_derivatives(self, point: FloatArray) -> FloatArray:
-        """Central differences of the exact gradient, symmetric."""
-        size = 1e-4
-        rows = [
-            (self(point + size * step)[1] - self(point - size * step)[1]) / (2 * size)
-            for step in np.eye(len(point))
-        ]
-        hessian = np.array(rows)
-        return (hessian + hessian.T) / 2
-
-    def _start(self) -> FloatArray:
-        from scipy.special import ndtri
-
-        # Thresholds as the shares of the levels have them, without slopes
-        levels = np.concatenate([block.levels.ravel() for block in self._blocks])
-        counts = np.bincount(levels, minlength=len(self._scheme.matrix) + 1)
-        if self._scheme.ascending_from_zero:
-            counts = counts + counts[::-1]  # both sides alike
-        shares = np.cumsum(counts)[:-1] / counts.sum()
-        finite = ndtri(np.clip(shares, 1e-3, 1 - 1e-3))
-        estimated = finite[len(finite) - self.n_thresholds :]
-        first = 0 if self._scheme.ascending_from_zero else 1
-        steps = np.diff(estimated, prepend=0.0)
-        steps[first:] = np.log(np.maximum(steps[first:], 1e-2))
-        people = np.full(self._n_effects, 0.3)
-        trials = [0.5] if self._trials_vary else []
-        return np.concatenate([steps, np.zeros(self.n_slopes), people, trials])
+    errors: list[float] = np.sqrt(np.diag(np.linalg.inv(information))).tolist()
+    return errors
 
 
 def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> None:

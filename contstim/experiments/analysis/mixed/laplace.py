@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Link: TypeAlias = Literal["probit", "logit"]
 
 _STEPS = 100  # of Newton's method to a mode, from any start; a handful is usual
+_NOTHING = np.zeros(1)
 _NEAR = 1e-6  # nats that a step promises: then one more step ends within rounding of the mode
 
 
@@ -82,10 +83,8 @@ class BlockLikelihood:
     Attributes:
         log_likelihood: nats.
         modes: where it was approximated.
-        thresholds: (n_levels - 1,), the derivative by the finite thresholds.
-        slopes: (n_predictors,), the derivative by the fixed slopes.
-        participants: (n_effects,), the derivative by participants' standard deviations.
-        trials: the derivative by the trials' standard deviation.
+        gradient: derivatives by the finite thresholds, the fixed slopes, the standard deviations of
+            participants' effects, and that of trials.
         trial_variances: (n_trials,), variance of r given the ratings.
         of_trials: (n_trials,), the log-likelihood of each trial's ratings, integrated over the
             trial's effect, where participants' effects are at the mode.
@@ -95,10 +94,7 @@ class BlockLikelihood:
 
     log_likelihood: float
     modes: BlockModes
-    thresholds: FloatArray
-    slopes: FloatArray
-    participants: FloatArray
-    trials: float
+    gradient: FloatArray
     trial_variances: FloatArray
     of_trials: FloatArray
     of_participants: FloatArray
@@ -119,48 +115,49 @@ def block_likelihood(
     Raises:
         InputError: no mode was found.
     """
-    modes, cells, curvature = _find_modes(link, block, parameters, start)
+    modes, (log_prob, of_eta, of_ends), curvature = _find_modes(link, block, parameters, start)
     people, trials = modes
-    value = (
-        cells.log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials - 0.5 * curvature.log
-    )
+    value = log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials - 0.5 * curvature.log
     # z are the design vectors of a cell, (a[p, t], b); h = H⁻¹ z where its participant and its
     # trial stand; spread = zᵀ H⁻¹ z, the variance of eta given the ratings.
     h_people, h_trials, spread = curvature.cells()
     # How the log-determinant changes with eta, and what that does through the modes: a change of a
     # parameter moves the modes by H⁻¹ times what it adds to their gradient.
-    towards = 0.5 * spread * cells.eta_3
+    towards = 0.5 * spread * of_eta[2]
     moved_people, moved_trials = curvature.solve(towards)
     loadings = block.effects * parameters.participants  # a, (n_participants, n_trials, n_effects)
     moved = _in_cells(loadings, moved_people) + parameters.trials * moved_trials
-    weights = -cells.eta_2
-    by_eta = cells.eta + towards - weights * moved  # (n_participants, n_trials)
-    by_upper = cells.upper + 0.5 * spread * cells.upper_eta_2 + cells.upper_eta * moved
-    by_lower = cells.lower + 0.5 * spread * cells.lower_eta_2 + cells.lower_eta * moved
+    weights = -of_eta[1]
+    by_eta = of_eta[0] + towards - weights * moved  # (n_participants, n_trials)
     levels, n_levels = block.levels.ravel(), len(parameters.thresholds) - 1
     # The upper threshold of level y is the finite threshold y, the lower one y - 1; the outermost
     # are infinite, and nothing depends on them.
-    thresholds = np.zeros(n_levels - 1)
-    thresholds += np.bincount(levels, by_upper.ravel(), n_levels)[:-1]
-    thresholds += np.bincount(levels, by_lower.ravel(), n_levels)[1:]
+    upper, lower = (
+        np.bincount(levels, (by_end + 0.5 * spread * eta_2 + eta * moved).ravel(), n_levels)
+        for by_end, eta, eta_2 in of_ends
+    )
+    thresholds = upper[:-1] + lower[1:]
     # Standard deviations stand in z itself: by z, and by what z does to eta, in every cell
     by_loading = (
         by_eta[..., None] * people[:, None]
-        + cells.eta[..., None] * moved_people[:, None]
+        + of_eta[0][..., None] * moved_people[:, None]
         - weights[..., None] * h_people
     )
-    by_trials = (by_eta.sum(axis=0) * trials + cells.eta.sum(axis=0) * moved_trials).sum()
-    return BlockLikelihood(
-        float(value),
-        modes,
+    by_trials = (by_eta.sum(axis=0) * trials + of_eta[0].sum(axis=0) * moved_trials).sum()
+    gradient = (
         thresholds,
         block.predictors.T @ by_eta.sum(axis=0),
         (block.effects * by_loading).sum(axis=(0, 1)),
-        float(by_trials - (weights * h_trials).sum()),
+        [by_trials - (weights * h_trials).sum()],
+    )
+    return BlockLikelihood(
+        float(value),
+        modes,
+        np.concatenate(gradient),
         curvature.trial_variances,
-        cells.log_prob.sum(axis=0) - 0.5 * trials**2 - 0.5 * curvature.log_trials,
-        cells.log_prob.sum(axis=1) - 0.5 * (people**2).sum(axis=1) - 0.5 * curvature.log_people,
-        cells.log_prob,
+        log_prob.sum(axis=0) - 0.5 * trials**2 - 0.5 * curvature.log_trials,
+        log_prob.sum(axis=1) - 0.5 * (people**2).sum(axis=1) - 0.5 * curvature.log_people,
+        log_prob,
     )
 
 
@@ -176,16 +173,17 @@ def _find_modes(
     def at(people: FloatArray, trials: FloatArray) -> tuple[float, CellDerivatives]:
         eta = fixed + _in_cells(loadings, people) + parameters.trials * trials
         cells = cell_derivatives(link, block.levels, eta, parameters.thresholds)
-        density = cells.log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials
+        density = cells[0].sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials
         return float(density), cells
 
     density, cells = at(people, trials)
     for _ in range(_STEPS):
-        curvature = _Curvature(-cells.eta_2, loadings, parameters.trials)
-        step_people, step_trials = curvature.solve(cells.eta, people, trials)
+        slope, curving, _third = cells[1]
+        curvature = _Curvature(-curving, loadings, parameters.trials)
+        step_people, step_trials = curvature.solve(slope, people, trials)
         # Twice what the quadratic that fits here promises: the gradient times the step
         eta_step = _in_cells(loadings, step_people) + parameters.trials * step_trials
-        gain = (cells.eta * eta_step).sum() - (people * step_people).sum() - trials @ step_trials
+        gain = (slope * eta_step).sum() - (people * step_people).sum() - trials @ step_trials
         size, ahead = 1.0, at(people + step_people, trials + step_trials)
         while gain > _NEAR and ahead[0] <= density and size > 1e-6:
             size /= 2
@@ -193,8 +191,7 @@ def _find_modes(
         people, trials = people + size * step_people, trials + size * step_trials
         density, cells = ahead
         if gain < _NEAR:
-            curvature = _Curvature(-cells.eta_2, loadings, parameters.trials)
-            return (people, trials), cells, curvature
+            return (people, trials), cells, _Curvature(-cells[1][1], loadings, parameters.trials)
     raise InputError("The effects of participants and trials have no likeliest values.")
 
 
@@ -252,7 +249,7 @@ class _Curvature:
         self.log = float(logs[1].sum() + np.linalg.slogdet(schur)[1])
 
     def solve(
-        self, by_eta: FloatArray, people: FloatArray | None = None, trials: FloatArray | None = None
+        self, by_eta: FloatArray, people: FloatArray = _NOTHING, trials: FloatArray = _NOTHING
     ) -> tuple[FloatArray, FloatArray]:
         """H⁻¹ times the gradient that a change by eta makes, less the effects where given.
 
@@ -264,18 +261,16 @@ class _Curvature:
         Returns:
             For participants, (n_participants, n_effects), and trials, (n_trials,).
         """
-        first, second = (people, None if trials is None else trials[:, None])
+        first, second = people, trials[:, None]
         if self._trials_retained:
             by_eta, first, second = by_eta.T, second, first
-        in_k = np.einsum("kg,kgq->kq", by_eta, self._z_k)
-        in_e = np.einsum("kg,kgq->gq", by_eta, self._z_e)
-        if first is not None and second is not None:
-            in_k, in_e = in_k - first, in_e - second
+        in_k = np.einsum("kg,kgq->kq", by_eta, self._z_k) - first
+        in_e = np.einsum("kg,kgq->gq", by_eta, self._z_e) - second
         on_k = self._inverse @ (in_k.ravel() - self._times @ in_e.ravel())
         on_e = (self._corner @ in_e[..., None]).ravel() - self._times.T @ on_k
         both = on_k.reshape(in_k.shape), on_e.reshape(in_e.shape)
-        effects, of_trials = both[::-1] if self._trials_retained else both
-        return effects, of_trials[:, 0]
+        of_people, of_trials = both[::-1] if self._trials_retained else both
+        return of_people, of_trials[:, 0]
 
     def cells(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """H⁻¹ z of each cell for its participant and its trial, and zᵀ H⁻¹ z.
@@ -294,11 +289,7 @@ class _Curvature:
         h_e = h_e + np.einsum("kgq,gqr->kgr", self._z_e, self._inverse_of_e(product))
         spread = (self._z_k * h_k).sum(axis=2) + (self._z_e * h_e).sum(axis=2)
         if self._trials_retained:
-            h_k, h_e, spread = (
-                h_e.swapaxes(0, 1),
-                h_k.swapaxes(0, 1),
-                spread.T,
-            )
+            h_k, h_e, spread = h_e.swapaxes(0, 1), h_k.swapaxes(0, 1), spread.T
         return h_k, h_e[..., 0], spread
 
     @property
@@ -317,33 +308,10 @@ class _Curvature:
         return inverse
 
 
-@dataclass(frozen=True, eq=False)
-class CellDerivatives:
-    """log P of each rating and its derivatives, all of the shape of the ratings.
-
-    Attributes:
-        log_prob: log P.
-        eta: the first derivative by eta.
-        eta_2: the second.
-        eta_3: the third.
-        upper: by the upper threshold.
-        lower: by the lower threshold.
-        upper_eta: by the upper threshold and eta.
-        lower_eta: by the lower threshold and eta.
-        upper_eta_2: by the upper threshold, and twice by eta.
-        lower_eta_2: by the lower threshold, and twice by eta.
-    """
-
-    log_prob: FloatArray
-    eta: FloatArray
-    eta_2: FloatArray
-    eta_3: FloatArray
-    upper: FloatArray
-    lower: FloatArray
-    upper_eta: FloatArray
-    lower_eta: FloatArray
-    upper_eta_2: FloatArray
-    lower_eta_2: FloatArray
+CellDerivatives: TypeAlias = "tuple[FloatArray, list[FloatArray], list[list[FloatArray]]]"
+"""log P of each rating, with the shape of the ratings; its first, second and third derivative by
+eta; and its derivatives by the upper and by the lower threshold, each alone, and once and twice by
+eta."""
 
 
 def cell_derivatives(
@@ -370,23 +338,9 @@ def cell_derivatives(
     hll = a * (b1 + 2 * b * b)
     lll = -b2 - 3 * b * b1 - 2 * b**3
     # eta stands in both ends with a minus
-    return CellDerivatives(
-        log_prob,
-        eta=b - a,
-        eta_2=hh + 2 * hl + ll,
-        eta_3=-(hhh + 3 * hhl + 3 * hll + lll),
-        upper=a,
-        lower=-b,
-        upper_eta=-(hh + hl),
-        lower_eta=-(ll + hl),
-        upper_eta_2=hhh + 2 * hhl + hll,
-        lower_eta_2=lll + 2 * hll + hhl,
-    )
-
-
-def log_probs(link: Link, levels: IntArray, eta: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """Log P alone; see `cell_derivatives`, whose arguments it has."""
-    return _log_difference(link, thresholds[levels + 1] - eta, thresholds[levels] - eta)
+    of_eta = [b - a, hh + 2 * hl + ll, -(hhh + 3 * hhl + 3 * hll + lll)]
+    upper_end = [a, -(hh + hl), hhh + 2 * hhl + hll]
+    return log_prob, of_eta, [upper_end, [-b, -(ll + hl), lll + 2 * hll + hhl]]
 
 
 def _log_difference(link: Link, upper: FloatArray, lower: FloatArray) -> FloatArray:

@@ -1,32 +1,42 @@
-"""Ratings on models' log-probability ratios, with random effects of participants and trials."""
+"""Ratings on models' log-probability ratios, with random effects of participants and trials.
+
+Which of two models fits better is the difference of their log-likelihoods. How sure it is, is asked
+as Vuong (1989) asked for models that are not nested: contributions to the difference vary between
+units that were drawn at random, and the sum's variance follows from theirs. Here two kinds of units
+were drawn, trials and participants. By the delta method, the influence of a trial is the logarithm
+of its ratings' likelihood, integrated over the trial's effect, with participants' effects where
+they are likeliest; that of a participant likewise; and the variances of both add, less that of
+single ratings, which both hold (Cameron, Gelbach & Miller 2011).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.families import SINGLE_TESTS
+from contstim.experiments.analysis.families import SINGLE_TESTS, with_family
 from contstim.experiments.analysis.intervals import Estimate
 from contstim.experiments.analysis.measures import signed_ranks
-from contstim.experiments.analysis.mixed.fitting import (
-    ThresholdKind,
-    fit_blocks,
-    threshold_scheme,
-)
+from contstim.experiments.analysis.mixed.fitting import ThresholdKind, fit_blocks, threshold_scheme
 from contstim.experiments.analysis.mixed.laplace import Link, RatedBlock
 from contstim.experiments.analysis.ratings import Ratings, subset
+from contstim.experiments.analysis.tables import named_frame, rows_table
 from contstim.stimuli import Condition
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pandas import DataFrame
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.analysis.mixed.fitting import MixedEstimates, ThresholdScheme
+    from contstim.experiments.analysis.mixed.fitting import ThresholdScheme
+    from contstim.experiments.analysis.mixed.laplace import BlockLikelihood, MixedParameters
     from contstim.experiments.analysis.tables import Row
 
 TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
@@ -72,36 +82,6 @@ class MixedSettings:
                 raise InputError(f"`{name}` is {getattr(self, name)!r}; there are {allowed}.")
 
 
-@dataclass(frozen=True)
-class MixedCoefficient:
-    """Coefficient of a model's ratio in the hidden value behind a rating.
-
-    The unit of that value is the standard deviation of the noise for probit, log odds for logit.
-
-    Attributes:
-        models: of the fit, joined by ` + `.
-        model: whose ratio.
-        estimate: per nat, or per unit of the signed ranks; its error is from the second derivatives
-            of the log-likelihood. Degrees of freedom are one less than the fewer of the units that
-            are drawn at random: trials, and participants where each has a slope; ratings where
-            neither is.
-        typical_ratio: root mean square of the ratios.
-        typical_effect: of a ratio of this size, to compare models by.
-        capped: trials with an infinite ratio, taken to be as large as `cap`.
-        cap: the largest finite ratio.
-        family: of tests that p-values are adjusted for; there is none.
-    """
-
-    models: str
-    model: str
-    estimate: Estimate
-    typical_ratio: float
-    typical_effect: float
-    capped: int
-    cap: float
-    family: str = SINGLE_TESTS
-
-
 @dataclass(frozen=True, eq=False)
 class MixedFit:
     """An ordinal mixed model of ratings.
@@ -113,7 +93,10 @@ class MixedFit:
         sizes: for each model, the typical size of its ratios, by which they are divided, how many
             were infinite, and what these became.
         scheme: of the thresholds.
-        estimates: for predictors of unit size.
+        parameters: for predictors of unit size; see `fitting.Estimates`.
+        estimated: thresholds, then slopes.
+        errors: of these.
+        blocks: the log-likelihood of each group.
     """
 
     models: tuple[str, ...]
@@ -121,7 +104,10 @@ class MixedFit:
     rated: Ratings
     sizes: tuple[tuple[float, int, float], ...]
     scheme: ThresholdScheme
-    estimates: MixedEstimates
+    parameters: MixedParameters
+    estimated: FloatArray
+    errors: list[float]
+    blocks: tuple[BlockLikelihood, ...]
 
     @property
     def name(self) -> str:
@@ -131,28 +117,51 @@ class MixedFit:
     @property
     def log_likelihood(self) -> float:
         """By the Laplace approximation, nats."""
-        return self.estimates.log_likelihood
+        return sum(block.log_likelihood for block in self.blocks)
 
     @property
     def aic(self) -> float:
         """Akaike's information criterion: smaller is better."""
-        return 2 * self.estimates.n_parameters - 2 * self.log_likelihood
+        return 2 * self.n_parameters - 2 * self.log_likelihood
+
+    @property
+    def n_parameters(self) -> int:
+        """Thresholds, slopes, and standard deviations."""
+        return len(self.estimated) + len(self.parameters.participants) + self.settings.items
 
     @cached_property
-    def coefficients(self) -> tuple[MixedCoefficient, ...]:
-        """A row a model."""
+    def coefficients(self) -> list[Row]:
+        """The coefficient of each model's ratio in the hidden value behind a rating.
+
+        The unit of that value is the standard deviation of the noise for probit, log odds for
+        logit. The estimate is per nat, or per unit of the signed ranks; its error is from the
+        second derivatives of the log-likelihood. Degrees of freedom are one less than the fewer of
+        the units that are drawn at random: trials, and participants where each has a slope; ratings
+        where neither is. To compare models by, `typical_effect` is that of a ratio of
+        `typical_ratio`, the root mean square; `capped` counts trials with an infinite ratio, taken
+        to be `cap`, the largest finite one. P-values belong to no family.
+        """
         # Of a few people's slopes the mean is less sure than the normal distribution has it
         units = [self.rated.n_trials] * self.settings.items
         units += [len(self.rated.participants)] * (self.settings.people == "slopes")
         freedom, level = min(units, default=self.rated.size) - 1, self.settings.level
-        slopes = self.estimates.parameters.slopes.tolist()
-        errors = self.estimates.errors[len(self.scheme.names) :]
-        rows = []
-        for model, sizes, slope, error in zip(self.models, self.sizes, slopes, errors, strict=True):
-            typical, capped, cap = sizes
-            estimate = Estimate.by_t(slope / typical, error / typical, freedom, level)
-            rows.append(MixedCoefficient(self.name, model, estimate, typical, slope, capped, cap))
-        return tuple(rows)
+        slopes = self.parameters.slopes.tolist()
+        errors = self.errors[len(self.scheme.names) :]
+        return [
+            {
+                "models": self.name,
+                "model": model,
+                "estimate": Estimate.by_t(slope / typical, error / typical, freedom, level),
+                "typical_ratio": typical,
+                "typical_effect": slope,
+                "capped": capped,
+                "cap": cap,
+                "family": SINGLE_TESTS,
+            }
+            for model, (typical, capped, cap), slope, error in zip(
+                self.models, self.sizes, slopes, errors, strict=True
+            )
+        ]
 
     @property
     def thresholds(self) -> list[Row]:
@@ -160,9 +169,13 @@ class MixedFit:
 
         Between mirrored ratings thresholds have the other sign.
         """
+        rows = zip(
+            self.scheme.names,
+            self.estimated.tolist(),
+            self.errors,
+            strict=False,
+        )
         names = ("models", "threshold", "estimate", "standard_error")
-        estimated, errors = self.estimates.estimated.tolist(), self.estimates.errors
-        rows = zip(self.scheme.names, estimated, errors, strict=False)  # slopes come after them
         return [dict(zip(names, (self.name, *row), strict=True)) for row in rows]
 
     @property
@@ -172,16 +185,22 @@ class MixedFit:
         An effect is an intercept (of participants: their leaning towards a side), or the model
         whose slope it is; a slope's are of a ratio of typical size.
         """
-        parameters, people = self.estimates.parameters, len(self.rated.participants)
+        parameters, people = self.parameters, len(self.rated.participants)
         effects = [("trials", "intercept", self.rated.n_trials, parameters.trials)]
         effects *= self.settings.items
         names = ["intercept"] * (self.rated.sided > 0) + [*self.models]
         for effect, deviation in zip(names, parameters.participants.tolist(), strict=False):
             effects.append(("participants", effect, people, deviation))
-        columns = ("factor", "effect", "levels", "standard_deviation")
-        rows: list[Row] = [dict(zip(columns, row, strict=True)) for row in effects]
         return [
-            {"models": self.name, **row, "variance": row["standard_deviation"] ** 2} for row in rows
+            {
+                "models": self.name,
+                "factor": factor,
+                "effect": effect,
+                "levels": levels,
+                "standard_deviation": deviation,
+                "variance": deviation**2,
+            }
+            for factor, effect, levels, deviation in effects
         ]
 
     @cached_property
@@ -191,15 +210,15 @@ class MixedFit:
         It is what people think of a trial beyond a model's ratio: the likeliest value, drawn
         towards zero the more, the fewer people rated the trial; above zero towards sentence_2.
         """
-        scale = self.estimates.parameters.trials
+        scale = self.parameters.trials
         effects: dict[str, tuple[float, float]] = {}
-        for group, block in zip(self.rated.groups, self.estimates.blocks, strict=True):
+        for group, block in zip(self.rated.groups, self.blocks, strict=True):
             errors = scale * np.sqrt(block.trial_variances)
             rows = zip((scale * block.modes[1]).tolist(), errors.tolist(), strict=True)
             effects |= dict(zip((trial.trial_id for trial in group.trials), rows, strict=True))
         return effects if self.settings.items else {}
 
-    def __getitem__(self, model: str) -> MixedCoefficient:
+    def __getitem__(self, model: str) -> Row:
         return self.coefficients[self.models.index(model)]
 
 
@@ -256,7 +275,7 @@ def fit_mixed(
     blocks = _blocks(rated, models, values, scheme, settings)
     estimates = fit_blocks(settings.link, scheme, blocks, trials_vary=settings.items)
     sizes = tuple((typical, capped, cap) for _, typical, capped, cap in predictors)
-    return MixedFit(tuple(models), settings, rated, sizes, scheme, estimates)
+    return MixedFit(tuple(models), settings, rated, sizes, scheme, *estimates)
 
 
 def _blocks(
@@ -347,3 +366,208 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
         }
     for why in (why for why, is_so in lacking.items() if is_so):
         raise InputError(f"{why}. Fit without effects of people or items, or add some.")
+
+
+@dataclass(frozen=True, eq=False)
+class MixedAnalysis:
+    """Mixed models of the same ratings.
+
+    Attributes:
+        settings: of all fits.
+        empty: the fit without models.
+        fits: one for each model that can be fitted, in the order of the scores.
+        joint: those of several models.
+        comparisons: every pair of models, a row each: by how many nats (`difference`) the first's
+            log-likelihood is higher, with an error over trials and participants (see the module)
+            and degrees of freedom one less than the fewer of these.
+        additions: what each model adds to others.
+        left_out: models that cannot be fitted, and why.
+    """
+
+    settings: MixedSettings
+    empty: MixedFit
+    fits: tuple[MixedFit, ...]
+    joint: tuple[MixedFit, ...]
+    comparisons: list[Row]
+    additions: list[Row]
+    left_out: Mapping[str, str]
+
+    @property
+    def every(self) -> tuple[MixedFit, ...]:
+        """Fits without models, of each model, and of several."""
+        return (self.empty, *self.fits, *self.joint)
+
+    @property
+    def summaries(self) -> list[Row]:
+        """A row a fit.
+
+        `gain` is the log-likelihood less that of the fit without models, `trials_explained` by how
+        much the variance of trials falls from there, as a share; nan where trials have no effect.
+        `sided` counts the ratings of which it was recorded on which side sentences were shown.
+        """
+        variance = self.empty.parameters.trials**2
+        return [
+            {
+                "models": fit.name,
+                "log_likelihood": fit.log_likelihood,
+                "parameters": fit.n_parameters,
+                "aic": fit.aic,
+                "gain": fit.log_likelihood - self.empty.log_likelihood,
+                "trials_explained": (
+                    1 - fit.parameters.trials**2 / variance if variance > 0 else np.nan
+                ),
+                "ratings": fit.rated.size,
+                "sided": fit.rated.sided,
+                "participants": len(fit.rated.participants),
+                "trials": fit.rated.n_trials,
+            }
+            for fit in self.every
+        ]
+
+    @property
+    def coefficients_capped(self) -> list[Row]:
+        """Coefficients of models with infinite ratios, each fitted alone."""
+        return [row for fit in self.fits for row in fit.coefficients if row["capped"]]
+
+    def tables(self) -> dict[str, dict[str, list[Any]]]:
+        """Columns of every table, by its name; one without rows has none."""
+        of_fits = ("coefficients", "variances", "thresholds")
+        rows = {
+            "fits": self.summaries,
+            **{kind: [x for fit in self.every for x in getattr(fit, kind)] for kind in of_fits},
+            "comparisons": self.comparisons,
+            "additions": self.additions,
+        }
+        return {name: rows_table(kind) for name, kind in rows.items()}
+
+    def to_frame(self, name: str = "fits") -> DataFrame:
+        """One of the tables: fits, coefficients, variances, thresholds, comparisons, additions.
+
+        Raises:
+            InputError: there is no table of this name.
+        """
+        return named_frame(self.tables(), name, "mixed models")
+
+
+def compare_mixed(
+    ratings: Ratings,
+    settings: MixedSettings | None = None,
+    *,
+    conditions: Collection[Condition] = TESTING,
+    models: Sequence[str] | None = None,
+    together: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> MixedAnalysis:
+    """Fit a mixed model for each language model, and compare them on the same ratings.
+
+    Args:
+        ratings: who rated what, and the models' log-probabilities.
+        settings: of the mixed models.
+        conditions: which trials; by default all but catch trials.
+        models: which; all by default.
+        together: also fit every two models together, and all of them, and ask what each adds.
+        progress: told how many of how many fits are done.
+
+    Raises:
+        InputError: see `fit_mixed`; a model for which alone it cannot be done is left out, unless
+            no other is left.
+    """
+    settings, models = settings or MixedSettings(), list(models or ratings.models)
+    total, done = 1 + len(models), 0
+
+    def fit(names: Sequence[str]) -> MixedFit:
+        nonlocal done
+        progress(done, total)
+        done += 1
+        return fit_mixed(ratings, names, settings, conditions=conditions)
+
+    empty = fit(())
+    fits, left_out = [], {}
+    for model in models:
+        try:
+            fits.append(fit([model]))
+        except InputError as error:
+            if not fits and model == models[-1]:
+                raise
+            left_out[model] = str(error)
+    alone = {each.models[0]: each for each in fits} if together and len(fits) > 1 else {}
+    pairs = list(combinations(alone, 2))
+    total += len(pairs) + (len(alone) > 2)
+    by_pair = {frozenset(pair): fit(pair) for pair in pairs}
+    everyone = [fit(list(alone))] if len(alone) > 2 else []
+    progress(total, total)
+    return MixedAnalysis(
+        settings,
+        empty,
+        tuple(fits),
+        (*by_pair.values(), *everyone),
+        compare_fits(fits, settings.level),
+        _additions(alone, by_pair),
+        left_out,
+    )
+
+
+def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
+    """Every pair of fits to the same ratings, with the variance over trials and participants.
+
+    Args:
+        fits: of the same ratings, with as many parameters each.
+        level: of the intervals.
+
+    Raises:
+        InputError: the fits are of different ratings.
+    """
+    ids = {tuple(t.trial_id for g in fit.rated.groups for t in g.trials) for fit in fits}
+    if len(ids) > 1 or len({fit.rated.size for fit in fits}) > 1:
+        raise InputError("Only fits to the same ratings can be compared.")
+    rows: list[Row] = []
+    for first, second in combinations(fits, 2):
+        pairs = list(zip(first.blocks, second.blocks, strict=True))
+        of_trials, of_people, of_ratings = (
+            np.concatenate(differences)
+            for differences in (
+                [a.of_trials - b.of_trials for a, b in pairs],
+                [a.of_participants - b.of_participants for a, b in pairs],
+                [(a.of_ratings - b.of_ratings).ravel() for a, b in pairs],
+            )
+        )
+        by_trials, by_people = _sum_variance(of_trials), _sum_variance(of_people)
+        # A difference of variances can come out too small where units are few
+        both = by_trials + by_people - _sum_variance(of_ratings)
+        error = float(np.sqrt(max(both, by_trials, by_people)))
+        # One participant, or one trial, is no sample: the test speaks of the other factor alone.
+        freedom = min(len(units) for units in (of_trials, of_people) if len(units) > 1) - 1
+        difference = first.log_likelihood - second.log_likelihood
+        estimate = Estimate.by_t(difference, error, freedom, level)
+        rows.append({"first": first.name, "second": second.name, "difference": estimate})
+    family = counted(len(rows), "pair of models", "pairs of models")
+    return with_family(rows, [row["difference"].p_value for row in rows], family)
+
+
+def _sum_variance(contributions: FloatArray) -> float:
+    """The variance of the sum of independent contributions, as their scatter tells it."""
+    n = len(contributions)
+    return float(n * contributions.var(ddof=1)) if n > 1 else 0.0
+
+
+def _additions(
+    alone: Mapping[str, MixedFit], by_pair: Mapping[frozenset[str], MixedFit]
+) -> list[Row]:
+    """What each model adds to each other one: its coefficient beside it, and by how much fits gain.
+
+    Where AIC gains less than zero, the model adds less than it costs.
+    """
+    rows: list[Row] = []
+    for model, beyond in permutations(alone, 2):
+        before, after = alone[beyond], by_pair[frozenset((model, beyond))]
+        rows.append(
+            {
+                "model": model,
+                "beyond": beyond,
+                **{name: after[model][name] for name in ("estimate", "typical_effect")},
+                "gain": after.log_likelihood - before.log_likelihood,
+                "aic_gain": before.aic - after.aic,
+            }
+        )
+    family = counted(len(rows), "ordered pair of models", "ordered pairs of models")
+    return with_family(rows, [row["estimate"].p_value for row in rows], family)

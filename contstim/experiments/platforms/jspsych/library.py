@@ -13,7 +13,6 @@ import json
 import os
 import tarfile
 import urllib.request
-from dataclasses import dataclass
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -26,51 +25,34 @@ _CDN = "https://unpkg.com"
 _NPM = os.environ.get("NPM_CONFIG_REGISTRY", "https://registry.npmjs.org").rstrip("/")
 _BUILD = "dist/index.browser.min.js"
 _SECONDS = 60
-
-
-@dataclass(frozen=True)
-class LibraryFile:
-    """A JavaScript file of an npm package.
-
-    Attributes:
-        package: its name on npm.
-        version: the exact one.
-        integrity: SHA-384 of the file, as browsers check it.
-        archive: SHA-512 of the package's archive, as npm states it.
-        name: the file's name in the folder.
-    """
-
-    package: str
-    version: str
-    integrity: str
-    archive: str
-    name: str
-
-    @property
-    def address(self) -> str:
-        """Address at which the CDN serves it."""
-        return f"{_CDN}/{self.package}@{self.version}/{_BUILD}"
-
-    @property
-    def archive_address(self) -> str:
-        """Address at which npm keeps the package."""
-        return f"{_NPM}/{self.package}/-/{self.package.split('/')[-1]}-{self.version}.tgz"
-
-
 _VENDOR = resources.files("contstim.experiments.platforms.jspsych") / "vendor"
-LIBRARY = tuple(
-    LibraryFile(**pinned)
-    for pinned in json.loads((_VENDOR / "library.json").read_text(encoding="utf-8"))
+LIBRARY: tuple[dict[str, str], ...] = tuple(
+    json.loads((_VENDOR / "library.json").read_text(encoding="utf-8"))
 )
+"""JavaScript files of npm packages: package and exact version; `integrity`, the SHA-384 of the file
+as browsers check it; `archive`, the SHA-512 of the package's archive as npm states it; and the name
+of the file in a folder.
+"""
+
+
+def cdn_address(file: dict[str, str]) -> str:
+    """Address at which the CDN serves a file."""
+    return f"{_CDN}/{file['package']}@{file['version']}/{_BUILD}"
+
+
+def npm_address(file: dict[str, str]) -> str:
+    """Address at which npm keeps a file's package."""
+    package = file["package"]
+    return f"{_NPM}/{package}/-/{package.split('/')[-1]}-{file['version']}.tgz"
 
 
 def library_tags(*, vendored: bool) -> str:
     """Script elements that load jsPsych, from the folder or from the CDN."""
     if vendored:
-        return "\n".join(f'  <script src="vendor/{file.name}"></script>' for file in LIBRARY)
+        return "\n".join(f'  <script src="vendor/{file["name"]}"></script>' for file in LIBRARY)
     return "\n".join(
-        f'  <script src="{escape(file.address)}"\n'
-        f'    integrity="{file.integrity}" crossorigin="anonymous"></script>'
+        f'  <script src="{escape(cdn_address(file))}"\n'
+        f'    integrity="{file["integrity"]}" crossorigin="anonymous"></script>'
         for file in LIBRARY
     )
 
@@ -92,36 +74,36 @@ def fetch_library(
     """
     folder = Path(folder)
     for file in LIBRARY:
-        content = _given(file, source) if source else _kept(file, folder, earlier) or _fetch(file)
-        _check(content, file.integrity, f"{file.package} {file.version}")
-        with writing(folder / file.name) as partial:
+        if source:
+            content = _given(file, source)
+        else:
+            kept = (each / file["name"] for each in (folder, earlier) if each)
+            contents = (path.read_bytes() for path in kept if path.is_file())
+            good = (each for each in contents if _is(each, file["integrity"]))
+            content = next(good, b"") or _fetched(file)
+        _check(content, file["integrity"], f"{file['package']} {file['version']}")
+        with writing(folder / file["name"]) as partial:
             partial.write_bytes(content)
     # The npm packages do not hold it: from license.txt of the project's repository
-    files = "\n".join(f"{file.package} {file.version}" for file in LIBRARY)
+    files = "\n".join(f"{file['package']} {file['version']}" for file in LIBRARY)
     text = Template((_VENDOR / "LICENSE.txt").read_text(encoding="utf-8")).substitute(files=files)
     write_text(folder / "LICENSE.txt", text)
 
 
-def _given(file: LibraryFile, source: Path) -> bytes:
+def _given(file: dict[str, str], source: Path) -> bytes:
     """A file as an earlier export has it, or as npm installs it."""
-    for place in (source / file.name, source / file.package / _BUILD):
-        if place.is_file():
-            return place.read_bytes()
+    name, package = file["name"], file["package"]
+    for path in (source / name, source / package / _BUILD):
+        if path.is_file():
+            return path.read_bytes()
     raise InputError(
-        f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder `vendor` of "
-        f"an earlier export, or `node_modules` after npm install {file.package}@{file.version}."
+        f"{source} has neither {name} nor {package}/{_BUILD}. Give a folder `vendor` of an earlier "
+        f"export, or `node_modules` after npm install {package}@{file['version']}."
     )
 
 
-def _kept(file: LibraryFile, *folders: Path | None) -> bytes | None:
-    """A file that was fetched before, if it is still the pinned one."""
-    kept = (folder / file.name for folder in folders if folder)
-    contents = (place.read_bytes() for place in kept if place.is_file())
-    return next((content for content in contents if _is(content, file.integrity)), None)
-
-
-def _fetch(file: LibraryFile) -> bytes:
-    address = file.archive_address
+def _fetched(file: dict[str, str]) -> bytes:
+    address = npm_address(file)
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
             archive = answer.read()
@@ -131,7 +113,7 @@ def _fetch(file: LibraryFile) -> bytes:
             "`vendor` out: then browsers load them from a CDN."
         ) from error
     # The archive is checked before anything unpacks it; the file inside is checked by the caller.
-    _check(archive, file.archive, address)
+    _check(archive, file["archive"], address)
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         member = packed.extractfile(f"package/{_BUILD}")
         if member is None:

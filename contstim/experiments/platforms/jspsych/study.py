@@ -7,6 +7,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -178,16 +179,45 @@ class PageStudy(BaseModel):
         return self.model_dump(exclude_defaults=True)
 
     @property
+    def public(self) -> dict[str, Any]:
+        """The same without code and redirect, which the server hands out, only on completion."""
+        return self.content | {"completion": None}
+
+    @property
+    def code(self) -> str | None:
+        """Code that a participant hands in on completion; None for none that is stated."""
+        return (self.completion or {}).get("code") or None
+
+    @property
+    def redirect(self) -> str | None:
+        """Address where the browser goes after completion; None for none."""
+        return (self.completion or {}).get("redirect") or None
+
+    @cached_property
+    def trials(self) -> dict[str, frozenset[str]]:
+        """Identifiers of the trials of each group, in the order of their numbers."""
+        groups = sorted(self.groups.items(), key=lambda group: int(group[0]))
+        return {group: frozenset(trial.trial_id for trial in trials) for group, trials in groups}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of all groups, trials and sentences, whatever their order in the file."""
+        canonical = [
+            [group, sorted([t.trial_id, [t.sentence_1, t.sentence_2]] for t in self.groups[group])]
+            for group in self.trials
+        ]
+        return hashlib.sha256(json.dumps(canonical).encode()).hexdigest()
+
+    @property
     def script(self) -> str:
         """study.js: the same for a page opened from disk, which may not read files.
 
         The collecting server hands out codes and redirects itself, so there the page does not hold
         them.
         """
-        server = self.save["to"] == "server"
-        shown = self.model_copy(update={"completion": None}) if server else self
-        content = json.dumps(shown.content, indent=1)
-        return f'"use strict";\n\ncontstim.study = {content};\n'
+        content = self.public if self.save["to"] == "server" else self.content
+        script = json.dumps(content, indent=1)
+        return f'"use strict";\n\ncontstim.study = {script};\n'
 
 
 def build_study(

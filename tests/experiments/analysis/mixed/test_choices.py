@@ -13,8 +13,7 @@ import pytest
 from statsmodels.discrete.discrete_model import Logit, Probit
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.mixed.comparisons import compare_mixed
-from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, compare_mixed, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
 from contstim.scale import Scale
 from tests.experiments.analysis.mixed.ratings import draw
@@ -52,10 +51,10 @@ def test_without_random_effects_it_is_that_of_statsmodels(
     )
     expected = of_statsmodels(chosen.astype(float), ratios.T).fit(disp=False)
     assert fit.log_likelihood == pytest.approx(expected.llf, abs=1e-8)
-    assert [row.estimate.value for row in fit.coefficients] == pytest.approx(
+    assert [row["estimate"].value for row in fit.coefficients] == pytest.approx(
         expected.params, rel=1e-6
     )
-    assert [row.estimate.standard_error for row in fit.coefficients] == pytest.approx(
+    assert [row["estimate"].standard_error for row in fit.coefficients] == pytest.approx(
         expected.bse, rel=1e-5
     )
     assert fit.thresholds == []
@@ -122,10 +121,10 @@ def test_with_random_effects_r_fits_the_same(
     fit = fit_mixed(CHOICES, ["a"], settings)
     row = fit["a"]
     assert fit.log_likelihood == pytest.approx(expected[0], abs=1e-3)
-    assert [20 * row.estimate.value, 20 * row.estimate.standard_error] == pytest.approx(
+    assert [20 * row["estimate"].value, 20 * row["estimate"].standard_error] == pytest.approx(
         expected[1:], rel=3e-3
     )
-    scales = [20 / row.typical_ratio if v["effect"] == "a" else 1.0 for v in fit.variances]
+    scales = [20 / row["typical_ratio"] if v["effect"] == "a" else 1.0 for v in fit.variances]
     sizes = [
         v["standard_deviation"] * scale for v, scale in zip(fit.variances, scales, strict=True)
     ]

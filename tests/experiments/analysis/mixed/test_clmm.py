@@ -74,13 +74,13 @@ def test_r_fits_the_same(by_r: list[dict[str, list[float]]], case: int) -> None:
     expected, fit = by_r[case], fit_mixed(RATINGS, models, settings)
     assert fit.log_likelihood == pytest.approx(expected["log-likelihood"][0], abs=1e-4)
     ours = [(row["estimate"], row["standard_error"]) for row in fit.thresholds]
-    slopes = [row.estimate for row in fit.coefficients]
+    slopes = [row["estimate"] for row in fit.coefficients]
     ours += [(20 * slope.value, 20 * slope.standard_error) for slope in slopes]
     estimates, errors = zip(*ours, strict=True)
     assert estimates == pytest.approx(expected["estimates"], rel=1e-3, abs=1e-3)
     assert errors == pytest.approx(expected["errors"], rel=2e-3)
     scales = [
-        20 / fit[row["effect"]].typical_ratio if row["effect"] in models else 1.0
+        20 / fit[row["effect"]]["typical_ratio"] if row["effect"] in models else 1.0
         for row in fit.variances
     ]
     deviations = [row["standard_deviation"] for row in fit.variances]

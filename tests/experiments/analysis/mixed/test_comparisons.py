@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.mixed.comparisons import (
-    FitComparison,
+from contstim.experiments.analysis.mixed.models import (
+    MixedSettings,
     compare_fits,
     compare_mixed,
+    fit_mixed,
 )
-from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
+from contstim.experiments.analysis.tables import Row
 from tests.experiments.analysis.mixed.ratings import draw, group
 
 INTERCEPTS = MixedSettings(people="intercept")
@@ -23,10 +24,10 @@ INTERCEPTS = MixedSettings(people="intercept")
 def test_the_model_that_people_follow_fits_better_and_adds_to_the_other() -> None:
     ratings = draw(11, groups=3, people=10, trials=30, slopes=(0.05, 0.0, 0.0))
     analysis = compare_mixed(ratings, together=True)
-    rows = {(row.first, row.second): row for row in analysis.comparisons}
-    assert rows["a", "b"].difference.low > 0
-    assert rows["a", "b"].adjusted < 0.01
-    assert rows["b", "c"].difference.low < 0 < rows["b", "c"].difference.high
+    rows = {(row["first"], row["second"]): row for row in analysis.comparisons}
+    assert rows["a", "b"]["difference"].low > 0
+    assert rows["a", "b"]["adjusted"] < 0.01
+    assert rows["b", "c"]["difference"].low < 0 < rows["b", "c"]["difference"].high
     added = {(row["model"], row["beyond"]): row for row in analysis.additions}
     assert len(added) == 6
     assert added["a", "b"]["estimate"].p_value < 1e-4
@@ -44,27 +45,27 @@ def test_the_model_that_people_follow_fits_better_and_adds_to_the_other() -> Non
 
 def test_the_standard_error_is_the_scatter_over_experiments() -> None:
     """Two models that people follow alike: differences scatter around zero by as much."""
-    rows: list[FitComparison] = []
+    rows: list[Row] = []
     for seed in range(16):
         ratings = draw(seed, groups=1, people=8, trials=15, slopes=(0.04, 0.04))
         fits = [fit_mixed(ratings, [model], INTERCEPTS) for model in ratings.models]
         rows += compare_fits(fits)
-    scatter = np.sqrt(np.mean([row.difference.value**2 for row in rows]))
-    assert np.median([row.difference.standard_error for row in rows]) == pytest.approx(
+    scatter = np.sqrt(np.mean([row["difference"].value ** 2 for row in rows]))
+    assert np.median([row["difference"].standard_error for row in rows]) == pytest.approx(
         scatter, rel=0.4
     )
-    assert sum(row.difference.p_value < 0.05 for row in rows) <= 4
+    assert sum(row["difference"].p_value < 0.05 for row in rows) <= 4
 
 
 def test_a_comparison_turned_round_is_the_same() -> None:
     fits = [fit_mixed(draw(12), [model], INTERCEPTS) for model in ("a", "b")]
     (row,), (turned,) = compare_fits(fits), compare_fits(fits[::-1])
-    there, back = row.difference, turned.difference
+    there, back = row["difference"], turned["difference"]
     assert back.value == -there.value
     assert (back.low, back.high) == pytest.approx((-there.high, -there.low))
     assert back.p_value == pytest.approx(there.p_value)
     assert there.freedom == 15  # the fewer are 16 people
-    assert row.family == "1 pair of models"
+    assert row["family"] == "1 pair of models"
 
 
 def test_models_with_the_same_ratios_fit_alike() -> None:
@@ -74,7 +75,7 @@ def test_models_with_the_same_ratios_fit_alike() -> None:
         tuple(group(g.number, g.ratings, g.ratios[[0, 0]], g.left) for g in ratings.groups),
     )
     (row,) = compare_mixed(same).comparisons
-    assert (row.difference.value, row.difference.p_value) == (0, 1)
+    assert (row["difference"].value, row["difference"].p_value) == (0, 1)
 
 
 def test_a_model_that_ties_everywhere_is_left_out_by_name() -> None:

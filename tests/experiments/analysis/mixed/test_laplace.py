@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import logistic, norm
 
-from contstim.arrays import FloatArray
+from contstim.arrays import FloatArray, IntArray
 from contstim.experiments.analysis.mixed.laplace import (
     Link,
     MixedParameters,
@@ -75,14 +75,8 @@ def test_the_gradient_is_the_limit_of_differences(
 ) -> None:
     rated, point = block(2, people, trials, effects), start(effects)
     result = block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
-    gradient = np.concatenate(
-        [
-            result.thresholds,
-            result.slopes,
-            [result.trials],
-            result.participants,
-        ]
-    )
+    fixed, of_participants, of_trials = np.split(result.gradient, [5, -1])
+    gradient = np.concatenate([fixed, of_trials, of_participants])
     differences = [
         (
             block_likelihood(link, rated, unpacked(point + step)).log_likelihood  # type: ignore[arg-type]
@@ -117,10 +111,19 @@ LINKS: tuple[Link, ...] = ("probit", "logit")
 @pytest.mark.parametrize("eta", [-3.0, 0.2, 2.5])
 def test_probabilities_are_those_of_the_distribution(link: Link, eta: float) -> None:
     noise = norm if link == "probit" else logistic
-    cells = cell_derivatives(link, LEVELS, np.full(6, eta), THRESHOLDS)
+    log_prob, *_ = cell_derivatives(link, LEVELS, np.full(6, eta), THRESHOLDS)
     expected = np.diff(noise.cdf(THRESHOLDS - eta))
-    assert np.exp(cells.log_prob) == pytest.approx(expected, rel=1e-10)
-    assert np.exp(cells.log_prob).sum() == pytest.approx(1)
+    assert np.exp(log_prob) == pytest.approx(expected, rel=1e-10)
+    assert np.exp(log_prob).sum() == pytest.approx(1)
+
+
+def named(
+    link: Link, levels: IntArray, eta: FloatArray, thresholds: FloatArray
+) -> dict[str, FloatArray]:
+    log_prob, of_eta, (upper, lower) = cell_derivatives(link, levels, eta, thresholds)
+    ends = [f"{end}{more}" for end in ("upper", "lower") for more in ("", "_eta", "_eta_2")]
+    names = ["log_prob", "eta", "eta_2", "eta_3", *ends]
+    return dict(zip(names, (log_prob, *of_eta, *upper, *lower), strict=True))
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -131,7 +134,7 @@ def test_derivatives_are_the_limits_of_differences(link: Link) -> None:
         # A level's own thresholds move, each for itself
         places = np.arange(7)
         rows = [
-            cell_derivatives(
+            named(
                 link,
                 np.array([level]),
                 np.array([eta[level] + shift]),
@@ -139,13 +142,13 @@ def test_derivatives_are_the_limits_of_differences(link: Link) -> None:
             )
             for level in LEVELS
         ]
-        return np.array([getattr(row, name)[0] for row in rows])
+        return np.array([row[name][0] for row in rows])
 
     def slope(name: str, *change: float) -> FloatArray:
         ahead, behind = at(name, *change), at(name, *(-value for value in change))
         return (ahead - behind) / (2 * step)
 
-    cells = cell_derivatives(link, LEVELS, eta, THRESHOLDS)
+    cells = named(link, LEVELS, eta, THRESHOLDS)
     for name, of, change in (
         ("eta", "log_prob", (step, 0.0, 0.0)),
         ("eta_2", "eta", (step, 0.0, 0.0)),
@@ -157,7 +160,7 @@ def test_derivatives_are_the_limits_of_differences(link: Link) -> None:
         ("upper_eta_2", "eta_2", (0.0, step, 0.0)),
         ("lower_eta_2", "eta_2", (0.0, 0.0, step)),
     ):
-        assert getattr(cells, name) == pytest.approx(slope(of, *change), rel=1e-6, abs=1e-7), name
+        assert cells[name] == pytest.approx(slope(of, *change), rel=1e-6, abs=1e-7), name
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -165,9 +168,9 @@ def test_derivatives_are_the_limits_of_differences(link: Link) -> None:
 def test_the_least_likely_ratings_have_finite_logarithms(link: Link, eta: float) -> None:
     """Witness: the tail's own logarithm, the lower end a factor exp(-20) or less beside it."""
     noise = norm if link == "probit" else logistic
-    cells = cell_derivatives(link, LEVELS, np.full(6, eta), THRESHOLDS)
-    for field in vars(cells).values():
+    cells = named(link, LEVELS, np.full(6, eta), THRESHOLDS)
+    for field in cells.values():
         assert np.isfinite(field).all()
     last = noise.logcdf(THRESHOLDS[1] - eta) if eta > 0 else noise.logsf(THRESHOLDS[-2] - eta)
-    assert cells.log_prob[0 if eta > 0 else 5] == pytest.approx(last, rel=1e-10)
-    assert (cells.eta_2 < 1e-12).all()  # log-concave
+    assert cells["log_prob"][0 if eta > 0 else 5] == pytest.approx(last, rel=1e-10)
+    assert (cells["eta_2"] < 1e-12).all()  # log-concave

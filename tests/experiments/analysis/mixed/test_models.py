@@ -10,8 +10,7 @@ import pytest
 
 from contstim.arrays import FloatArray
 from contstim.errors import InputError
-from contstim.experiments.analysis.mixed.comparisons import compare_mixed
-from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, compare_mixed, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, subset
 from contstim.stimuli import Condition
 from tests.experiments.analysis.mixed.ratings import draw, group
@@ -24,9 +23,9 @@ def changed(ratings: Ratings, change: Callable[[GroupRatings], GroupRatings]) ->
 def test_planted_effects_are_recovered() -> None:
     ratings = draw(4, groups=6, people=12, trials=40, slopes=(0.04, 0.0), following=0.3)
     fit = fit_mixed(ratings, ["a", "b"])
-    assert abs(fit["a"].estimate.value - 0.04) < 3 * fit["a"].estimate.standard_error
-    assert abs(fit["b"].estimate.value) < 3 * fit["b"].estimate.standard_error
-    assert fit["a"].estimate.p_value < 1e-6
+    assert abs(fit["a"]["estimate"].value - 0.04) < 3 * fit["a"]["estimate"].standard_error
+    assert abs(fit["b"]["estimate"].value) < 3 * fit["b"]["estimate"].standard_error
+    assert fit["a"]["estimate"].p_value < 1e-6
     deviations = {
         (row["factor"], row["effect"]): row["standard_deviation"] for row in fit.variances
     }
@@ -62,9 +61,16 @@ def unsided(share: float) -> Callable[[GroupRatings], GroupRatings]:
     )
 
 
-@pytest.mark.parametrize("ratios", ["nats", "ranks"])
-@pytest.mark.parametrize("people", ["none", "intercept", "slopes"])
-@pytest.mark.parametrize("without", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize(
+    ("without", "people", "ratios"),
+    [
+        (0.0, "slopes", "ranks"),
+        (0.3, "slopes", "nats"),
+        (2.0, "slopes", "nats"),
+        (0.3, "intercept", "ranks"),
+        (0.0, "none", "nats"),
+    ],
+)
 def test_it_does_not_matter_which_sentence_is_the_first(
     without: float, people: str, ratios: str
 ) -> None:
@@ -121,8 +127,10 @@ def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> N
 
     before, after = (fit_mixed(each, ["a"]) for each in (ratings, changed(ratings, shuffle)))
     assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
-    assert 1000 * after["a"].estimate.value == pytest.approx(before["a"].estimate.value, rel=1e-5)
-    assert after["a"].typical_effect == pytest.approx(before["a"].typical_effect, rel=1e-5)
+    assert 1000 * after["a"]["estimate"].value == pytest.approx(
+        before["a"]["estimate"].value, rel=1e-5
+    )
+    assert after["a"]["typical_effect"] == pytest.approx(before["a"]["typical_effect"], rel=1e-5)
     effects = [
         {name: effect for name, (effect, _) in fit.trial_effects.items()} for fit in (before, after)
     ]
@@ -153,24 +161,24 @@ def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> No
     row = fit_mixed(infinite, ["a"])["a"]
     finite = np.concatenate([g.ratios[0] for g in infinite.groups])
     cap = np.abs(finite[np.isfinite(finite)]).max()
-    assert row.capped == 2
-    assert row.cap == pytest.approx(cap)
+    assert row["capped"] == 2
+    assert row["cap"] == pytest.approx(cap)
 
     def capped(each: GroupRatings) -> GroupRatings:
         log_probs = each.log_probs.copy()
         log_probs[0, 0] = (-100 - cap, -100)
         return replace(each, log_probs=log_probs)
 
-    assert row.estimate.value == pytest.approx(
-        fit_mixed(changed(ratings, capped), ["a"])["a"].estimate.value, rel=1e-6
+    assert row["estimate"].value == pytest.approx(
+        fit_mixed(changed(ratings, capped), ["a"])["a"]["estimate"].value, rel=1e-6
     )
     ranked = MixedSettings(ratios="ranks")
     cubed = changed(ratings, lambda g: replace(g, log_probs=(g.log_probs + 100) ** 3))
     # Ranks do not change where ratios are stretched, nor do infinite ones need a cap
-    assert fit_mixed(cubed, ["a"], ranked)["a"].estimate.value == pytest.approx(
-        fit_mixed(ratings, ["a"], ranked)["a"].estimate.value, rel=1e-6
+    assert fit_mixed(cubed, ["a"], ranked)["a"]["estimate"].value == pytest.approx(
+        fit_mixed(ratings, ["a"], ranked)["a"]["estimate"].value, rel=1e-6
     )
-    assert fit_mixed(infinite, ["a"], ranked)["a"].capped == 0
+    assert fit_mixed(infinite, ["a"], ranked)["a"]["capped"] == 0
 
 
 def test_ratings_that_nobody_gave_are_left_out() -> None:

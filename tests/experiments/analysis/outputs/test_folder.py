@@ -178,7 +178,7 @@ def test_the_figure_of_reliability_has_a_dot_for_each_trial(folder: Path) -> Non
 
 
 def test_the_same_analysis_writes_the_same_bytes(tmp_path: Path) -> None:
-    made = simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,), each=1)
+    made = simulate(("a", "b"), conditions=(Condition.RANDOM_NATURAL,))
     for name in "ab":
         write_analysis(analysed(made), tmp_path / name, title="t")
     written = [path for path in (tmp_path / "a").rglob("*.*") if path.is_file()]
@@ -216,7 +216,7 @@ def test_designs_of_any_shape(
 def test_one_group_is_tested_over_people_and_items() -> None:
     made = simulate(groups=(30,), conditions=(Condition.NATURAL_CONTROVERSIAL,), each=8)
     result = analysed(made).result(Scope.NATURAL, ACCURACY)
-    assert {one.n_units for one in result.comparisons} == {30}
+    assert {one["n_units"] for one in result.comparisons} == {30}
     assert result.beaten_by("a") == {"b", "c"}
 
 
@@ -225,9 +225,12 @@ def test_stated_contrasts_are_the_whole_family() -> None:
     family = [ModelContrast("a", "b"), ModelContrast("c", "ceiling")]
     found = analysed(made, contrasts=family)
     for result in found.results:
-        assert [(c.first, c.second) for c in result.comparisons] == [("a", "b"), ("c", "ceiling")]
-        smallest = min(c.p_value for c in result.comparisons)
-        assert min(c.q_value for c in result.comparisons) <= 2 * smallest + 1e-12
+        assert [(c["first"], c["second"]) for c in result.comparisons] == [
+            ("a", "b"),
+            ("c", "ceiling"),
+        ]
+        smallest = min(c["p_value"] for c in result.comparisons)
+        assert min(c["q_value"] for c in result.comparisons) <= 2 * smallest + 1e-12
 
 
 @pytest.mark.usefixtures("unsaved")
@@ -268,7 +271,7 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
     found = analysed(replace(made, responses=same))
     for result in found.results:
         for one in result.models:
-            assert np.isfinite((one.value, one.lower, one.upper)).all()
+            assert np.isfinite((one["value"], one["lower"], one["upper"])).all()
     assert all(np.isfinite(one["estimate"].value) for one in found.regressions)
     assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
     assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
@@ -327,7 +330,7 @@ def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
     assert set(table["holds_for"]) == {"items like these"}
     figures = dict(drawings(found))
     axes = figures["accuracy-random-natural"].axes[0]
-    assert axes.get_xlabel().endswith("(differences cannot be tested with 4 groups)")
+    assert axes.get_xlabel().endswith("differences cannot be tested with 4 groups")
 
 
 @pytest.mark.usefixtures("unsaved")
@@ -375,8 +378,8 @@ def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
     sampling = Sampling(samples=0, correction="holm")
     found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
     tests = [test for result in found.results for test in result.comparisons]
-    assert all(test.significant == (test.p_holm < 0.05) for test in tests)
-    assert any(test.q_value < 0.05 <= test.p_holm for test in tests)
+    assert all(test["significant"] == (test["p_holm"] < 0.05) for test in tests)
+    assert any(test["q_value"] < 0.05 <= test["p_holm"] for test in tests)
     write_analysis(found, tmp_path, title="t")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "p (Holm)" in page

@@ -139,7 +139,7 @@ def desiderata_figures(n: int, *, long: bool) -> list[Figure]:
     return [desiderata_figure(one) for one in found]
 
 
-@pytest.mark.parametrize("groups", [1, 3, 10, 40])
+@pytest.mark.parametrize("groups", [1, 40])
 def test_a_designs_summary_can_be_read(groups: int) -> None:
     natural = stimuli.natural(12 * groups)
     design = build_design((), (), natural, groups=groups, random_per_group=2, catch_per_group=2)

@@ -1,0 +1,321 @@
+"""Sections of a study's page: tables and figures of what its stages wrote.
+
+What is to be said of them in words stands in `page.md.jinja`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contstim.reporting.names import short_names
+from contstim.reporting.report import (
+    Bullets,
+    Details,
+    Paragraph,
+    Picture,
+    Span,
+    Table,
+    button,
+    code,
+    strong,
+)
+from contstim.scores import ScoreTable
+from contstim.stimuli import Condition
+from contstim.study.places import (
+    ANALYSIS,
+    NATURAL_TEXT,
+    PAIRS,
+    REVIEW,
+    SCORES,
+    SELECTED,
+    TRAINING,
+    TRIALS,
+    TRIPLETS,
+)
+from contstim.study.study import RESULTS
+from contstim.tables import read_table
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from contstim.reporting.report import Part, Value
+    from contstim.stimuli import Pair
+    from contstim.study.handing_on.facts import StudyFacts
+
+_SHOWN = 4  # pairs of models whose items are seen without unfolding anything
+
+
+def link(path: Path, text: str = "") -> Span:
+    """A link to a file of the study, by its name unless a text is given."""
+    return Span(text or path.name, "a", path.as_posix())
+
+
+def _models(facts: StudyFacts) -> Iterator[Part]:
+    rows: list[tuple[Value, ...]] = []
+    for model, row in zip(facts.study.models, facts.models, strict=True):
+        text = model.training and facts.files.text_of(model.training)
+        how = (row["rule"], row["unit"], row["precision"], code(row["fingerprint"]))
+        rows.append((model.name, code(model.specification), text.name if text else "", *how))
+    header = ("model", "specification", "trained on", "rule", "unit", "precision", "fingerprint")
+    yield Table(header, rows, texts=len(header), is_wide=True)
+    seen = {n: s for n, s in facts.record(SCORES).get("training_text", {}).items() if s}
+    found = [f"{n}: {s['found']:,} of {s['sentences']:,}" for n, s in seen.items() if s["found"]]
+    if found:
+        yield Paragraph("Scored sentences that stand in a model's training text:")
+        yield Bullets(found)
+
+
+def _materials(facts: StudyFacts) -> Iterator[Part]:
+    files, vocabulary = facts.files, facts.files.vocabulary
+    words = facts.vocabulary.get("words", {})
+    rows: list[tuple[Value, ...]] = []
+    for what, path, number in (
+        ("training text", files.training_text, facts.record(TRAINING).get("sentences")),
+        (
+            "text for natural sentences",
+            files.natural_text,
+            facts.record(NATURAL_TEXT).get("sentences"),
+        ),
+        ("words that begin a sentence", vocabulary, words.get("initial")),
+        ("other words", vocabulary, words.get("inner")),
+        ("natural sentences", files.natural, len(facts.natural) or None),
+    ):
+        if path is not None:
+            where = link(path) if path.exists() else path.name
+            rows.append((what, where, "" if number is None else f"{number:,}"))
+    if rows:
+        yield Table(("", "file", "number"), rows, texts=2)
+
+
+def _left_out(facts: StudyFacts) -> Iterator[Part]:
+    rows = [(what, why, f"{number:,}") for what, why, number in facts.left_out if number]
+    if rows:
+        yield Table(("", "because", "number"), rows, texts=2)
+
+
+def _agreement(facts: StudyFacts) -> Iterator[Part]:
+    if facts.files.natural is None or not SCORES.is_file():
+        return
+    scores = ScoreTable.read(SCORES)
+    if len(scores.models) > 1 and len(scores.log_probs) > 1:
+        shares, names = scores.agreement(), short_names(scores.models)
+        rows = [
+            (name, *("–" if i == j else f"{100 * shares[i, j]:.0f}" for j in range(len(names))))
+            for i, name in enumerate(names)
+        ]
+        yield Table(("%", *names), rows)
+
+
+def _numbers(facts: StudyFacts) -> Iterator[Part]:
+    proofs: list[tuple[Value, ...]] = []
+    for path, items in ((PAIRS, facts.pairs), (SELECTED, facts.selected)):
+        if proof := facts.certificate(path):
+            numbers = (
+                f"{proof['objective']:,.4f}",
+                f"{proof['bound']:,.4f}",
+                f"{proof['candidates']:,}",
+            )
+            certificate = link(Path(f"{path}.certificate.json"), proof["status"])
+            proofs.append((link(path), f"{len(items):,}", *numbers, certificate))
+    if proofs:
+        header = ("", "number", "objective", "proven bound", "candidates", "status")
+        yield Table(header, proofs, notes=1, is_wide=True)
+    if facts.found:
+        means = {frozenset(row[:2]): f"{row[4]:.2f}" for row in facts.controversialities}
+        columns = {name: [f"{n:,}" for n in each] for name, each in facts.triplet_columns.items()}
+        columns["mean controversiality"] = [means.get(frozenset(p), "–") for p in facts.model_pairs]
+        pairs = zip(facts.model_pairs, zip(*columns.values(), strict=True), strict=True)
+        table = Table(
+            ("model 1", "model 2", *columns), [(*p, *c) for p, c in pairs], 2, is_wide=True
+        )
+        yield Paragraph((link(TRIPLETS, "All triplets"), ", by pair of models:"))
+        yield table
+
+
+def _items(facts: StudyFacts) -> Iterator[Part]:
+    from contstim.reporting.stimuli_page import stimuli_table
+
+    shown = facts.selected if "selection" in facts.study.sections else facts.found
+    yield from _folded(
+        Details(f"Triplet: {_rivals(best)}", [stimuli_table([best])], is_open=True)
+        for best in _best(shown, lambda triplet: triplet.controversiality)
+    )
+    if facts.pairs and SCORES.is_file():
+        scores = ScoreTable.read(SCORES)
+        yield from _folded(
+            Details(f"Natural pair: {_rivals(best)}", [stimuli_table([best], scores)], is_open=True)
+            for best in _best(facts.pairs, _rank_difference)
+            if best.controversial
+        )
+
+
+def _rivals(item: Any) -> str:
+    return f"{item.model_1} against {item.model_2}"
+
+
+def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
+    """The item of every two models that has the highest value."""
+    groups: dict[frozenset[str], list[Any]] = {}
+    for item in items:
+        groups.setdefault(frozenset((item.model_1, item.model_2)), []).append(item)
+    return [max(group, key=value) for group in groups.values()]
+
+
+def _rank_difference(pair: Pair) -> float:
+    """Smaller of both models' rank differences of the two sentences, where each rejects another."""
+    return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
+
+
+def _folded(groups: Iterator[Part]) -> Iterator[Part]:
+    """The first few pairs of models open, all others below one line."""
+    yield from islice(groups, _SHOWN)
+    if rest := list(groups):
+        yield Details(counted(len(rest), "more pair of models", "more pairs of models"), rest)
+
+
+def _reviews(facts: StudyFacts) -> Iterator[Part]:
+    rows: list[tuple[Value, ...]] = []
+    for what in ("pairs", "triplets", "trials"):
+        page = REVIEW / f"{what}.html"
+        if record := facts.record(page):
+            rows.append((link(page, f"{what} to look at"), record["items"], record["flagged"]))
+    if rows:
+        yield Table(("page", "items", "with flags"), rows)
+    if facts.reviewers:
+        header = ("reviewer", "items", "kept", "rejected", "undecided")
+        yield Table(header, facts.reviewers, texts=2)  # type: ignore[arg-type]
+
+
+def _design(facts: StudyFacts) -> Iterator[Part]:
+    trials = facts.trials
+    if not trials:
+        return
+    conditions = Counter(trial.condition for trial in trials)
+    longest = max(Counter(trial.group for trial in trials).values())
+    minutes = longest * facts.study.sections["design"].seconds_per_trial / 60
+    rows = [
+        ("groups of participants", f"{facts.groups:,}"),
+        ("trials for each participant", f"{longest:,}"),
+        ("minutes, without instructions and pauses", f"{minutes:.0f}"),
+        ("trials in all", f"{len(trials):,}"),
+        *((f"{name} trials", f"{number:,}") for name, number in conditions.items()),
+    ]
+    yield Table(("", "number"), rows)
+    if changed := facts.record(TRIALS).get("changed"):
+        changes = [(f"{c['row']:,}", f"{c['group']}", c["before"], c["now"]) for c in changed]
+        title = f"{len(changed):,} of {counted(len(trials), 'trial')} changed after the review"
+        yield Details(title, [Table(("row", "group", "before", "now"), changes, texts=4)])
+    yield from _picture(Path(f"{TRIALS}.summary.png"), "trials by group, sources, and balance")
+    summary = link(Path(f"{TRIALS}.summary.md"), "the summary of the design")
+    yield Paragraph((link(TRIALS, "All trials"), "; ", summary, "."))
+
+
+def _picture(path: Path, alternative: str) -> Iterator[Part]:
+    if path.is_file():
+        yield Picture(path.stem, path.read_bytes(), alternative)
+
+
+def _participant(facts: StudyFacts) -> Iterator[Part]:
+    folders = [path for name in facts.study.exports if (path := RESULTS / "export" / name).is_dir()]
+    page = next((folder for folder in folders if (folder / "labels.csv").is_file()), None)
+    if page is not None and facts.trials:
+        table = read_table(page / "labels.csv")
+        labels = dict(zip(table["name"], table["text"], strict=True))
+        # A trial with a synthetic sentence shows best what is asked of people
+        of_group = [trial for trial in facts.trials if trial.group == 1]
+        synthetic = (t for t in of_group if t.condition is Condition.NATURAL_SYNTHETIC)
+        trial = next(synthetic, of_group[0])
+        words = [labels[name] for name in ("very_confident", "confident", "somewhat_confident")]
+        buttons = [button(f"{n} {w}") for n, w in enumerate((*words, *reversed(words)), start=1)]
+        yield Paragraph(("A trial of group 1. ", strong(labels["question"])))
+        sentences = (trial.sentence_1.bare, trial.sentence_2.bare)
+        answers = (tuple(buttons[:3]), tuple(buttons[3:]))
+        yield Table(sentences, [answers], texts=2, is_wide=True)
+    for folder in folders:
+        runs: list[Any] = [f"{folder.name}: "]
+        for name in ("index.html", "consent.md", "instructions.md", "debrief.md", "README.md"):
+            if (folder / name).is_file():
+                runs += [link(folder / name), ", "]
+        yield Paragraph((*runs, link(folder, "all files")))
+
+
+def _power(facts: StudyFacts) -> Iterator[Part]:
+    from contstim.experiments.design.power_report import ALTERNATIVE
+
+    if not facts.simulation:
+        return
+    sizes = Path(f"{TRIALS}.power-sizes.csv")
+    table = read_table(sizes)
+    names = ("first_low", "first_high", "significantly_better_low", "significantly_better_high")
+    columns = (table[name] for name in ("scope", *names, "detectable_difference"))
+    planned: dict[str, tuple[Value, ...]] = {}  # the first row of a scope is that of the design
+    for scope, *rates, least in zip(*columns, strict=True):
+        ends = [f"{float(rate):.0%}" for rate in rates]
+        shares = [" to ".join(dict.fromkeys(ends[at : at + 2])) for at in (0, 2)]
+        planned.setdefault(scope, (scope, *shares, f"{float(least):.3f}" if least != "" else "–"))
+    header = ("trials", "comes first", "significantly better", "smallest difference found")
+    yield Table(header, list(planned.values()))
+    yield from _picture(Path(f"{TRIALS}.power.png"), ALTERNATIVE)
+    report = link(
+        Path(f"{TRIALS}.power.md"), "Assumptions, and what more people or items would buy"
+    )
+    comparisons = link(Path(f"{TRIALS}.power.csv"), "all comparisons")
+    yield Paragraph((report, "; ", comparisons, ", ", link(sizes, "all sizes"), "."))
+
+
+def _people(facts: StudyFacts) -> Iterator[Part]:
+    report, models = ANALYSIS / "report.html", ANALYSIS / "tables" / "models.csv"
+    if not facts.analysis:
+        return
+    people, left_out = facts.analysis.get("participants"), facts.analysis.get("left_out", {})
+    said = f"{counted(people, 'participant')}, {len(left_out) or 'none'} left out" if people else ""
+    yield Paragraph((link(report, "The whole report"), f" has all figures and tests. {said}"))
+    figures = [*ANALYSIS.glob("figures/*overall*.png"), *ANALYSIS.glob("figures/accuracy-*.png")]
+    for figure in sorted(figures, key=lambda path: ("overall" not in path.name, path))[:1]:
+        yield from _picture(figure, "models and people")
+    if models.is_file():
+        yield accuracies(models)
+
+
+def accuracies(path: Path) -> Table:
+    """Accuracy of each model by kind of trial, the best in bold."""
+    table = read_table(path)
+    columns = (table[name] for name in ("scope", "measure", "model", "value"))
+    values = {
+        (model, scope): float(value)
+        for scope, measure, model, value in zip(*columns, strict=True)
+        if measure == "accuracy"
+    }
+    models, scopes = (dict.fromkeys(key[axis] for key in values) for axis in (0, 1))
+    best = {s: max(v for (_, scope), v in values.items() if scope == s) for s in scopes}
+
+    def cell(model: str, scope: str) -> Value:
+        number = values.get((model, scope), float("nan"))
+        return strong(f"{number:.3f}") if number == best[scope] else f"{number:.3f}"
+
+    return Table(("model", *scopes), [(m, *(cell(m, scope) for scope in scopes)) for m in models])
+
+
+def as_measured(facts: StudyFacts) -> bool:
+    """True if simulated people follow the models as those of a pilot did."""
+    return bool(facts.simulation.get("as_measured"))
+
+
+# Heading → what stands under it, and the first words of the stages that it is made of
+SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]]] = {
+    "Models": (_models, frozenset({"model", "scores"})),
+    "Texts, words and sentences": (_materials, frozenset({"text", "vocabulary", "sentences"})),
+    "How often the models agree": (_agreement, frozenset({"scores"})),
+    "Pairs and triplets": (_numbers, frozenset({"pairs", "triplets", "selection"})),
+    "Some items": (_items, frozenset({"pairs", "triplets", "selection"})),
+    "Reviews": (_reviews, frozenset({"review"})),
+    "The experiment": (_design, frozenset({"design"})),
+    "What a participant will see": (_participant, frozenset({"design", "export"})),
+    "What the experiment can show": (_power, frozenset({"power"})),
+    "Who agrees with people": (_people, frozenset({"responses", "analysis"})),
+    "What was left out": (_left_out, frozenset({"vocabulary", "sentences", "triplets"})),
+}

@@ -1,0 +1,251 @@
+"""State of each stage: whether it has been done, and still holds.
+
+The record beside what a stage wrote has the checksums of what it read and wrote, the options that
+are not the defaults, and the step's version. What the stage would read now is compared with it:
+content alone counts, never the time of a file, nor a new option that nobody has set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import chdir
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from contstim.documents import read_json_object
+from contstim.errors import ContstimError
+from contstim.files import checksum, files_of, lock_holder, path_inside
+from contstim.records import Record
+from contstim.steps.step import fields_of
+from contstim.study.places import LOCK
+from contstim.study.stages import stages_of
+from contstim.study.study import RESULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from contstim.study.stage import StudyStage
+    from contstim.study.study import Study
+
+BEGUN = RESULTS / "begun"
+"""The folder of notes on stages that have begun and are not done."""
+
+State = Literal["done", "stale", "interrupted", "not done", "waits", "running"]
+"""A stage waits for one before it whose results it reads; only of a whole study that is known."""
+
+
+@dataclass(frozen=True)
+class StageState:
+    """State of a stage, with the reasons for it.
+
+    Attributes:
+        stage: which.
+        state: as files are now.
+        size: bytes of what it wrote.
+        reasons: why it is not done, or which process does what is running.
+        record: of when it was done; None if it never was.
+        edited: files that it wrote and that have been changed since.
+    """
+
+    stage: StudyStage
+    state: State
+    size: int = 0
+    reasons: tuple[str, ...] = ()
+    record: Record | None = None
+    edited: tuple[str, ...] = ()
+
+    @property
+    def because(self) -> str:
+        """The reasons, and what else is to be known, in one line."""
+        missing = self.record is not None and not self.record.complete
+        notes = ["not everything was found"] if missing else []
+        return "; ".join(
+            (*self.reasons, *notes, *(f"{name} was changed by hand" for name in self.edited))
+        )
+
+    @property
+    def row(self) -> tuple[str, str, str, str, str, str]:
+        """The name of the stage, its state, when it was done (UTC), seconds, size and reasons."""
+        date, seconds, size = "", "", ""
+        if self.record is not None:
+            date = self.record.date.replace("T", " ").removesuffix("Z")
+            seconds, size = f"{self.record.seconds:,.1f}", size_text(self.size)
+        return (self.stage.name, self.state, date, seconds, size, self.because)
+
+
+def stage_states(study: Study) -> list[StageState]:
+    """The state of every stage, in order, without doing any."""
+    with chdir(study.folder):
+        states: list[StageState] = []
+        holder = lock_holder(LOCK)
+        unsettled: dict[Path, str] = {}  # what a stage writes that is not done → its name
+        for stage in stages_of(study):
+            state = examine(stage)
+            read = (path for each in stage.reads for path in (each, *each.parents))
+            before = sorted({unsettled[path] for path in read if path in unsettled})
+            if state.state == "interrupted" and holder is not None:
+                # A run goes from stage to stage: it is at the first that has begun
+                state, holder = replace(state, state="running", reasons=(holder,)), None
+            elif state.state == "done" and before:
+                # Whether it will be stale shows when those before it have been done
+                state = replace(state, state="waits", reasons=(f"{', '.join(before)} first",))
+            states.append(state)
+            if state.state != "done":
+                unsettled |= dict.fromkeys(stage.writes, stage.name)
+        return states
+
+
+def examine(stage: StudyStage) -> StageState:
+    """Compare what a stage would be done with now with what it was done with.
+
+    The current folder is the study's.
+    """
+    record, begun = record_of(stage), begun_with(stage)
+    if begun is not None:
+        # Its files may be anything, maybe of other options
+        now = basis_of(stage)
+        changes = _changes(stage, now, begun) if begun.keys() == now.keys() else ()
+        reasons = ("a run ended before it was done", *changes)
+        return state_of(stage, "interrupted", reasons, record)
+    if record is None:
+        path = stage.step.record_path()
+        damaged = path is not None and path.exists()
+        return state_of(stage, "not done", (f"{path} cannot be read",) if damaged else ())
+    before = {
+        "options": record.options,
+        "inputs": from_here(record, record.inputs),
+        "version": record.step_version,
+        "commits": record.commits,
+    }
+    written, recorded = _checksums(stage.writes, stage.texts), from_here(record, record.outputs)
+    reasons = (
+        *_changes(stage, basis_of(stage), before),
+        *(f"{name} is missing" for name, checked in written.items() if not checked),
+    )
+    edited = [name for name, checked in written.items() if checked not in ("", recorded.get(name))]
+    if any(Path(name).is_dir() for name in edited):
+        # Of a folder, the files that were changed, added or removed
+        files = [path / name for path in stage.writes if path.is_dir() for name in files_of(path)]
+        inside = _checksums(file for file in files if file not in stage.texts)
+        recorded = from_here(record, record.files)
+        differing = {n for n in (*inside, *recorded) if inside.get(n) != recorded.get(n)}
+        edited = sorted({*differing, *(name for name in edited if Path(name).is_file())})
+    return state_of(stage, "stale" if reasons else "done", reasons, record, edited)
+
+
+def state_of(
+    stage: StudyStage,
+    state: State,
+    reasons: Iterable[str] = (),
+    record: Record | None = None,
+    edited: Iterable[str] = (),
+) -> StageState:
+    """A state of a stage, with the size of what it wrote if it has been done."""
+    size = 0 if record is None else size_of(stage.writes)
+    return StageState(stage, state, size, tuple(reasons), record, tuple(edited))
+
+
+def record_of(stage: StudyStage) -> Record | None:
+    """The record of a stage; None where there is none, or it is damaged, or of something else."""
+    path = stage.step.record_path()
+    record = None if path is None else Record.read(path)
+    return record if record is not None and record.step == stage.step.name else None
+
+
+def basis_of(stage: StudyStage) -> dict[str, Any]:
+    """All that decides a stage's result, as its record has it."""
+    return {
+        "options": stage.step.options(),
+        "inputs": _checksums((*stage.reads, *stage.texts)),
+        "version": stage.step.version,
+        "commits": stage.step.commits(),
+    }
+
+
+def begun_path(stage: StudyStage) -> Path:
+    """Path of the note that a stage has begun, which is there until it is done."""
+    # Names of models have blanks and dashes, and no plus
+    return path_inside(BEGUN, f"{stage.name.replace(' ', '+')}.json")
+
+
+def begun_with(stage: StudyStage) -> dict[str, Any] | None:
+    """Content of the note of an interrupted attempt at a stage; None if there was none."""
+    path = begun_path(stage)
+    try:
+        return read_json_object(path) if path.is_file() else None
+    except ContstimError:
+        return {}
+
+
+def from_here(record: Record, named: Mapping[str, str]) -> dict[str, str]:
+    """Checksums by names from the current folder, which a record has from its own."""
+    folder = record.path.parent
+    return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in named.items()}
+
+
+def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, str]:
+    """The checksum of each path, by its name; empty where nothing stands there.
+
+    Args:
+        paths: files and folders.
+        texts: files in the folders that do not count, because they are the user's to edit.
+    """
+    found = {}
+    for path in paths:
+        own = [text.relative_to(path).as_posix() for text in texts if text.is_relative_to(path)]
+        found[path.as_posix()] = checksum(path, own) if path.exists() else ""
+    return found
+
+
+def _changes(stage: StudyStage, now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
+    """Why a stage would be done otherwise now than it was, or had begun."""
+    defaults = {field.name: field.default for field in fields_of(type(stage.step))}
+    for name in dict.fromkeys((*before["options"], *now["options"])):
+        old, new = (each["options"].get(name, defaults.get(name)) for each in (before, now))
+        if name == "models" and isinstance(old, list) and isinstance(new, list):
+            yield from (f"without the model {model}" for model in old if model not in new)
+            yield from (f"with the model {model}" for model in new if model not in old)
+            if old != new and {*old} == {*new}:
+                yield "the order of models"
+        elif old != new:
+            yield f"{name.replace('_', ' ')}: {_shown(old)} → {_shown(new)}"
+    for name, checked in now["inputs"].items():
+        if before["inputs"].get(name, "") != checked:
+            yield f"{name} has changed" if checked else f"{name} is missing"
+    yield from (
+        f"{name} is no longer read" for name in before["inputs"] if name not in now["inputs"]
+    )
+    if before["version"] != now["version"]:
+        yield "this version of contstim computes other results"
+    for name, commit in now["commits"].items():
+        if before["commits"].get(name) != commit:
+            yield f"{name} {before['commits'].get(name, '(none)')} → {commit}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "(none)"
+    as_json = json.dumps(value, ensure_ascii=False, default=str)
+    text = value if isinstance(value, str) else as_json
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def size_of(paths: Iterable[Path]) -> int:
+    """Bytes of files and folders."""
+    size = 0
+    for path in paths:
+        files = [path / name for name in files_of(path)] if path.is_dir() else [path]
+        size += sum(file.stat().st_size for file in files if file.is_file())
+    return size
+
+
+def size_text(size: int) -> str:
+    """Bytes in the unit in which they are easiest to read, such as `1.4 MB`."""
+    number = float(size)
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
