@@ -242,8 +242,9 @@ def _files(study: Study, states: Iterable[StageState]) -> Part:
     """A link to every file and folder of the study."""
     stages = [each.stage for each in states]
     written = {path for stage in stages for path in stage.writes}
-    given = sorted({path for stage in stages for path in stage.reads} - written)
-    names = [("the study", Path(study.path.name)), *(("given", path) for path in given)]
+    given = sorted({path for stage in stages for path in stage.reads})
+    names = [("the study", Path(study.path.name))]
+    names += [("given", path) for path in given if written.isdisjoint((path, *path.parents))]
     names += [(stage.name, path) for stage in stages for path in stage.writes]
     rows = [
         (name, link(path, path.as_posix()), size_text(size_of([path])))

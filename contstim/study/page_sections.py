@@ -272,7 +272,9 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
     if not facts.analysis:
         return
     people, left_out = facts.analysis.get("participants"), facts.analysis.get("left_out", {})
-    said = f"{counted(people, 'participant')}, {len(left_out) or 'none'} left out" if people else ""
+    said = (
+        f"{counted(people, 'participant')}, {len(left_out) or 'none'} left out." if people else ""
+    )
     yield Paragraph((link(report, "The whole report"), f" has all figures and tests. {said}"))
     figures = [*ANALYSIS.glob("figures/*overall*.png"), *ANALYSIS.glob("figures/accuracy-*.png")]
     for figure in sorted(figures, key=lambda path: ("overall" not in path.name, path))[:1]:

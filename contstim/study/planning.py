@@ -165,9 +165,9 @@ def _amounts(study: Study, numbers: StudyNumbers) -> dict[str, str]:
     power = study.sections.get("power")
     return {
         "pairs": f"{numbers.natural_pairs:,}",
-        "triplets": f"{numbers.searched:,}, {numbers.searched_each:,} for each pair of models",
+        "triplets": f"{numbers.searched_each:,} for each pair of models",
         "selection": f"{numbers.selected:,} of {numbers.searched:,}",
-        "design": f"{numbers.trials:,} to {counted(numbers.groups, 'group')}",
+        "design": f"{numbers.trials:,}, {counted(numbers.groups, 'group')}",
         "power": f"{power.simulations:,} times for each model" if power else "",
     }
 
