@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contstim.corpus import read_sentences
 from contstim.documents import read_json_object
 from contstim.english import generate
 from contstim.errors import InputError
+from contstim.evaluation.learning_curves import train_model
 from contstim.files import write_text
 from contstim.filters import distinct_words, filter_sentences, in_vocabulary, not_in
 from contstim.models.base import conventions
 from contstim.models.catalog import load_model, model_files
-from contstim.models.ngram.training import train_ngram
 from contstim.models.scoring import score_sentences
 from contstim.models.training.settings import (
     RecurrentSettings,
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
     from contstim.stimuli import Pair, Triplet
     from contstim.vocabulary import Vocabulary
 
-# Small and briefly trained: the demo needs models that differ, not good ones.
-NGRAMS = {"2-gram": 2, "3-gram": 3}
-RECURRENT = {
-    "RNN": RecurrentSettings(kind="rnn", embedding=64, hidden=96, min_count=1),
-    "LSTM": RecurrentSettings(kind="lstm", embedding=64, hidden=96, min_count=1),
+# Small and briefly trained: the demo needs models that differ, not good ones. Of each the words of
+# its n-grams or its architecture, passes over the text, and rate of learning.
+_SMALL: Any = {"width": 64, "layers": 2, "heads": 2, "window": 32, "dropout": 0}
+_RECURRENT: Any = {"embedding": 64, "hidden": 96, "min_count": 1}
+_MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, float]] = {
+    "2-gram": (2, 1, 1.0),
+    "3-gram": (3, 1, 1.0),
+    "RNN": (RecurrentSettings(kind="rnn", **_RECURRENT), 2, 0.01),
+    "LSTM": (RecurrentSettings(kind="lstm", **_RECURRENT), 3, 0.01),
+    "GPT-2": (TransformerSettings(kind="gpt2", **_SMALL), 3, 0.006),
+    "BERT": (TransformerSettings(kind="bert", **_SMALL), 3, 0.006),
 }
-TRANSFORMERS = {
-    "GPT-2": TransformerSettings(kind="gpt2", width=64, layers=2, heads=2, window=32, dropout=0),
-    "BERT": TransformerSettings(kind="bert", width=64, layers=2, heads=2, window=32, dropout=0),
-}
-NAMES = (*NGRAMS, *RECURRENT, *TRANSFORMERS)
-EPOCHS = {"RNN": 2, "LSTM": 3, "GPT-2": 3, "BERT": 3}
-LEARNING_RATES = {"RNN": 0.01, "LSTM": 0.01, "GPT-2": 0.006, "BERT": 0.006}
+NAMES = tuple(_MODELS)
 _WORDS = 7  # BERT is exact over all orders, which costs twice as much for every word more
 # Each is shown as soon as its second model is trained; models are trained in the order of NAMES.
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
@@ -147,20 +147,15 @@ def run_demo(
 
     def train_next(name: str) -> LanguageModel:
         reporter.say(f"Training: {name} …")
+        told = partial(tell_training, reporter, "training")
+        epochs = scale.most_epochs
         with reporter:
-            models[name] = train(
-                name,
-                text,
-                out,
-                seed=seed,
-                most_epochs=scale.most_epochs,
-                on_progress=partial(tell_training, reporter, "training"),
-            )
+            models[name] = train(name, text, out, seed=seed, most_epochs=epochs, on_progress=told)
         return models[name]
 
     # The words of a search are those that n-gram models saw five times; the networks learn from
     # the same text and know them too, but for words of the sentences that validate them alone.
-    vocabulary = default_vocabulary([train_next(name) for name in NGRAMS])
+    vocabulary = default_vocabulary([train_next(name) for name in NAMES[:2]])
     # Of another seed, and none that a model was trained on: new to all of them.
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _sentences(
@@ -226,28 +221,15 @@ def train(
     Raises:
         InputError: the folder holds a model of that name with another text or other settings.
     """
-    if name in NGRAMS:
-        path = folder / f"{name}.arpa"
-        train_ngram(text, NGRAMS[name], path)
-        return load_model(f"kenlm:{path}", name=name)
-    # Every trainer takes up what an earlier call left in its folder.
-    epochs = min(EPOCHS[name], most_epochs or EPOCHS[name])
+    architecture, epochs, learning_rate = _MODELS[name]
+    epochs = min(epochs, most_epochs or epochs)
     settings = TrainingSettings(
-        epochs=epochs, batch_size=32, learning_rate=LEARNING_RATES[name], seed=seed
+        epochs=epochs, batch_size=32, learning_rate=learning_rate, seed=seed
     )
-    out = folder / name
-    # Imported here: PyTorch and transformers take seconds, which n-gram models need not wait for.
-    if name in RECURRENT:
-        from contstim.models.training.recurrent import train_recurrent
-
-        kind = RECURRENT[name]
-        train_recurrent(text, out, kind, settings, device="cpu", on_progress=on_progress)
-    else:
-        from contstim.models.training.transformers import train_transformer
-
-        small = TRANSFORMERS[name]
-        train_transformer(text, out, small, settings, device="cpu", on_progress=on_progress)
-    return load_model(str(folder / name), device="cpu", name=name)
+    run: Any = {"device": "cpu", "on_progress": on_progress}
+    # Every trainer takes up what an earlier call left in its folder.
+    specification = train_model(text, folder / name, architecture, settings, **run)
+    return load_model(specification, device="cpu", name=name)
 
 
 def _claim(out: Path, settings: Mapping[str, object]) -> None:
@@ -307,14 +289,9 @@ def _search_duel(
     for sentence in natural:
         if len(changed) == scale.triplets:
             break
-        triplet, _, _ = synthesize_triplet(
-            first,
-            second,
-            sentence,
-            vocabulary,
-            seed=seed,
-            restarts=SINGLE,  # a demo is to be quick
-        )
+        # A demo is to be quick
+        run: Any = {"seed": seed, "restarts": SINGLE}
+        triplet, _, _ = synthesize_triplet(first, second, sentence, vocabulary, **run)
         if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
             changed.append(triplet)
     return sorted(changed, key=lambda triplet: -triplet.controversiality)

@@ -153,39 +153,6 @@ def _lacks_partner(sentence: Sentence) -> bool:
     return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _BRACKETS)
 
 
-STARTS_LIKE_A_SENTENCE = SentenceRule("it does not start with a capital letter", _starts_small)
-"""The first letter is a capital, in scripts that have such."""
-BALANCED = SentenceRule("a quotation mark or bracket has no partner", _lacks_partner)
-"""Quotation marks and brackets come in pairs."""
-
-
-def ends_like_a_sentence(rules: WordRules) -> SentenceRule:
-    """The last word does not ask for another, as `the` or `of` does (`WordRules.unfinished`)."""
-    return SentenceRule(
-        "its last word asks for another one",
-        lambda sentence: sentence.words[-1].lower() in rules.unfinished,
-    )
-
-
-def clean_words(rules: WordRules) -> SentenceRule:
-    """Every word is one by its spelling, and none is blocked or excluded."""
-    return SentenceRule(
-        "it holds something that is not a word, or a word to leave out",
-        lambda sentence: any(rules.misspelled(w) or rules.unwanted(w) for w in sentence.words),
-        "a shorter list `blocked`, as far as that goes",
-    )
-
-
-def capitals_of_names(rules: WordRules, names: frozenset[str]) -> SentenceRule:
-    """Inside the sentence only names are capitalised: headings have more."""
-    return SentenceRule(
-        "a word that is not a name is capitalised inside it",
-        lambda sentence: any(
-            rules.is_capitalised(word) and word not in names for word in sentence.words[1:]
-        ),
-    )
-
-
 def few_names(names: frozenset[str], most: int) -> SentenceRule:
     """At most so many names.
 
@@ -241,11 +208,23 @@ def whole_sentence_rules(
     names = frozenset(names)
     # Cheap rules first; the last one remembers whatever reaches it
     return [
-        STARTS_LIKE_A_SENTENCE,
-        ends_like_a_sentence(rules),
-        BALANCED,
-        clean_words(rules),
-        capitals_of_names(rules, names),
+        SentenceRule("it does not start with a capital letter", _starts_small),
+        SentenceRule(
+            "its last word asks for another one",  # as `the` or `of` does
+            lambda sentence: sentence.words[-1].lower() in rules.unfinished,
+        ),
+        SentenceRule("a quotation mark or bracket has no partner", _lacks_partner),
+        SentenceRule(
+            "it holds something that is not a word, or a word to leave out",
+            lambda sentence: any(rules.misspelled(w) or rules.unwanted(w) for w in sentence.words),
+            "a shorter list `blocked`, as far as that goes",
+        ),
+        SentenceRule(
+            "a word that is not a name is capitalised inside it",  # headings have more
+            lambda sentence: any(
+                rules.is_capitalised(word) and word not in names for word in sentence.words[1:]
+            ),
+        ),
         few_names(names, most_names),
         unlike_earlier(),
     ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from contstim.frequencies import WordFrequencies
 from contstim.reviews import changed_words, undecided
-from contstim.stimuli import Condition, Trial
+from contstim.stimuli import Condition
 from contstim.word_rules import WordRules
 from contstim.wording import counted
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
 _MANY_NAMES = 0.12  # of all words inside sentences, as where every noun is capitalised
+_NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
 _FEWEST, _PER_HUNDRED = 5, 2  # items in which a word stands before it stands often
 
 
@@ -116,28 +117,26 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
         for item in items
     }
     details, explanations = _word_details(set().union(*sentences.values()), settings)
-    flags: dict[str, list[Flag]] = {item.item_id: [] for item in items}
-    for item_id, of_item in sentences.items():
-        flags[item_id] += _flags_of_words(item_id, of_item, details, settings.repeatable)
     often = settings.often
     if often is None:
-        often = max(
-            _FEWEST, _PER_HUNDRED * len({item.source_id or item.item_id for item in items}) // 100
-        )
-    for flag in _frequent(every, items, often, settings):
-        flags[flag.item_id].append(flag)
-    for flag in _similar(items, sentences):
+        sources = {item.source_id or item.item_id for item in items}
+        often = max(_FEWEST, _PER_HUNDRED * len(sources) // 100)
+    flags: dict[str, list[Flag]] = {item.item_id: [] for item in items}
+    for flag in (
+        *_of_words(sentences, details, settings.repeatable),
+        *_frequent(every, items, often, settings),
+        *_similar(items, sentences),
+    ):
         flags[flag.item_id].append(flag)
     explanations |= {
-        FlagKind.REPEATED: "A word stands twice or more in one sentence"
-        + (" (articles and prepositions only in a row)." if settings.repeatable else "."),
+        FlagKind.BLOCKED: f"A word is on the block list (`blocked`), which has "
+        f"{counted(len(settings.rules.blocked), 'word')}.",
+        FlagKind.DEBRIS: "A word is not one by its spelling: it holds a digit or another sign, or "
+        "is a single letter, an abbreviation, or a part that was cut off.",
+        FlagKind.REPEATED: "A word stands twice or more in one sentence; articles and prepositions "
+        "that may repeat, only in a row.",
         FlagKind.FREQUENT: f"A word stands in more than {counted(often, 'item')}. Of synthetic "
-        "sentences only the words that were changed count"
-        + (
-            "; function words do not."
-            if settings.rules.common
-            else ", and words of natural sentences do not."
-        ),
+        "sentences only the words that were changed count, and no function words.",
         FlagKind.SIMILAR: "A sentence of another item is the same, or differs by one word. "
         "Trials of one triplet or of different groups are not compared.",
     }
@@ -167,15 +166,7 @@ def _word_details(
             details[word] = (FlagKind.NAME, f"“{word}” is a name.")
         elif word in rare:
             details[word] = (FlagKind.RARE, f"“{word}” is rare (Zipf {rare[word]:.1f}).")
-    return details, {
-        FlagKind.BLOCKED: f"A word is on the block list of {len(rules.blocked):,} words."
-        if rules.blocked
-        else "There is no block list: give one with --blocked.",
-        FlagKind.DEBRIS: "A word is not one by its spelling: it holds a digit or another sign, or "
-        "is a single letter, an abbreviation, or a part that was cut off.",
-        FlagKind.NAME: names_rest_on,
-        FlagKind.RARE: rare_rests_on,
-    }
+    return details, {FlagKind.NAME: names_rest_on, FlagKind.RARE: rare_rests_on}
 
 
 def _names(
@@ -224,33 +215,30 @@ def _rare(
     )
 
 
-def _flags_of_words(
-    item_id: str,
-    sentences: Iterable[Sentence],
+def _of_words(
+    sentences: Mapping[str, Sequence[Sentence]],
     details: Mapping[str, tuple[FlagKind, str]],
     repeatable: Collection[str],
-) -> list[Flag]:
-    """The flags of an item's words: each word once, in the order of the kinds."""
-    noticed: dict[tuple[FlagKind, str], str] = {}
-    for sentence in sentences:
-        bare = [word for word in map(_bare, sentence.words) if word]
-        for word in bare:
-            if word in details:
+) -> Iterable[Flag]:
+    """The flags of each item's words: each word once, in the order of the kinds."""
+    order = list(FlagKind)
+    for item_id, of_item in sentences.items():
+        noticed: dict[tuple[FlagKind, str], str] = {}
+        for sentence in of_item:
+            bare = [word for word in map(_bare, sentence.words) if word]
+            for word in filter(details.__contains__, bare):
                 kind, detail = details[word]
                 noticed[kind, word] = detail
-        folded = [word.lower() for word in bare]
-        doubled = {word for word, after in pairwise(folded) if word == after}
-        for word, times in Counter(folded).items():
-            # "in the house in the town" is well-formed, "in in the house" is not
-            if word in doubled or (times > 1 and word not in repeatable):
-                often = "twice" if times == 2 else f"{times} times"
-                how = "twice in a row" if word in doubled else f"{often} in a sentence"
-                noticed[FlagKind.REPEATED, word] = f"“{word}” stands {how}."
-    order = list(FlagKind)
-    return [
-        Flag(item_id, kind, word, noticed[kind, word])
-        for kind, word in sorted(noticed, key=lambda entry: order.index(entry[0]))
-    ]
+            folded = [word.lower() for word in bare]
+            doubled = {word for word, after in pairwise(folded) if word == after}
+            for word, times in Counter(folded).items():
+                # "in the house in the town" is well-formed, "in in the house" is not
+                if word in doubled or (times > 1 and word not in repeatable):
+                    often = "twice" if times == 2 else f"{times} times"
+                    how = "twice in a row" if word in doubled else f"{often} in a sentence"
+                    noticed[FlagKind.REPEATED, word] = f"“{word}” stands {how}."
+        for kind, word in sorted(noticed, key=lambda entry: order.index(entry[0])):
+            yield Flag(item_id, kind, word, noticed[kind, word])
 
 
 def _bare(word: str) -> str:
@@ -270,14 +258,11 @@ def _frequent(
     sources: dict[str, set[str]] = defaultdict(set)
     words_of: dict[str, dict[str, None]] = {}
     exempt = settings.rules.common | settings.rules.unfinished | settings.repeatable
-    for item, stimulus in zip(items, stimuli, strict=True):
-        compares_naturals = item.kind == "pair" or (
-            isinstance(stimulus, Trial)
-            and stimulus.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
-        )
+    for item in items:
+        natural = item.kind == "pair" or item.condition in _NATURAL
+        counts_all = natural and settings.rules.common
         words: dict[str, None] = {}
         for sentence, places in zip(item.sentences, changed[item.item_id], strict=True):
-            counts_all = compares_naturals and settings.rules.common
             chosen = range(len(sentence)) if counts_all else sorted(places)
             words |= dict.fromkeys(_bare(sentence.words[place]).lower() for place in chosen)
         words_of[item.item_id] = {w: None for w in words if w and w not in exempt}
@@ -300,9 +285,8 @@ def _similar(
     # A sentence with each of its words left out in turn: two sentences of one length that differ
     # by one word share the entry of that word's place; equal ones share all entries.
     holders: dict[_Entry, list[tuple[ReviewedItem, Sentence]]] = defaultdict(list)
-    entries_of: dict[str, list[_Entry]] = {}
+    entries_of: dict[str, list[_Entry]] = defaultdict(list)
     for item in items:
-        entries_of[item.item_id] = []
         for sentence in dict.fromkeys(sentences[item.item_id]):
             words = tuple(_bare(word).lower() for word in sentence.words)
             for place in range(len(words)):

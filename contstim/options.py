@@ -100,30 +100,23 @@ class Writes(Help):
     Attributes:
         beside: endings of the files that are written beside it, such as `.certificate.json`.
         record: the file of the folder beside which the record stands; by default the output itself.
+        stem: whether the path is the beginning of the names of the files, which end as `beside`
+            says, first that of the table with the record.
     """
 
     beside: tuple[str, ...] = ()
     record: str = ""
+    stem: bool = False
 
     @property
     def endings(self) -> tuple[str, ...]:
         """Endings of all that is written, the output itself first."""
-        return ("", *self.beside)
+        return self.beside if self.stem else ("", *self.beside)
 
     @property
     def is_folder(self) -> bool:
         """True of a folder whose name may be anything."""
         return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
-
-
-@dataclass(frozen=True)
-class Stem(Writes):
-    """Beginning of the names of the files that are written, which end as `beside` says."""
-
-    @property
-    def endings(self) -> tuple[str, ...]:
-        """Endings of all that is written, those of the table with the record first."""
-        return self.beside
 
 
 @dataclass(frozen=True)

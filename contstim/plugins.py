@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -11,15 +11,7 @@ if TYPE_CHECKING:
     from contstim.errors import ContstimError
 
 
-class Named(Protocol):
-    """Something that knows its own name."""
-
-    @property
-    def name(self) -> str:
-        """As in the entry point."""
-
-
-_Kind = TypeVar("_Kind", bound=Named)
+_Kind = TypeVar("_Kind")
 
 
 def plugin_names(group: str) -> list[str]:
@@ -56,7 +48,7 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
             f"The {word.lower()} {name!r} of {_origin(entry)} cannot be loaded: "
             f"{type(reason).__name__}: {reason}. Mend or uninstall that package."
         ) from reason
-    if not isinstance(value, kind) or value.name != name:
+    if not isinstance(value, kind) or getattr(value, "name", None) != name:
         raise error(
             f"The entry point {name!r} of {_origin(entry)} is not a {word} of that name, but "
             f"{value!r}. Its value names a {kind.__module__}.{word}(name={name!r}, …)."

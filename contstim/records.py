@@ -25,23 +25,10 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-_LIBRARIES = (
-    "accelerate",
-    "bitsandbytes",
-    "numpy",
-    "scipy",
-    "statsmodels",
-    "matplotlib",
-    "kenlm",
-    "ortools",
-    "nltk",
-    "pyarrow",
-    "tokenizers",
-    "torch",
-    "transformers",
-)
-
-
+_LIBRARIES = """
+accelerate bitsandbytes numpy scipy statsmodels matplotlib kenlm ortools nltk pyarrow tokenizers
+torch transformers
+""".split()
 _command: ContextVar[tuple[str, ...] | None] = ContextVar("command", default=None)
 
 
@@ -299,25 +286,8 @@ def _installed(library: str) -> str | None:
 
 
 def total_memory() -> int | None:
-    """Bytes of memory of this machine; None where the system does not tell."""
-    if sys.platform == "win32":
-        import ctypes
-
-        class MemoryStatus(ctypes.Structure):
-            """`MEMORYSTATUSEX` of Windows; its length is to be stated in the structure itself."""
-
-            _fields_ = [
-                ("length", ctypes.c_uint32),
-                ("load", ctypes.c_uint32),
-                ("total", ctypes.c_uint64),
-                ("others", ctypes.c_uint64 * 6),
-            ]
-
-        status = MemoryStatus(length=ctypes.sizeof(MemoryStatus))
-        if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
-            return None
-        return int(status.total)
+    """Bytes of memory of this machine; None where the system does not tell, as Windows."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):
         return None

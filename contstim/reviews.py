@@ -214,30 +214,27 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
     Raises:
         InputError: a pair has no texts.
     """
-    return tuple(_undecided(stimulus, reviewer) for stimulus in stimuli)
-
-
-def _undecided(stimulus: Stimulus, reviewer: str) -> ReviewedItem:
-    third: Sentence | None = None
-    source: tuple[str, str, int] = ("", "", 0)
-    if isinstance(stimulus, Triplet):
-        item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
-        first, second, third = stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2
-    elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
-        raise InputError(
-            f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs from "
-            f"scores that have a column 'sentence'."
-        )
-    else:
-        item_id, kind = stimulus.trial_id, ItemKind.PAIR
-        first, second = stimulus.sentence_1, stimulus.sentence_2
-        if isinstance(stimulus, Trial):
-            kind = ItemKind.TRIAL
-            source = (stimulus.source_id, str(stimulus.condition), stimulus.group)
-    models, sentences = (stimulus.model_1, stimulus.model_2), (first, second)
-    return ReviewedItem(
-        reviewer, item_id, kind, *source, *models, *sentences, third, Decision.NONE, ""
-    )
+    items = []
+    for stimulus in stimuli:
+        source: tuple[str, str, int] = ("", "", 0)
+        third: Sentence | None = None
+        if isinstance(stimulus, Triplet):
+            item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
+            first, second, third = stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2
+        elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
+            raise InputError(
+                f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs "
+                f"from scores that have a column 'sentence'."
+            )
+        else:
+            item_id, kind = stimulus.trial_id, ItemKind.PAIR
+            first, second = stimulus.sentence_1, stimulus.sentence_2
+            if isinstance(stimulus, Trial):
+                kind = ItemKind.TRIAL
+                source = (stimulus.source_id, str(stimulus.condition), stimulus.group)
+        about = (item_id, kind, *source, stimulus.model_1, stimulus.model_2)
+        items.append(ReviewedItem(reviewer, *about, first, second, third, Decision.NONE, ""))
+    return tuple(items)
 
 
 def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
@@ -319,14 +316,14 @@ def changed_words(stimuli: Iterable[Stimulus]) -> dict[str, tuple[frozenset[int]
             changes = (differing(sentence, stimulus.natural) for sentence in synthetic)
             places[stimulus.triplet_id] = (_NOTHING, *changes)
             continue
+        first, second = stimulus.sentence_1, stimulus.sentence_2
         places[stimulus.trial_id] = (_NOTHING, _NOTHING)
-        if isinstance(stimulus, Trial):
-            first, second = stimulus.sentence_1, stimulus.sentence_2
-            if stimulus.condition is Condition.NATURAL_SYNTHETIC:
-                places[stimulus.trial_id] = (_NOTHING, differing(second, first))
-            elif stimulus.kind_1 is Kind.SYNTHETIC_1 and stimulus.kind_2 is Kind.SYNTHETIC_2:
-                places[stimulus.trial_id] = (
-                    differing(first, natural.get(stimulus.source_id, second)),
-                    differing(second, natural.get(stimulus.source_id, first)),
-                )
+        if not isinstance(stimulus, Trial) or first is None or second is None:
+            continue
+        if stimulus.condition is Condition.NATURAL_SYNTHETIC:
+            places[stimulus.trial_id] = (_NOTHING, differing(second, first))
+        elif (stimulus.kind_1, stimulus.kind_2) == (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2):
+            source = natural.get(stimulus.source_id)
+            compared = ((first, source or second), (second, source or first))
+            places[stimulus.trial_id] = tuple(differing(*both) for both in compared)
     return places

@@ -14,11 +14,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 
 from contstim.arrays import read_npz
-from contstim.documents import shortened
-from contstim.errors import InputError, ScoreError, SentenceError
+from contstim.errors import InputError, ScoreError
 from contstim.files import writing
 from contstim.sentence import Sentence
-from contstim.tables import ShownAsTable, frame_of, listed, number, read_table, write_table
+from contstim.tables import ShownAsTable, frame_of, listed, number, parsed, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -168,37 +167,44 @@ class ScoreTable(ShownAsTable):
         one score under each model.
 
         Raises:
-            ScoreError: columns of unequal length, a text without words, a value that is not a
-                number, no model, and what the class itself refuses.
-            InputError: the file cannot be read.
+            ScoreError: the file cannot be read, columns of unequal length, a text without words, a
+                value that is not a number, no model, and what the class itself refuses.
         """
         is_npz = Path(path).suffix.lower() == ".npz"
-        columns = _read_npz(path) if is_npz else read_table(path)
-        sentences = columns.pop("sentence", None)
-        if not columns:
-            raise ScoreError(f"{path} has no column of scores; expected one per model.")
-        if sentences is None and not is_npz:
-            raise ScoreError(f"{path} has no column 'sentence'; its columns are {listed(columns)}.")
-        if len(columns) > MOST_MODELS:
-            raise ScoreError(
-                f"{path} has {len(columns):,} columns beside the sentences; each is taken for a "
-                f"model, and there may be {MOST_MODELS:,}. Keep the columns that are."
-            )
-        if not any(map(len, columns.values())):
-            raise ScoreError(f"{path} has no scores; expected one per sentence.")
-        lengths = {name: len(column) for name, column in columns.items()}
-        if sentences is not None:
-            lengths["sentence"] = len(sentences)
-        if len(set(lengths.values())) > 1:
-            raise ScoreError(
-                f"{path}: columns differ in length: "
-                + listed(f"{name} {n:,}" for name, n in lengths.items())
-                + ". Every model needs a score for every sentence."
-            )
-        parsed = None if sentences is None else _sentences(path, sentences)
-        numbers = [_numbers(path, name, values) for name, values in columns.items()]
         try:
-            return cls(parsed, tuple(columns), np.stack(numbers, axis=1))
+            columns: dict[str, Any] = {**(read_npz(path) if is_npz else read_table(path))}
+            for name, column in columns.items():
+                if getattr(column, "ndim", 1) != 1:
+                    raise ScoreError(
+                        f"{path}: {name} has shape {column.shape}; expected one dimension."
+                    )
+            sentences = columns.pop("sentence", None)
+            if sentences is None and not is_npz:
+                raise ScoreError(
+                    f"{path} has no column 'sentence'; its columns are {listed(columns)}."
+                )
+            if not 0 < len(columns) <= MOST_MODELS:
+                raise ScoreError(
+                    f"{path} has {len(columns):,} columns of scores beside the sentences; expected "
+                    f"one per model, of which there may be {MOST_MODELS:,}."
+                )
+            if not any(map(len, columns.values())):
+                raise ScoreError(f"{path} has no scores; expected one per sentence.")
+            lengths = {name: len(column) for name, column in columns.items()}
+            if sentences is not None:
+                lengths["sentence"] = len(sentences)
+                sentences = tuple(parsed(path, "sentence", sentences, Sentence.parse, "sentence"))
+            if len(set(lengths.values())) > 1:
+                raise ScoreError(
+                    f"{path}: columns differ in length: "
+                    + listed(f"{name} {n:,}" for name, n in lengths.items())
+                    + ". Every model needs a score for every sentence."
+                )
+            numbers = [_numbers(path, name, values) for name, values in columns.items()]
+        except InputError as error:
+            raise ScoreError(str(error)) from error
+        try:
+            return cls(sentences, tuple(columns), np.stack(numbers, axis=1))
         except ScoreError as error:
             raise ScoreError(f"{path}: {error}") from error
 
@@ -256,41 +262,10 @@ def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
     return tau_b * math.sqrt(untied[0] * untied[1]) / n_pairs
 
 
-def _read_npz(path: Path | str) -> dict[str, Any]:
-    try:
-        arrays = read_npz(path)
-    except InputError as error:
-        raise ScoreError(str(error)) from error
-    for name, array in arrays.items():
-        if array.ndim != 1:
-            raise ScoreError(f"{path}: {name} has shape {array.shape}; expected one dimension.")
-    return dict(arrays)
-
-
-def _sentences(path: Path | str, texts: Iterable[Any]) -> tuple[Sentence, ...]:
-    parsed: list[Sentence] = []
-    try:
-        parsed.extend(map(Sentence.parse, texts))
-    except SentenceError as error:
-        raise ScoreError(f"{path}, row {len(parsed)}: {error}") from error
-    return tuple(parsed)
-
-
 def _numbers(path: Path | str, name: str, values: Sequence[Any] | NDArray[Any]) -> FloatArray:
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
         return values.astype(np.float64)
-    try:
-        return np.array([_score(value) for value in values], dtype=np.float64)
-    except ValueError:
-        # Something is not a number: read once more, cell by cell, to name its row
-        for row, value in enumerate(values):
-            try:
-                _score(value)
-            except ValueError:
-                raise ScoreError(
-                    f"{path}, row {row}: {shortened(value)} under {name} is not a number."
-                ) from None
-        raise
+    return np.array(parsed(path, name, values, _score, "number"), dtype=np.float64)
 
 
 _MISSING = ("nan", "NaN")

@@ -29,7 +29,7 @@ from contstim.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from contstim.tables import Reader
 
@@ -117,16 +117,15 @@ class Pair:
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: two rows with their ranks."""
+        rejects = " rejects" if self.controversial else ""
         return _table(
             ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
-            (
-                (
-                    f"{getattr(self, f'model_{number}')} rejects" if self.controversial else "",
-                    escape(str(getattr(self, f"sentence_{number}") or "")),
-                    getattr(self, f"rank_{number}_model_1"),
-                    getattr(self, f"rank_{number}_model_2"),
+            *(
+                (rejects and f"{model}{rejects}", escape(str(sentence or "")), *ranks)
+                for model, sentence, *ranks in (
+                    (self.model_1, self.sentence_1, self.rank_1_model_1, self.rank_1_model_2),
+                    (self.model_2, self.sentence_2, self.rank_2_model_1, self.rank_2_model_2),
                 )
-                for number in (1, 2)
             ),
         )
 
@@ -138,8 +137,8 @@ class Pair:
         )
 
 
-def _table(heads: Sequence[str], rows: Iterable[tuple[str, str, float, float]]) -> str:
-    """A table in HTML; sentences, the second of each row, are HTML already."""
+def _table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
+    """A table in HTML of labels, sentences that are HTML already, and two numbers."""
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     lines = "".join(
         f"<tr><th>{escape(label)}</th><td>{sentence}</td>"
@@ -188,17 +187,17 @@ class Triplet:
     def _repr_html_(self) -> str:
         """HTML for a notebook: three rows, log-probabilities, changed words marked."""
         labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
-        names = ("natural", "synthetic_1", "synthetic_2")
         return _table(
             ("", "sentence", self.model_1, self.model_2),
-            (
+            *(
                 (
                     label,
                     _marked(getattr(self, name), self.natural),
-                    getattr(self, f"log_prob_{name}_model_1"),
-                    getattr(self, f"log_prob_{name}_model_2"),
+                    *(getattr(self, f"log_prob_{name}_model_{number}") for number in (1, 2)),
                 )
-                for label, name in zip(labels, names, strict=True)
+                for label, name in zip(
+                    labels, ("natural", "synthetic_1", "synthetic_2"), strict=True
+                )
             ),
         )
 
@@ -268,15 +267,11 @@ def check_trials(trials: Iterable[Trial]) -> None:
         _check_models(where, trial, trial.condition)
         allowed, kinds = _KINDS[trial.condition], (trial.kind_1, trial.kind_2)
         if kinds not in allowed:
-            remedy = "correct them, or the condition."
-            if kinds[::-1] in allowed:
-                remedy = (
-                    "exchange the sentences and their kinds, and in the responses turn its ratings "
-                    f"({2 * trial.scale.middle:g} - rating) and left (1 and 2)."
-                )
             raise InputError(
                 f"{where}, so it compares {' or '.join(map(' with '.join, allowed))}, in this "
-                f"order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}; {remedy}"
+                f"order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}. Correct "
+                f"them, or exchange the sentences and their kinds, and in the responses turn its "
+                f"ratings ({2 * trial.scale.middle:g} - rating) and left (1 and 2)."
             )
 
 

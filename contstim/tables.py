@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections import Counter
+from contextlib import suppress
 from dataclasses import MISSING, fields
 from enum import Enum
 from itertools import chain
@@ -24,7 +25,7 @@ from contstim.files import is_file, writing
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from _typeshed import DataclassInstance
     from pandas import DataFrame
@@ -145,9 +146,7 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
         InputError: the file is missing, empty, not UTF-8, cut off, ragged, names a column twice, or
             its name is not a table's.
     """
-    columns = _read(Path(path), table_kind(path))
-    _check_rows(path, columns, may_be_empty)
-    return columns
+    return _read(Path(path), table_kind(path), may_be_empty)
 
 
 def read_csv(
@@ -168,9 +167,7 @@ def read_csv(
     Raises:
         InputError: see `read_table`.
     """
-    columns = _read(Path(path), ".csv", delimiters, footer)
-    _check_rows(path, columns, may_be_empty)
-    return columns
+    return _read(Path(path), ".csv", may_be_empty, delimiters, footer)
 
 
 def read_rows(
@@ -227,38 +224,33 @@ def read_rows(
     return tuple(kind(*values) for values in zip(*typed, strict=True))
 
 
-def _check_rows(path: Path | str, columns: Mapping[str, list[Any]], may_be_empty: bool) -> None:
-    if not may_be_empty and not any(columns.values()):
-        raise InputError(f"{path} has a header and no rows.")
-
-
 def _read(
-    path: Path, kind: str, delimiters: str = ",", footer: str | None = None
+    path: Path, kind: str, may_be_empty: bool, delimiters: str = ",", footer: str | None = None
 ) -> dict[str, list[Any]]:
-    _check_format(path)
+    record = Path(f"{path}.meta.json")
+    if is_file(record):
+        # A table whose record names another format is refused; a damaged record is no hindrance
+        content: dict[str, Any] = {}
+        with suppress(InputError):
+            content = read_json_object(record, constants=True)
+        refuse_other_format(path, content)
     try:
         if kind == ".parquet":
-            return _read_parquet(path)
-        # newline="": line ends inside a quoted cell are the reader's to keep
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            if kind == ".jsonl":
-                return _read_jsonl(path, file)
-            return _read_csv(path, file, delimiters, footer)
+            columns = _read_parquet(path)
+        else:
+            # newline="": line ends inside a quoted cell are the reader's to keep
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                if kind == ".jsonl":
+                    columns = _read_jsonl(path, file)
+                else:
+                    columns = _read_csv(path, file, delimiters, footer)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
-
-
-def _check_format(path: Path) -> None:
-    """Refuse a table whose record names another format; a damaged record is no hindrance."""
-    record = Path(f"{path}.meta.json")
-    if is_file(record):
-        try:
-            content = read_json_object(record, constants=True)
-        except InputError:
-            return
-        refuse_other_format(path, content)
+    if not may_be_empty and not any(columns.values()):
+        raise InputError(f"{path} has a header and no rows.")
+    return columns
 
 
 def _read_parquet(path: Path) -> dict[str, list[Any]]:
@@ -288,41 +280,34 @@ def _read_csv(
     first = next(lines, "")
     delimiter = max(delimiters, key=first.count)  # the first of them, where none is more frequent
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
-    rows = _csv_rows(path, reader)
-    _, header = next(rows, (1, []))
+    header: list[str] = []
+    columns: list[list[Any]] = []
+    line = 1  # of the row's beginning: a quoted cell may run over several
+    try:
+        for row in reader:
+            if not header:
+                header, columns = row, [[] for _ in row]
+            elif footer is not None and row[:1] == [footer]:
+                break
+            elif len(row) == len(header):
+                for column, value in zip(columns, row, strict=True):
+                    column.append(value)
+            elif row:  # not a blank line, such as editors leave at the end
+                raise InputError(
+                    f"{path}, line {line}: {len(row)} values for {len(header)} columns."
+                )
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {line}: the row that begins here is not readable CSV ({error}). "
+            "Is the file cut off, or a quotation mark missing?"
+        ) from error
     if not header:
         raise InputError(f"{path} is empty; expected a header and rows.")
     twice = sorted(name for name, times in Counter(header).items() if times > 1)
     if twice:
         raise InputError(f"{path} names these columns twice: {listed(twice)}.")
-    columns: list[list[Any]] = [[] for _ in header]
-    for line, row in rows:
-        if footer is not None and row[:1] == [footer]:
-            break
-        if len(row) != len(header):
-            if not row:  # a blank line, such as editors leave at the end
-                continue
-            raise InputError(f"{path}, line {line}: {len(row)} values for {len(header)} columns.")
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
     return dict(zip(header, columns, strict=True))
-
-
-def _csv_rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a strict reader, each with the line on which it begins."""
-    while True:
-        # A quoted cell may run over several lines: counted before the row is read
-        line = reader.line_num + 1
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise InputError(
-                f"{path}, line {line}: the row that begins here is not readable CSV ({error}). "
-                "Is the file cut off, or a quotation mark missing?"
-            ) from error
-        if row is None:
-            return
-        yield line, row
 
 
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:

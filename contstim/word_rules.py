@@ -128,10 +128,17 @@ class WordRules:
             letters = self.single_letters
             is_word_of_one = letters is None or word in letters or folded in letters
             return None if is_word_of_one else Reason.SINGLE_LETTER
-        is_shortened = folded in self.abbreviations or self._lacks_vowel(folded, scripts)
+        # Decomposed, an accent is a sign of its own: "é" begins with e
+        bare = unicodedata.normalize("NFD", folded)
+        has_vowels = bool(self.vowels) and scripts == _scripts("".join(self.vowels))
+        is_shortened = folded in self.abbreviations or (has_vowels and not self.vowels & {*bare})
         if word == folded:  # names have beginnings and shortness of their own
-            is_shortened |= self._starts_oddly(word)
-            is_shortened |= len(word) in self._short_lengths and word not in self.short_words
+            start = bare[:2]
+            odd_start = (
+                bool(self.onsets) and not self.vowels & {*start} and start not in self.onsets
+            )
+            is_short = len(word) in self._short_lengths
+            is_shortened |= odd_start or (is_short and word not in self.short_words)
         if is_shortened or (len(word) > 1 and word.isupper()):
             return Reason.ABBREVIATION
         return None if _capitals_lead(word) else Reason.CAPITALS
@@ -171,21 +178,9 @@ class WordRules:
         parts = "|".join(map(re.escape, sorted(self.addresses)))
         return re.compile(rf"(?<!\S)(?:{parts})(?!\S)|://|(?<!\S)www\.", re.IGNORECASE)
 
-    def _starts_oddly(self, folded: str) -> bool:
-        """True if a word begins with two consonants that begin no word."""
-        # Decomposed, an accent is a sign of its own: "é" begins with e
-        start = unicodedata.normalize("NFD", folded)[:2]
-        return bool(self.onsets) and not self.vowels & set(start) and start not in self.onsets
-
     @cached_property
     def _short_lengths(self) -> frozenset[int]:
         return frozenset(map(len, self.short_words))
-
-    def _lacks_vowel(self, folded: str, scripts: set[str]) -> bool:
-        """True if a word in the vowels' script has none, accents aside."""
-        if not self.vowels or scripts != _scripts("".join(self.vowels)):
-            return False
-        return not self.vowels & set(unicodedata.normalize("NFD", folded))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import pytest
 
 from contstim.corpus import read_sentences
 from contstim.counts import read_pair_counts, read_token_counts
-from contstim.english.minimal_pairs import read_paradigms
+from contstim.english.paradigm import read_paradigms
 from contstim.errors import ContstimError
 from contstim.evaluation.acceptability import read_judgements
 from contstim.evaluation.judged_scores import published_scores

@@ -119,7 +119,7 @@ def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
     [
         ("s.csv", "sentence,rnn\nCats purr.,-1\nDogs bark.,n/a\n", "row 1: 'n/a' under rnn"),
         ("s.csv", "sentence,rnn\nCats purr.,nan\n", "Cats purr.*under rnn is nan"),
-        ("s.csv", "sentence\nCats purr.\n", "no column of scores"),
+        ("s.csv", "sentence\nCats purr.\n", "has 0 columns of scores"),
         ("s.csv", "text,rnn\nCats purr.,-1\n", "no column 'sentence'; its columns are text, rnn"),
         ("s.csv", "sentence,rnn,rnn\nCats purr.,-1,-2\n", "twice: rnn"),
         ("s.csv", "sentence,rnn\nCats purr.\n", "line 2: 1 values for 2 columns"),
@@ -132,7 +132,11 @@ def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
         ("s.csv", "sentence,rnn\nA b.,-1\nC d.,-1_0\n", "row 1: '-1_0' under rnn is not a number"),
         ("s.jsonl", '{"sentence": "A b.", "rnn": true}\n', "row 0: True under rnn is not a number"),
         ("s.jsonl", '{"sentence": "A b.", "rnn": [1]}\n', "under rnn is not a number"),
-        ("s.jsonl", '{"sentence": null, "rnn": 1}\n', "row 0: None is not a sentence"),
+        (
+            "s.jsonl",
+            '{"sentence": null, "rnn": 1}\n',
+            "row 0: None under sentence is not a sentence",
+        ),
         ("s.csv", "sentence,rnn\n", "s.csv has a header and no rows"),
         (
             "s.csv",
@@ -140,7 +144,7 @@ def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
             "s.csv: 'A b.' is scored in two ways, in rows 0 and 1",
         ),
         ("s.csv", "sentence,rnn\nA  b,-1\nA b.,-2\n", "'A b.' is scored in two ways"),
-        ("s.csv", "sentence,rnn\nA b.,-1\n .,-2\n", "row 1: A sentence needs at least one word"),
+        ("s.csv", "sentence,rnn\nA b.,-1\n .,-2\n", "row 1: .* A sentence needs at least one word"),
         ("s.npz", "no zip at all", r"not an \.npz"),
         ("s.parquet", "no parquet at all", "not a readable Parquet file"),
     ],
@@ -194,7 +198,9 @@ def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path
     """Every command would compare five thousand million pairs of models."""
     path, names = tmp_path / "wide.csv", [f"m{n}" for n in range(100_000)]
     path.write_text(f"sentence,{','.join(names)}\nA b.{',-1' * len(names)}\n")
-    with pytest.raises(ScoreError, match=r"wide\.csv has 100,000 columns beside the sentences"):
+    with pytest.raises(
+        ScoreError, match=r"wide\.csv has 100,000 columns of scores beside the sentences"
+    ):
         ScoreTable.read(path)
 
 

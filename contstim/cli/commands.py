@@ -10,12 +10,12 @@ import ast
 import re
 import shlex
 import sys
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -27,104 +27,79 @@ from contstim.steps import found
 from contstim.steps.step import Field, Step, fields_of, perform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
+
+FURTHER = {"review": ("contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review")}
+"""Options that the command of a step has further, and the function that is given the step and them;
+both as `module:name`."""
+
+GROUPS: dict[str, Any] = {
+    "no_args_is_help": True,
+    "rich_markup_mode": "markdown",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+"""What all groups have in common."""
 
 _FIRST = 5  # options that help shows first
 _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
-class Deferred(TyperCommand):
+def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
     """Stand-in for a command until it is called; lists need its name and help only."""
-
-    def __init__(self, name: str, page: str, make: Callable[[], Any]) -> None:
-        # The first clause, where it fits a line of the list
-        short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
-        text = short and short[0]
-        super().__init__(name, callback=lambda: None, help=cleandoc(page), short_help=text)
-        self._make = make
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
-    ) -> Any:
-        """Context of the command itself, which is made now."""
-        return self._make().make_context(info_name, args, parent, **extra)
-
-
-@dataclass(frozen=True)
-class StepCommand:
-    """Command of a step that does something more than the step.
-
-    Attributes:
-        step: where the step is, whose docstring is the help page.
-        further: where the options that the step does not have are.
-        run: where the function is that is given the step, whether to be quiet, and those options.
-    """
-
-    step: str
-    further: str
-    run: str
+    # The first clause, where it fits a line of the list
+    short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
+    text = short and short[0]
+    command: Any = TyperCommand(name, callback=lambda: None, help=cleandoc(page), short_help=text)
+    command.make_context = lambda *given, **more: make().make_context(*given, **more)
+    return command
 
 
 class CommandGroup(TyperGroup):
-    """Commands under one word, such as `contstim train`; none is imported before it is named."""
+    """Commands under one word, such as `contstim train`; none is imported before it is named.
 
-    def targets(self) -> Mapping[str, Any]:
-        """Where each command is, by name.
+    Args:
+        targets: where each command is, by name: `module:name` of a step or a function; another
+            group; or a function that gives a step, or None where there is no such command. Or a
+            function that finds all this when it is needed. By default those of the program.
+        about: as for Typer's groups.
+    """
 
-        `module:name` of a step or a function, or of such things by name; a `StepCommand`; another
-        group; or a function that gives a step, or None where there is no such command.
-        """
-        raise NotImplementedError
+    def __init__(
+        self, targets: Targets | Callable[[], Targets] | None = None, **about: Any
+    ) -> None:
+        super().__init__(**about)
+        self._targets = targets
+
+    @property
+    def targets(self) -> Targets:
+        """Where each command is, by name."""
+        targets = self._targets or found("contstim.cli.program:TARGETS")
+        own: Targets = targets() if callable(targets) else targets
+        return own
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of the commands."""
         del ctx
-        return [
-            name
-            for name, target in self.targets().items()
-            if isinstance(target, str | StepCommand | typer.Typer) or target()
-        ]
+        there = str | TyperGroup
+        return [n for n, target in self.targets.items() if isinstance(target, there) or target()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; None where there is none."""
         del ctx
-        target = self.targets().get(cmd_name)
+        target = self.targets.get(cmd_name)
         if isinstance(target, str):
-            return Deferred(cmd_name, _page(target), lambda: _command(found(target), cmd_name))
-        if isinstance(target, StepCommand):
-            return Deferred(cmd_name, _page(target.step), lambda: _command(target, cmd_name))
-        if isinstance(target, typer.Typer):
-            command = typer.main.get_command(target)
-            command.name, command.short_help = cmd_name, (command.help or "").rstrip(".")
-            return command
-        step = target and target()
-        return step and Deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))
+            return deferred(cmd_name, _page(target), lambda: _command(found(target), cmd_name))
+        if target is None or isinstance(target, TyperGroup):
+            return target
+        step = target()
+        return step and deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))
 
 
-def group(
-    summary: str, targets: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
-) -> typer.Typer:
-    """A group of commands; that word alone lists them.
-
-    Args:
-        summary: help of the group.
-        targets: see `CommandGroup.targets`, or a function that finds them when they are needed.
-    """
-
-    class Group(CommandGroup):
-        def targets(self) -> Mapping[str, Any]:
-            return targets() if callable(targets) else targets
-
-    app = typer.Typer(
-        cls=Group,
-        help=summary,
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="markdown",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(lambda: None)
-    return app
+def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> CommandGroup:
+    """A group of commands; that word alone lists them."""
+    return CommandGroup(targets, name=name, help=summary, short_help=summary[:-1], **GROUPS)
 
 
 def _page(target: str) -> str:
@@ -145,8 +120,6 @@ def _docstrings(module: str) -> dict[str, str]:
 
 
 def _command(target: Any, name: str) -> Any:
-    if isinstance(target, StepCommand):
-        return command_of_step(found(target.step), name, found(target.further), found(target.run))
     return (command_of_step if isinstance(target, type) else command_of)(target, name)
 
 
@@ -159,28 +132,29 @@ def command_of(function: Callable[..., None], name: str) -> Any:
     return typer.main.get_command(program)
 
 
-def command_of_step(
-    step: type[Step[Any]],
-    name: str,
-    further: tuple[Parameter, ...] = (),
-    run: Callable[..., None] | None = None,
-) -> Any:
-    """The command of a step, with an option for each field."""
+def command_of_step(step: type[Step[Any]], name: str) -> Any:
+    """The command of a step, with an option for each field, and those that it has further."""
+    further, run = map(found, FURTHER[step.name]) if step.name in FURTHER else ((), run_step)
 
     def command(**given: Any) -> None:
-        quiet = given.pop("quiet")
+        more = {each: given.pop(each) for each in ("quiet", *(option.name for option in further))}
         # Typer repeats options that are lists, and gives None or nothing where none was given
         values = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in given.items()
             if value is not None
         }
-        more = {each.name: values.pop(each.name) for each in further}
-        (run or run_step)(made(step, values), quiet=quiet, **more)
+        try:
+            made = step.of(values)
+        except InputError as error:
+            raise type(error)(as_flags(str(error), step)) from None
+        run(made, **more)
 
-    options = [*(option(each) for each in _most_used_first(step)), *further]
-    options.append(Parameter("quiet", Parameter.KEYWORD_ONLY, default=False, annotation=Quiet))
-    return command_of(as_command(command, options, step.__doc__ or ""), name)
+    options = [*map(option, _most_used_first(step)), *further, parameter("quiet", Quiet, False)]
+    command.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in options}
+    command.__doc__ = cleandoc(step.__doc__ or "")
+    return command_of(command, name)
 
 
 def _most_used_first(step: type[Step[Any]]) -> Iterator[Field]:
@@ -193,26 +167,20 @@ def _most_used_first(step: type[Step[Any]]) -> Iterator[Field]:
     yield from (field for field in fields_of(step) if field.panel)
 
 
-def as_command(
-    function: Callable[..., None], options: Iterable[Parameter], page: str
-) -> Callable[..., None]:
-    """The function with the signature and the docstring that Typer makes a command of."""
-    options = list(options)
-    function.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    function.__annotations__ = {each.name: each.annotation for each in options}
-    function.__doc__ = cleandoc(page)
-    return function
-
-
 def option(field: Field) -> Parameter:
     """An option or argument as Typer wants it."""
     note, default = field.note, field.default
     kind: Any = get_args(field.hint)[0]
+    metavar = note.metavar
     if get_origin(kind) is tuple:  # Typer repeats options that are lists
         each: Any = get_args(kind)[0]
         kind, default = (list[each], default) if default is MISSING else (list[each] | None, None)
+    elif number := next((each for each in (int, float) if each in (kind, *get_args(kind))), None):
+        # Taken as text, so that what is no number is told as everywhere
+        metavar = metavar or f"<{number.__name__}>"
+        kind, default = str | None, default if default in (None, MISSING) else str(default)
     if isinstance(note, Reads) and note.argument:
-        typed: Any = typer.Argument(help=note.text, metavar=note.metavar or None)
+        typed: Any = typer.Argument(help=note.text, metavar=metavar or None)
     else:
         # A yes that is no by default needs no word for no
         plain = kind is bool and default is False
@@ -220,14 +188,18 @@ def option(field: Field) -> Parameter:
         typed = typer.Option(
             *flags,
             help=f"{note.text}{note.range}",
-            metavar=note.metavar or None,
+            metavar=metavar or None,
             rich_help_panel=field.panel or None,
         )
     # mypy takes no annotation that is computed
     chosen: Any = Annotated
+    return parameter(field.name, chosen[kind, typed], default)
+
+
+def parameter(name: str, annotation: object, default: object = MISSING) -> Parameter:
+    """A parameter of a function that Typer makes a command of."""
     empty = Parameter.empty if default is MISSING else default
-    annotation = chosen[kind, typed]
-    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
 
 
 def run_step(step: Step[Any], *, quiet: bool) -> None:
@@ -236,8 +208,7 @@ def run_step(step: Step[Any], *, quiet: bool) -> None:
     from contstim.cli.results import show_result
 
     try:
-        reporter = ProgressBars(quiet=quiet, named=partial(as_flags, step=type(step)))
-        value, complete = perform(step, reporter)
+        outcome = perform(step, ProgressBars(quiet=quiet, named=partial(as_flags, step=type(step))))
     except InputError as error:
         raise type(error)(as_flags(str(error), type(step))) from None
     except KeyboardInterrupt:
@@ -245,17 +216,9 @@ def run_step(step: Step[Any], *, quiet: bool) -> None:
             command = shlex.join(["contstim", *sys.argv[1:]])
             warn(f"Stopped. {step.kept} The same command goes on:\n  {command}")
         raise
-    show_result(step, value, quiet=quiet)
-    if not complete:
+    show_result(step, outcome, quiet=quiet)
+    if not outcome.complete:
         raise typer.Exit(INCOMPLETE)
-
-
-def made(step: type[Step[Any]], values: Mapping[str, Any]) -> Step[Any]:
-    """A step with values of options, whose errors name options."""
-    try:
-        return step.of(values)
-    except InputError as error:
-        raise type(error)(as_flags(str(error), step)) from None
 
 
 def dashed(name: str) -> str:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from threading import Event, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,14 +20,11 @@ from contstim.wording import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from rich.console import Console
     from rich.progress import Progress, TaskID
     from rich.table import Table
-    from rich.text import Text
 
-    from contstim.reporting.report import Table as ReportTable
     from contstim.sentence import Sentence
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
@@ -72,55 +68,67 @@ def names_for_tables(names: Sequence[str]) -> dict[str, str]:
     return dict(zip(names, short_names(names), strict=True))
 
 
-def print_table(table: Table, names: Mapping[str, str] | None = None) -> None:
+def print_table(table: Table, names: Mapping[str, str]) -> None:
     """Print a table and, under it, the full names of the models that it calls otherwise."""
     console = terminal()
     console.print(table)
-    for name, short in (names or {}).items():
+    for name, short in names.items():
         if short != name:
             console.print(f"{short}: {name}", highlight=False, soft_wrap=True)
 
 
-def print_summary(title: str, table: ReportTable, models: Sequence[str]) -> None:
-    """Print a table of a report, in which models have short names."""
-    print_rows(table.header, table.rows, texts=table.texts, title=title, models=models)
-
-
 def print_rows(
-    header: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    texts: int = 1,
-    title: str = "",
-    models: Sequence[str] = (),
+    header: Sequence[str], rows: Iterable[Sequence[object]], *, texts: int = 1, title: str = ""
 ) -> None:
     """Print a table: texts first, then numbers, of which whole ones get commas.
+
+    Names of models that are long stand shortened in the table, and in full below it.
 
     Args:
         header: of the columns.
         rows: their cells.
         texts: how many columns, from the left, hold texts.
         title: above the table; empty for none.
-        models: names that stand shortened in the table, and in full below it.
     """
-    names = names_for_tables([*dict.fromkeys(models)])
+    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    # Of all texts, specifications of models alone begin with a kind and a colon
+    every = dict.fromkeys(cell for row in (header, *cells) for cell in row)
+    names = names_for_tables([text for text in every if re.match(r"[a-z-]+:\S", text)])
     shown = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)
-    for row in rows:
-        cells = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row)
-        shown.add_row(*(names.get(cell, cell) for cell in cells))
+    for row in cells:
+        shown.add_row(*(names.get(cell, cell) for cell in row))
     print_table(shown, names)
 
 
-def changed_words(sentence: Sentence, natural: Sentence) -> Text:
-    """A sentence with the words that differ from the natural one in bold colour."""
+def print_sentences(
+    natural: Sentence,
+    rows: Iterable[tuple[str, Sentence, Sequence[float]]],
+    names: Mapping[str, str],
+    roles: Sequence[str] = (),
+) -> None:
+    """Print a table of sentences, with the words that differ from the natural one in bold colour.
+
+    Args:
+        natural: the natural sentence.
+        rows: label, sentence and log-probability under each model.
+        names: of the models, and what they are called in the table.
+        roles: of the models, before their names.
+    """
     from rich.text import Text
 
-    words = [
-        Text(word, style="" if word == old else "bold magenta")
-        # Searches replace words and never add one: both have equally many
-        for word, old in zip(sentence.words, natural.words, strict=True)
-    ]
-    return Text(" ").join(words) + sentence.end
+    columns = list(names.values())
+    if roles:
+        columns = [f"{role}: {name}" for role, name in zip(roles, columns, strict=True)]
+    table = results_table("", "sentence", *columns, texts=2)
+    for label, sentence, scores in rows:
+        words = [
+            Text(word, style="" if word == old else "bold magenta")
+            # Searches replace words and never add one: both have equally many
+            for word, old in zip(sentence.words, natural.words, strict=True)
+        ]
+        shown = Text(" ").join(words) + sentence.end
+        table.add_row(label, shown, *(f"{score:.2f}" for score in scores))
+    print_table(table, names)
 
 
 def remark(text: str, *, quiet: bool = False) -> None:
@@ -143,46 +151,8 @@ def show_warning(
     warn(str(message))
 
 
-def remark_folder(page: Path, *, quiet: bool) -> None:
-    """Say, as the end of a command that writes a folder, which page of it to look at first."""
-    verb, where = ("open", " in a browser") if page.suffix == ".html" else ("read", "")
-    remark(f"Everything is in {page.parent}/; {verb} {page}{where}.", quiet=quiet)
-
-
 _SECONDS_PER_LINE = 60.0
 _as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
-
-
-@dataclass
-class _Work:
-    """A piece of work: how far it is, and how far it was when this process began with it."""
-
-    done_before: float
-    started: float
-    done: float = 0.0
-    total: float | None = None
-    note: str = ""
-
-    @property
-    def finished(self) -> bool:
-        return self.total is not None and self.done >= self.total
-
-    @property
-    def left(self) -> str:
-        """Time left by the speed of this process, which an earlier run says nothing about."""
-        done_now = self.done - self.done_before
-        if self.total is None or self.finished or done_now <= 0:
-            return ""
-        seconds = (perf_counter() - self.started) * (self.total - self.done) / done_now
-        return f"about {duration(seconds)} left"
-
-    @property
-    def amount(self) -> str:
-        if not self.total:
-            return f"{self.done:,.0f}"
-        return f"{self.done:,.0f} of {self.total:,.0f} ({self.done / self.total:.0%})".replace(
-            "%", " %"
-        )
 
 
 class ProgressBars(Reporter):
@@ -202,78 +172,79 @@ class ProgressBars(Reporter):
         console = terminal(stderr=True)
         in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
         self._draws = (console.is_terminal or in_notebook) and not quiet
-        self._works: dict[str, _Work] = {}
         self._tasks: dict[str, TaskID] = {}
         self._bars: Progress | None = None
-        self._over: Event | None = None
-
-    def __enter__(self) -> Self:
-        """Begin with no work."""
-        self._works.clear()
-        self._tasks.clear()
-        return self
+        self._over = Event()
 
     def __exit__(self, *_raised: object) -> None:
         """Take the bars away."""
-        if self._bars is not None:
+        if self._bars is not None and self._draws:
             self._bars.stop()
-        if self._over is not None:
-            self._over.set()
-        self._bars = self._over = None
+        self._over.set()
+        self._tasks.clear()
+        self._bars = None
 
     def say(self, text: str) -> None:
         """Print a line, unless quiet."""
-        text = self._named(text)
-        if self._bars is not None and not self.quiet:
-            self._bars.console.print(text, highlight=False, soft_wrap=True)
-        else:
-            remark(text, quiet=self.quiet)
+        if not self.quiet:
+            self._print(self._named(text))
 
     def warn(self, text: str) -> None:
         """Print a warning, even if quiet."""
-        text = self._named(text)
-        if self._bars is not None and text:
-            self._bars.console.print(f"warning: {text}", highlight=False, soft_wrap=True)
+        if text:
+            self._print(f"warning: {self._named(text)}")
+
+    def _print(self, text: str) -> None:
+        if self._bars is not None and self._draws:
+            self._bars.console.print(text, highlight=False, soft_wrap=True)
         else:
-            warn(text)
+            print(text, file=sys.stderr)
 
     def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
         """Move the bar of a piece of work; see `Reporter.progress`."""
         if self.quiet:
             return
-        work = self._works.setdefault(what, _Work(done, perf_counter()))
-        work.done, work.total, work.note = done, total, note
-        if self._draws:
-            self._draw(what, work)
-        elif self._over is None:
-            self._over = Event()
-            Thread(target=self._print_every_minute, args=(self._over,), daemon=True).start()
+        bars = self._bars or self._begun()
+        if what not in self._tasks:
+            texts: dict[str, Any] = {"before": done, "amount": "", "left": "", "note": ""}
+            self._tasks[what] = bars.add_task(what, **texts)
+        task = bars.tasks[self._tasks[what]]
+        amount, left = f"{done:,.0f}", ""
+        if total:
+            amount += f" of {total:,.0f} ({100 * done / total:.0f} %)"
+            # By the speed of this process, which an earlier run says nothing about
+            done_now = done - task.fields["before"]
+            if done_now > 0 and done < total:
+                left = f"about {duration((task.elapsed or 0) * (total - done) / done_now)} left"
+        bars.update(task.id, completed=done, total=total, amount=amount, left=left, note=note)
 
-    def _draw(self, what: str, work: _Work) -> None:
+    def _begun(self) -> Progress:
         from rich.progress import BarColumn, Progress, TextColumn
         from rich.table import Column
 
-        if self._bars is None:
-            name = Column(overflow="fold")
-            self._bars = Progress(
-                TextColumn("{task.description}", markup=False, table_column=name),
-                BarColumn(bar_width=20),
-                TextColumn("{task.fields[amount]}"),
-                TextColumn("{task.fields[note]}", markup=False),
-                TextColumn("{task.fields[left]}"),
-                console=terminal(stderr=True),
-                transient=True,
-            )
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[amount]}"),
+            TextColumn("{task.fields[note]}", markup=False),
+            TextColumn("{task.fields[left]}"),
+            console=terminal(stderr=True),
+            transient=True,
+            get_time=lambda: perf_counter(),
+        )
+        if self._draws:
             self._bars.start()
-        texts: dict[str, Any] = {"amount": work.amount, "note": work.note, "left": work.left}
-        if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(what, total=work.total, **texts)
-        self._bars.update(self._tasks[what], completed=work.done, total=work.total, **texts)
+        else:
+            self._over = Event()
+            lines = partial(self._print_every_minute, self._bars, self._over)
+            Thread(target=lines, daemon=True).start()
+        return self._bars
 
-    def _print_every_minute(self, over: Event) -> None:
+    @staticmethod
+    def _print_every_minute(bars: Progress, over: Event) -> None:
         while not over.wait(_SECONDS_PER_LINE):
-            for what, work in list(self._works.items()):
-                if not work.finished:
-                    minutes = f"{(perf_counter() - work.started) / 60:,.0f} min"
-                    texts = (what, work.amount, work.note, minutes, work.left)
+            for task in bars.tasks:
+                if task.total is None or task.completed < task.total:
+                    minutes, of = f"{(task.elapsed or 0) / 60:,.0f} min", task.fields
+                    texts = (task.description, of["amount"], of["note"], minutes, of["left"])
                     print(", ".join(filter(None, texts)), file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contstim.cli.commands import StepCommand, group
+from contstim.cli.commands import GROUPS, CommandGroup, group
 from contstim.steps import STEPS, step_named
 from contstim.version import __version__
 
@@ -19,54 +19,45 @@ def _of_platforms(word: str) -> dict[str, Any]:
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
 
 
-def _steps(word: str) -> dict[str, str]:
-    """The steps of a group of commands, by their second words."""
-    return {
-        name.removeprefix(f"{word} "): target
-        for name, target in STEPS.items()
-        if name.startswith(f"{word} ")
-    }
+def _steps(word: str, summary: str) -> CommandGroup:
+    """A group of the steps whose names begin with a word."""
+    names = (name for name in STEPS if name.startswith(f"{word} "))
+    return group(word, summary, {name.removeprefix(f"{word} "): STEPS[name] for name in names})
 
 
-app = group(
-    "Make language models disagree, and let people decide which one is right.",
-    {
-        **{
-            name: f"contstim.cli.study:{name}"
-            for name in ("new", "plan", "run", "status", "verify", "archive")
-        },
-        "models": "contstim.cli.looking:models",
-        "train": group("Train a model on a text.", _steps("train")),
-        **{
-            name: STEPS[name]
-            for name in ("vocabulary", "sentences", "score", "synthesize", "triplets")
-        },
-        "select": group("Select the most controversial stimuli, exactly.", _steps("select")),
-        "show": "contstim.cli.looking:show",
-        "review": StepCommand(
-            STEPS["review"], "contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review"
-        ),
-        "design": STEPS["design"],
-        "power": STEPS["power"],
-        "export": group(
-            "Turn trials into an experiment that people take part in, or into a public data set.",
-            partial(_of_platforms, "export"),
-        ),
-        "check": "contstim.cli.looking:check",
-        "collect": "contstim.cli.serving:collect",
-        "simulate": STEPS["simulate"],
-        "import": group(
-            "Make responses.csv from the data of a platform.", partial(_of_platforms, "import")
-        ),
-        **{name: STEPS[name] for name in ("analyze", "mixed", "compare", "controls")},
-        "evaluate": group(
-            "Evaluate models without people: on benchmarks, and on what scores should be like.",
-            _steps("evaluate"),
-        ),
-        "reproduce": group("Analyse published data again, claim by claim.", _steps("reproduce")),
-        "generate": group("Make test sentences from the embedded English.", _steps("generate")),
-        "demo": "contstim.cli.looking:demo",
-    },
+_EXPORT = "Turn trials into an experiment that people take part in, or into a public data set."
+_IMPORT = "Make responses.csv from the data of a platform."
+_EVALUATE = "Evaluate models without people: on benchmarks, and on what scores should be like."
+
+_STUDY = ("new", "plan", "run", "status", "verify", "archive")
+_TEXTS = ("vocabulary", "sentences", "score", "synthesize", "triplets")
+TARGETS: dict[str, Any] = {
+    **{name: f"contstim.cli.study:{name}" for name in _STUDY},
+    "models": "contstim.cli.looking:models",
+    "train": _steps("train", "Train a model on a text."),
+    **{name: STEPS[name] for name in _TEXTS},
+    "select": _steps("select", "Select the most controversial stimuli, exactly."),
+    "show": "contstim.cli.looking:show",
+    **{name: STEPS[name] for name in ("review", "design", "power")},
+    "export": group("export", _EXPORT, partial(_of_platforms, "export")),
+    "check": "contstim.cli.looking:check",
+    "collect": "contstim.cli.serving:collect",
+    "simulate": STEPS["simulate"],
+    "import": group("import", _IMPORT, partial(_of_platforms, "import")),
+    **{name: STEPS[name] for name in ("analyze", "mixed", "compare", "controls")},
+    "evaluate": _steps("evaluate", _EVALUATE),
+    "reproduce": _steps("reproduce", "Analyse published data again, claim by claim."),
+    "generate": _steps("generate", "Make test sentences from the embedded English."),
+    "demo": "contstim.cli.looking:demo",
+    # Further steps of one word come last
+    **{name: target for name, target in STEPS.items() if " " not in name},
+}
+
+app = typer.Typer(
+    cls=CommandGroup,
+    help="Make language models disagree, and let people decide which one is right.",
+    pretty_exceptions_enable=False,
+    **GROUPS,
 )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from inspect import Parameter
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.commands import run_step
+from contstim.cli.commands import parameter, run_step
 from contstim.cli.output import Quiet, remark, warn
 from contstim.errors import WorkerError
 from contstim.steps.review import WriteReviewPage, flagged
 from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def collect(
@@ -59,14 +62,9 @@ def collect(
 
     Example: `contstim collect experiment --port 8000`
     """
-    try:
+    with _extra("Collecting"):
         from contstim.experiments.collection.participants import StudyOptions
         from contstim.experiments.collection.server import database_of, serve
-    except ModuleNotFoundError as error:
-        raise WorkerError(
-            f"Collecting needs {error.name}, which is not installed: pip install "
-            "'contstim[collect]'."
-        ) from error
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import Record, record_path
 
@@ -105,6 +103,17 @@ def collect(
     )
 
 
+@contextmanager
+def _extra(what: str) -> Iterator[None]:
+    """Imports that need the extra of servers; an error says how it is installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            f"{what} needs {error.name}, which is not installed: pip install 'contstim[collect]'."
+        ) from error
+
+
 _SERVE = Annotated[
     bool,
     typer.Option("--serve", help="Serve the page and save each decision in review.csv beside it."),
@@ -117,13 +126,8 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> Non
     if not serve:
         run_step(step, quiet=quiet)
         return
-    try:
+    with _extra("Serving"):
         from contstim.experiments.collection.reviewing import ReviewFile, review_file, serve_review
-    except ModuleNotFoundError as error:
-        raise WorkerError(
-            f"Serving needs {error.name}, which is not installed: pip install "
-            "'contstim[collect]'. Without --serve the page keeps decisions in the browser."
-        ) from error
     from contstim.reviews import read_reviews
     from contstim.stimuli import read_stimulus_table
 
@@ -147,9 +151,5 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> Non
     serve_review(content, file, port=port, opened=opened)
 
 
-def _option(name: str, default: object, annotation: object) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-REVIEW_OPTIONS = (_option("serve", False, _SERVE), _option("port", 8001, _PORT))
+REVIEW_OPTIONS = (parameter("serve", _SERVE, False), parameter("port", _PORT, 8001))
 """Options of `contstim review` that its step does not have."""

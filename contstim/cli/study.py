@@ -232,7 +232,7 @@ def archive(
     from contstim.study.handing_on.archive import archive_study
     from contstim.study.study_file import read_study
 
-    written = archive_study(
+    manifest, questions = archive_study(
         read_study(study),
         out,
         without=without or (),
@@ -240,12 +240,11 @@ def archive(
         as_it_is=as_it_is,
         reporter=ProgressBars(quiet=quiet),
     )
-    manifest = written.manifest
     for doubt in manifest.as_it_is:
         warn(doubt)
     size = sum(file.size for file in manifest.files) / 1e6
     remark(
         f"{out}: {counted(len(manifest.files), 'file')}, {size:,.1f} MB before packing. "
-        f"{counted(written.questions, 'question')} in its texts are left to you (To fill in).",
+        f"{counted(questions, 'question')} in its texts are left to you (To fill in).",
         quiet=quiet,
     )

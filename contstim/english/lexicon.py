@@ -225,31 +225,35 @@ def add_ing(word: str) -> str:
 class _Reader:
     """Turns rows into entries, remembering classes, inheritance and irregular forms."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.classes: dict[str, tuple[str, ...]] = {}
         self.inherited: dict[str, Features] = {}
         self.sounds: dict[str, frozenset[str]] = {}
         self.irregular: dict[tuple[str, str], tuple[str, ...]] = {}
         self.entries: dict[str, list[Entry]] = {}
+        for number, line in enumerate(text.splitlines(), start=1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            columns = line.split("\t")
+            if len(columns) != 3:
+                raise InputError(
+                    f"Line {number} of the lexicon has {len(columns)} columns; it needs three, "
+                    "separated by tabs: category, features, words."
+                )
+            self._read(*columns)
 
-    def read(self, line: str, number: int) -> None:
-        columns = line.split("\t")
-        if len(columns) != 3:
-            raise InputError(
-                f"Line {number} of the lexicon has {len(columns)} columns; it needs three, "
-                "separated by tabs: category, features, words."
-            )
-        category, features, words = columns
+    def _read(self, category: str, features: str, text: str) -> None:
+        words = text.split()
         if category == "class":
-            self.classes[features] = tuple(words.split())
+            self.classes[features] = tuple(words)
         elif category == "sound":
-            self.sounds[features] = frozenset(words.split())
+            self.sounds[features] = frozenset(words)
         elif category == "inherit":
-            for name in self._expand(tuple(words.split())):
+            for name in self._expand(tuple(words)):
                 self.inherited.setdefault(name, {}).update(self._features(features))
         else:
-            for text in words.split():
-                self._add(category, text, self._features(features))
+            for word in words:
+                self._add(category, word, self._features(features))
 
     def _expand(self, names: tuple[str, ...]) -> tuple[str, ...]:
         members = [
@@ -347,10 +351,7 @@ def read_lexicon(text: str) -> Lexicon:
     Raises:
         InputError: a row does not have three columns.
     """
-    reader = _Reader()
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip() and not line.startswith("#"):
-            reader.read(line, number)
+    reader = _Reader(text)
     entries = {category: tuple(entries) for category, entries in reader.entries.items()}
     vowels, consonants = (reader.sounds.get(k, frozenset()) for k in ("vowel", "consonant"))
     return Lexicon(entries, vowels, consonants)

@@ -13,7 +13,7 @@ import functools
 import itertools
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from contstim.english.grammar import START, Grammar, collector_paused, grammar
 from contstim.english.lexicon import Symbol, lexicon
@@ -21,7 +21,7 @@ from contstim.errors import InputError
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from nltk import Tree
 
@@ -45,12 +45,7 @@ DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
 # The category that, right below the root, makes a sentence a question.
 QUESTION = "Q"
 
-Option = TypeVar("Option")
 Lengths = tuple[float, ...]  # (LONGEST + 1,), probability of each number of words
-
-
-Way = tuple[tuple[Symbol, ...], tuple[int, ...]]  # children, and how many words each gets
-Weighted = tuple[tuple[Option, ...], tuple[float, ...]]  # options, running totals of their weights
 
 
 @dataclass(frozen=True)
@@ -109,9 +104,7 @@ class Sampler:
     grammar: Grammar
     _lengths: dict[Symbol, Lengths] = field(default_factory=dict)
     _suffixes: dict[tuple[Symbol, ...], Lengths] = field(default_factory=dict)
-    _ways: dict[tuple[Symbol, int], Weighted[Way]] = field(default_factory=dict)
-    _words: dict[tuple[Symbol, int], Weighted[Entry]] = field(default_factory=dict)
-    _free: dict[Symbol, Weighted[Any]] = field(default_factory=dict)
+    _options: dict[tuple[Symbol, int | None], Any] = field(default_factory=dict)
 
     def lengths(self, symbol: Symbol) -> Lengths:
         """The probability of each number of words below a symbol, up to the longest allowed."""
@@ -140,44 +133,41 @@ class Sampler:
             self._suffixes[children] = convolve(first, rest)
         return self._suffixes[children]
 
-    def draw(self, rng: random.Random, words: int, symbol: Symbol = START) -> Derivation:
-        """A derivation of exactly this many words; there must be one."""
-        if symbol in self.grammar.words:
-            if (symbol, words) not in self._words:
-                fitting = tuple(e for e in self.grammar.words[symbol] if len(e.words) == words)
-                weights = tuple(itertools.accumulate(entry.weight for entry in fitting))
-                self._words[symbol, words] = fitting, weights
-            return Derivation(symbol, (), _choose(rng, *self._words[symbol, words]))
-        # children together with how the words are shared out among them: both at once, so that no
-        # draw ends where the words cannot be shared out
-        children, split = _choose(rng, *self._weighted_ways(symbol, words))
-        both = zip(children, split, strict=True)
-        return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in both))
-
-    def draw_freely(self, rng: random.Random, symbol: Symbol = START) -> Derivation:
-        """A derivation of whatever length comes."""
-        if symbol not in self._free:
-            options: dict[Any, float] = (
-                {entry: entry.weight for entry in self.grammar.words[symbol]}
-                if symbol in self.grammar.words
-                else self.grammar.phrases[symbol]
-            )
-            self._free[symbol] = tuple(options), tuple(itertools.accumulate(options.values()))
-        chosen = _choose(rng, *self._free[symbol])
+    def draw(
+        self, rng: random.Random, words: int | None = None, symbol: Symbol = START
+    ) -> Derivation:
+        """A derivation of exactly this many words, which there must be; of any number for None."""
+        if (symbol, words) not in self._options:
+            self._options[symbol, words] = self._weighted(symbol, words)
+        options, totals = self._options[symbol, words]
+        # `random.choices` is slower for a single draw
+        place = bisect.bisect(totals, rng.random() * totals[-1])
+        chosen = options[min(place, len(options) - 1)]
         if symbol in self.grammar.words:
             return Derivation(symbol, (), chosen)
-        return Derivation(symbol, tuple(self.draw_freely(rng, child) for child in chosen))
+        both = zip(*chosen, strict=True)
+        return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in both))
 
-    def _weighted_ways(self, symbol: Symbol, words: int) -> Weighted[Way]:
-        key = (symbol, words)
-        if key not in self._ways:
-            ways, weights = [], []
-            for children, probability in self.grammar.phrases[symbol].items():
-                for split, weight in self._splits(children, words):
-                    ways.append((children, split))
-                    weights.append(probability * weight)
-            self._ways[key] = tuple(ways), tuple(itertools.accumulate(weights))
-        return self._ways[key]
+    def _weighted(self, symbol: Symbol, words: int | None) -> tuple[Sequence[Any], list[float]]:
+        """What a symbol may become, and the running totals of the weights.
+
+        A word becomes an entry. A phrase becomes children together with how the words are shared
+        out among them: both at once, so that no draw ends where the words cannot be shared out.
+        """
+        if symbol in self.grammar.words:
+            entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]
+            return entries, list(itertools.accumulate(entry.weight for entry in entries))
+        ways: list[tuple[tuple[Symbol, ...], tuple[int | None, ...]]] = []
+        weights: list[float] = []
+        for children, probability in self.grammar.phrases[symbol].items():
+            if words is None:
+                ways.append((children, (None,) * len(children)))
+                weights.append(probability)
+                continue
+            for split, weight in self._splits(children, words):
+                ways.append((children, split))
+                weights.append(probability * weight)
+        return ways, list(itertools.accumulate(weights))
 
     def _splits(
         self, children: tuple[Symbol, ...], words: int
@@ -197,11 +187,6 @@ class Sampler:
         ]
 
 
-def _choose(rng: random.Random, options: Sequence[Option], totals: Sequence[float]) -> Option:
-    """One of the options by weight; `random.choices` is slower for a single draw."""
-    return options[min(bisect.bisect(totals, rng.random() * totals[-1]), len(options) - 1)]
-
-
 def convolve(left: Lengths, right: Lengths) -> Lengths:
     """The distribution of the sum of two lengths, cut off at the longest allowed."""
     total = [0.0] * (LONGEST + 1)  # total[n] = sum over i of left[i] * right[n - i]
@@ -216,12 +201,6 @@ def convolve(left: Lengths, right: Lengths) -> Lengths:
 def sampler() -> Sampler:
     """The sampler of the embedded English, the same for all who draw: it keeps tables only."""
     return Sampler(grammar())
-
-
-def _repeats(words: Iterable[str]) -> bool:
-    """True if a word comes twice."""
-    seen = tuple(words)
-    return len(set(seen)) < len(seen)
 
 
 def is_sensible(derivation: Derivation) -> bool:
@@ -241,7 +220,8 @@ def is_sensible(derivation: Derivation) -> bool:
     long = [w for e in content for w in {*e.words, *e.lemma.split()} if len(w) > SHORT_WORD]
     clashes = [(e.category, *e.features["clash"]) for e in content if "clash" in e.features]
     described = sum(entry.category in DESCRIBING for entry in content)
-    return described < 2 and len(set(clashes)) < 2 and not _repeats(families) and not _repeats(long)
+    once = all(len(set(some)) == len(some) for some in (families, long))
+    return described < 2 and len(set(clashes)) < 2 and once
 
 
 def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:

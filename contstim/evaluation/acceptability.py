@@ -9,8 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contstim.documents import shortened
-from contstim.errors import InputError, SentenceError
+from contstim.errors import InputError
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.sentence import Sentence
 from contstim.tables import listed, parsed, read_table
@@ -19,6 +21,8 @@ from contstim.tables import text as cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from contstim.arrays import FloatArray
 
     Table = Mapping[str, Sequence[Any]]
 
@@ -31,15 +35,6 @@ _UNACCEPTABLE = frozenset({"0", "0.0", "false", "no", "unacceptable", "ungrammat
 _NOT_DISCARDED = frozenset({"0", "0.0", "false", "no"})
 _MARKS = frozenset("*?#%()")  # as linguists write them
 _SHOWN = 5  # of the mistakes of a kind
-
-
-@dataclass(frozen=True)
-class JudgedSentence:
-    """A sentence and how acceptable people find it: the more, the better; nan where unknown."""
-
-    id: str
-    sentence: Sentence
-    judgement: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -61,32 +56,32 @@ class JudgedPair:
     discarded: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Judgements:
     """Judged sentences and their minimal pairs.
 
     Attributes:
-        sentences: with distinct identifiers.
+        sentences: by identifier.
+        values: (n_sentences,), how acceptable people find each: the more, the better; nan where
+            unknown.
         pairs: distinct pairs of these sentences.
         files: where they were read.
         named: whether the identifiers are the data's own, not numbers of its rows.
 
     Raises:
-        InputError: an identifier or a pair is given twice, or a pair names an unknown sentence.
+        InputError: a pair is given twice, or names an unknown sentence.
     """
 
-    sentences: tuple[JudgedSentence, ...]
+    sentences: Mapping[str, Sentence]
+    values: FloatArray
     pairs: tuple[JudgedPair, ...]
     files: tuple[Path, ...] = ()
     named: bool = True
 
     def __post_init__(self) -> None:
-        # every mistake is told with its examples, the most elementary first
-        ids = Counter(judged.id for judged in self.sentences)
         both = Counter((pair.acceptable, pair.unacceptable) for pair in self.pairs)
-        _refuse("These identifiers of sentences are given twice", (i for i in ids if ids[i] > 1))
         _refuse("These pairs are given twice", (" / ".join(p) for p in both if both[p] > 1))
-        unknown = {name for pair in both for name in pair} - set(ids)
+        unknown = {name for pair in both for name in pair} - set(self.sentences)
         _refuse("Pairs name sentences that there are not", sorted(unknown))
         if not self.pairs:
             raise InputError(
@@ -96,7 +91,7 @@ class Judgements:
     @property
     def texts(self) -> list[Sentence]:
         """The sentences without their judgements; several items may share one."""
-        return [judged.sentence for judged in self.sentences]
+        return list(self.sentences.values())
 
 
 def _refuse(what: str, names: Iterable[str]) -> None:
@@ -125,7 +120,7 @@ def read_judgements(
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)
-    sentences = _sentences(data, table, settings)
+    sentences, values = _sentences(data, table, settings)
     # Pairs come from a table of their own, or from items: labels then say which sentences are
     # acceptable, and each of these makes a pair with each of the others.
     if pairs is not None:
@@ -135,12 +130,11 @@ def read_judgements(
     else:
         # a name that was given for a table of pairs shows that one was forgotten
         for what in ("acceptable", "unacceptable", "discard"):
-            name = getattr(settings, f"{what}_column")
-            if name != _usual_name(what):
+            if (name := getattr(settings, f"{what}_column")) != _usual_name(what):
                 raise InputError(f"{name!r} is a column of a table of pairs: give one (`pairs`).")
-        files, formed = (data,), _pairs_of_items(data, table, sentences, settings)
+        files, formed = (data,), _pairs_of_items(data, table, list(sentences), settings)
     try:
-        return Judgements(sentences, formed, files, named=settings.id_column in table)
+        return Judgements(sentences, values, formed, files, named=settings.id_column in table)
     except InputError as error:
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
 
@@ -201,7 +195,7 @@ def number(path: Path, row: int, name: str, value: object) -> float:
     Raises:
         InputError: it is something else.
     """
-    if value is None or str(value).strip() in MISSING:
+    if is_missing(value):
         return math.nan
     try:
         return cell_number(value, infinite=True)
@@ -211,23 +205,27 @@ def number(path: Path, row: int, name: str, value: object) -> float:
         ) from None
 
 
+def is_missing(cell: object) -> bool:
+    """True of an empty cell, as spreadsheets, R and pandas write it."""
+    return cell is None or str(cell).strip() in MISSING
+
+
 def _sentences(
     path: Path, table: Table, settings: AcceptabilitySettings
-) -> tuple[JudgedSentence, ...]:
+) -> tuple[dict[str, Sentence], FloatArray]:
     rows = range(len(next(iter(table.values()))))
-    texts, values, ids = _columns(path, table, settings, "sentence", "judgement", id=rows)
+    texts, cells, ids = _columns(path, table, settings, "sentence", "judgement", id=rows)
     ids = parsed(path, settings.id_column, ids, cell_text, "text")
-    sentences = []
-    for row, (name, text, value) in enumerate(zip(ids, texts, values, strict=True)):
-        try:
-            sentence = Sentence.parse(text)
-        except SentenceError as error:
-            raise InputError(f"{path}, row {row}: {error}") from error
-        judgement = number(path, row, settings.judgement_column, value)
-        if math.isinf(judgement):
-            raise InputError(f"{path}, row {row}: the judgement {shortened(value)} is not finite.")
-        sentences.append(JudgedSentence(name, sentence, judgement))
-    return tuple(sentences)
+    counts = Counter(ids)
+    what = f"{path}: These identifiers of sentences are given twice"
+    _refuse(what, (name for name in counts if counts[name] > 1))
+    sentences = parsed(path, settings.sentence_column, texts, Sentence.parse, "sentence")
+    name = settings.judgement_column
+    values = np.array([number(path, row, name, cell) for row, cell in enumerate(cells)])
+    if infinite := np.flatnonzero(np.isinf(values)).tolist():
+        row = infinite[0]
+        raise InputError(f"{path}, row {row}: the judgement {shortened(cells[row])} is not finite.")
+    return dict(zip(ids, sentences, strict=True)), values
 
 
 def _pairs_of_table(
@@ -239,7 +237,6 @@ def _pairs_of_table(
     )
     good = parsed(path, settings.acceptable_column, good, cell_text, "text")
     bad = parsed(path, settings.unacceptable_column, bad, cell_text, "text")
-    marks = ["" if mark is None else str(mark).strip() for mark in marks]
     sources = table.get("dataset", nothing)
     # a pair without a phenomenon is about the two types of sentences that it contrasts
     return tuple(
@@ -248,9 +245,9 @@ def _pairs_of_table(
             unacceptable=u,
             phenomenon=str(phenomenon or "") or f"{_type(a)} / {_type(u)}",
             source=str(source or ""),
-            discarded=mark not in MISSING and mark.lower() not in _NOT_DISCARDED,
+            discarded=not is_missing(m) and str(m).strip().lower() not in _NOT_DISCARDED,
         )
-        for a, u, phenomenon, source, mark in zip(good, bad, phenomena, sources, marks, strict=True)
+        for a, u, phenomenon, source, m in zip(good, bad, phenomena, sources, marks, strict=True)
     )
 
 
@@ -261,29 +258,24 @@ def _type(identifier: str) -> str:
 
 
 def _pairs_of_items(
-    path: Path,
-    table: Table,
-    sentences: Sequence[JudgedSentence],
-    settings: AcceptabilitySettings,
+    path: Path, table: Table, ids: Sequence[str], settings: AcceptabilitySettings
 ) -> tuple[JudgedPair, ...]:
-    nothing = [""] * len(sentences)
-    items, labels, phenomena = _columns(path, table, settings, "item", "label", phenomenon=nothing)
+    items, labels, phenomena = _columns(
+        path, table, settings, "item", "label", phenomenon=[""] * len(ids)
+    )
     # Sentences without an item are in no pair, but count when judgements are standardized.
     sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable and of other sentences
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
-        if item is None or str(item).strip() in MISSING:
+        if is_missing(item):
             continue
-        acceptable, unacceptable = sides.setdefault(str(item), ([], []))
         text = str(label).strip().lower()
-        if text in _ACCEPTABLE:
-            acceptable.append(row)
-        elif text in _UNACCEPTABLE or (text and set(text) <= _MARKS):
-            unacceptable.append(row)
-        else:
+        is_bad = text in _UNACCEPTABLE or (text != "" and set(text) <= _MARKS)
+        if not is_bad and text not in _ACCEPTABLE:
             raise InputError(f"{path}, row {row}: the label {shortened(label)} is neither 1 nor 0.")
+        sides.setdefault(str(item), ([], []))[is_bad].append(row)
     # every acceptable sentence of an item with every other one: 2 and 3 sentences give 6 pairs
     return tuple(
-        JudgedPair(sentences[good].id, sentences[bad].id, str(phenomena[good] or ""))
+        JudgedPair(ids[good], ids[bad], str(phenomena[good] or ""))
         for both in sides.values()
         for good, bad in product(*both)
     )

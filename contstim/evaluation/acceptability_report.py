@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,8 +84,6 @@ def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Colum
     """Every table by its name."""
     names, matrix = delta_correlations(evaluation)
     rows = zip(names, matrix.tolist(), strict=True)
-    excluded = [(p.acceptable, p.unacceptable, why) for p, why in evaluation.excluded]
-    columns_of_excluded = ("acceptable_id", "unacceptable_id", "reason")
     return {
         "criteria": table_of(criterion_shares(evaluation)),
         "phenomena": table_of(criterion_shares(evaluation, "phenomenon")),
@@ -97,7 +95,9 @@ def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Colum
         "correlations": table_of({"": n} | dict(zip(names, r, strict=True)) for n, r in rows),
         "fits": table_of(fits(evaluation)),
         "excluded": {
-            name: [row[at] for row in excluded] for at, name in enumerate(columns_of_excluded)
+            "acceptable_id": [pair.acceptable for pair, _ in evaluation.excluded],
+            "unacceptable_id": [pair.unacceptable for pair, _ in evaluation.excluded],
+            "reason": [reason for _, reason in evaluation.excluded],
         },
         "left_out": columns_of(LeftOut, evaluation.scores.left_out),
     }
@@ -112,15 +112,14 @@ def _apart(evaluation: AcceptabilityEvaluation, apart: Apart, at: str, *deltas_o
         at: the column that says under which criterion models differ, or the model.
         deltas_of: columns that name the models whose deltas are given.
     """
-    rows = [
-        dict(zip((at, "passes", "fails"), kind, strict=True)) | {"pair": pair}
-        for kind, pairs in apart.items()
-        for pair in pairs.tolist()
-    ]
-    for row in rows:
-        for name in deltas_of:
-            model = evaluation.models.index(row[name])
-            row[f"delta_{name}"] = float(evaluation.deltas[row["pair"], model])
+    rows: list[dict[str, Any]] = []
+    for kind, pairs in apart.items():
+        about = dict(zip((at, "passes", "fails"), kind, strict=True))
+        models = [(f"delta_{n}", evaluation.models.index(about[n])) for n in deltas_of]
+        rows += [
+            about | {"pair": pair, **{n: float(evaluation.deltas[pair, c]) for n, c in models}}
+            for pair in pairs.tolist()
+        ]
     columns = table_of(rows, (at, "passes", "fails", "pair", *(f"delta_{n}" for n in deltas_of)))
     return columns | evaluation.pair_columns(columns.pop("pair"))
 
@@ -171,7 +170,7 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
         cell = f"{share['met']:,} of {share['pairs']:,} ({share['share']:.1%})"
         # shares come criterion by criterion within a row, in the order of the table's columns
         rows.setdefault(tuple(share[name] for name in about), []).append(cell)
-    header = [*about, *evaluation.met_by_name]
+    header = [*about, *evaluation.met]
     return Table(header, [[*row, *cells] for row, cells in rows.items()], len(about))
 
 

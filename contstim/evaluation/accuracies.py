@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.evaluation.minimal_pairs import HumanAgreement
     from contstim.evaluation.scores import PairScores, PairScoring
     from contstim.models.base import Scorer
     from contstim.sentence import Sentence
@@ -274,57 +273,45 @@ def _bins(values: FloatArray, correct: FloatArray) -> Iterator[tuple[float, ...]
         yield (*extent, len(inside), share, *map(float, limits))
 
 
-@dataclass(frozen=True)
-class LearningCurve:
-    """Accuracy in one phenomenon after more and more text.
-
-    Attributes:
-        phenomenon: its name, or `overall`.
-        sentences: of the texts, ascending.
-        words: of the texts.
-        accuracies: one each.
-        lows: lower ends of their 95 % intervals; see `Accuracies.interval`.
-        highs: upper ends.
-        slope: accuracy gained by each doubling of the text, by least squares.
-        standard_error: of the slope; nan for fewer than three sizes.
-    """
-
-    phenomenon: str
-    sentences: tuple[int, ...]
-    words: tuple[int, ...]
-    accuracies: tuple[float, ...]
-    lows: tuple[float, ...]
-    highs: tuple[float, ...]
-    slope: float
-    standard_error: float
-
-
-def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> list[LearningCurve]:
-    """The curve overall, then that of each phenomenon; none for fewer than two sizes.
+def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> list[Row]:
+    """Accuracy after more and more text: overall, then of each phenomenon; none for one size.
 
     Args:
         accuracy: of models, of which some may not have been asked.
         texts: what each model has read, by its name.
+
+    Returns:
+        A row each. `sentences` and `words` of the texts, ascending, and `accuracy`, `accuracy_low`
+        and `accuracy_high` (see `Accuracies.interval`) are arrays (n_sizes,); `slope_per_doubling`
+        is accuracy gained by each doubling of the text, by least squares, and `standard_error` that
+        of the slope, nan for fewer than three sizes.
     """
     from scipy.stats import linregress
 
     asked = sorted((len(texts[name]), name) for name in texts if name in accuracy.columns)
     if len(asked) < 2:
         return []
-    sizes = tuple(size for size, _ in asked)
-    words = tuple(sum(map(len, texts[name])) for _, name in asked)
+    sizes = np.array([size for size, _ in asked])
+    words = np.array([sum(map(len, texts[name])) for _, name in asked])
     # `means[columns]` is (n_sizes,), from the smallest text to the largest
     columns = [accuracy.columns.index(name) for _, name in asked]
-    fitted = []
+    fitted: list[Row] = []
     for phenomenon, paradigms in accuracy.groups.items():
         means = accuracy.mean(paradigms)[columns]
-        limits = accuracy.interval(paradigms)[:, columns]  # (2, n_sizes)
+        low, high = accuracy.interval(paradigms)[:, columns]
         line = linregress(np.log2(sizes), means)  # so that one unit is a doubling
-        error = float(line.stderr) if len(sizes) > 2 else math.nan
-        values, lows, highs = (tuple(each.tolist()) for each in (means, *limits))
-        slope = float(line.slope)
-        curve = LearningCurve(phenomenon, sizes, words, values, lows, highs, slope, error)
-        fitted.append(curve)
+        fitted.append(
+            {
+                "phenomenon": phenomenon,
+                "sentences": sizes,
+                "words": words,
+                "accuracy": means,
+                "accuracy_low": low,
+                "accuracy_high": high,
+                "slope_per_doubling": float(line.slope),
+                "standard_error": float(line.stderr) if len(sizes) > 2 else math.nan,
+            }
+        )
     return fitted
 
 
@@ -337,7 +324,7 @@ class MinimalPairEvaluation:
         settings: how ties count, and more.
         accuracies: by method, people and published models beside.
         profile: accuracy on full sentences against length, perplexity and the like.
-        curves: learning curves by method.
+        curves: learning curves by method, see `curves`.
         people: their agreement with the labels, by paradigm.
     """
 
@@ -345,8 +332,8 @@ class MinimalPairEvaluation:
     settings: MinimalPairSettings
     accuracies: Mapping[Method, Accuracies]
     profile: tuple[Row, ...]
-    curves: Mapping[Method, tuple[LearningCurve, ...]]
-    people: Mapping[str, HumanAgreement] = field(default_factory=dict)
+    curves: Mapping[Method, Sequence[Row]]
+    people: Mapping[str, Row] = field(default_factory=dict)
 
     @property
     def full(self) -> Accuracies | None:
@@ -383,7 +370,7 @@ def evaluate_minimal_pairs(
     *,
     models: Sequence[Scorer] = (),
     texts: Mapping[str, Sequence[Sentence]] | None = None,
-    people: Mapping[str, HumanAgreement] | None = None,
+    people: Mapping[str, Row] | None = None,
     published: Mapping[str, Mapping[str, float]] | None = None,
 ) -> MinimalPairEvaluation:
     """Accuracies, profile and learning curves from the scores of pairs.
@@ -409,13 +396,13 @@ def evaluate_minimal_pairs(
     for scores in scoring.by_method:
         table = accuracies(scores, settings.ties)
         if lines := curves(table, texts or {}):
-            curves_by_method[scores.method] = tuple(lines)
+            curves_by_method[scores.method] = lines
         if scores.method is Method.FULL_SENTENCE:
             bins = profile(scores, settings.ties, relative=relative)
             # published models were asked by full sentences only
             for model, accuracy in (published or {}).items():
                 table = table.with_column(model + _AGAIN, accuracy)
-        shares = {paradigm: agreement.individual for paradigm, agreement in people.items()}
+        shares = {paradigm: agreement["individual"] for paradigm, agreement in people.items()}
         by_method[scores.method] = table.with_column(PEOPLE, shares)
     return MinimalPairEvaluation(
         scoring, settings, by_method, tuple(bins), curves_by_method, people

@@ -223,7 +223,8 @@ def contest_start(
         vocabulary: the words to use; by default as `contstim synthesize` does.
 
     Returns:
-        The sentence that all models find likeliest, and the words that all of them know.
+        The sentence whose lowest rank under a model is highest, of words that may be used and none
+        but repeatable ones twice; and the words that all models know.
 
     Raises:
         VocabularyError: no word is left, or no sentence is made of such words alone.
@@ -236,12 +237,19 @@ def contest_start(
     words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
     # a word that one of the models does not know cannot be used
     words, _ = shared_vocabulary(models, words)
-    start = start_sentence(table, words)
-    if start is None:
-        raise VocabularyError(
-            "No sentence is made of words of the vocabulary alone, none of them twice."
-        )
-    return start, words
+    lowest_ranks = table.ranks().min(axis=1)  # under the model that finds the sentence least likely
+    for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
+        sentence = (table.sentences or ())[row]
+        if (
+            len(sentence) > 1
+            and not words.missing(sentence)
+            and np.isfinite(table.log_probs[row]).all()
+            and not repeats(sentence.words, words.repeatable)
+        ):
+            return sentence, words
+    raise VocabularyError(
+        "No sentence is made of words of the vocabulary alone, none of them twice."
+    )
 
 
 def contest_commands(
@@ -273,26 +281,6 @@ def contest_triplets(
         synthesize_triplet(*pair, start, words, seed=seed)[0]
         for pair in combinations(searchable, 2)
     ]
-
-
-def start_sentence(table: ScoreTable, vocabulary: Vocabulary) -> Sentence | None:
-    """The sentence that a search may start from and that all models find likeliest.
-
-    Its words are in the vocabulary, none but repeatable ones occurs twice, and the lowest of its
-    ranks under the models is highest. None where no sentence will do.
-    """
-    sentences = table.sentences or ()
-    lowest_ranks = table.ranks().min(axis=1)  # under the model that finds the sentence least likely
-    for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
-        sentence = sentences[row]
-        if (
-            len(sentence) > 1
-            and not vocabulary.missing(sentence)
-            and np.isfinite(table.log_probs[row]).all()
-            and not repeats(sentence.words, vocabulary.repeatable)
-        ):
-            return sentence
-    return None
 
 
 def comparison_findings(

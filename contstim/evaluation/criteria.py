@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations, permutations
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,44 +52,28 @@ def z_scores(values: FloatArray) -> FloatArray:
     return scores
 
 
-@dataclass(frozen=True)
-class Criterion:
-    """The BLiMP criterion, or the Acceptability Delta Criterion (ADC) with its δ.
+def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) -> BoolArray:
+    """Mask of the pairs that meet the BLiMP criterion, or the Acceptability Delta Criterion (ADC).
 
     A delta is the score of the acceptable sentence less that of the unacceptable one. The BLiMP
     criterion asks for a positive delta of the model (Warstadt et al. 2020). The ADC asks that the
     deltas of people and model have the same sign and differ by less than δ (Vázquez Martínez 2021).
 
-    Attributes:
-        delta: δ, above 0; None for the BLiMP criterion.
+    Args:
+        delta: δ; None for the BLiMP criterion.
+        people: deltas of human judgements, broadcast against the models'.
+        model: deltas of a model's or several models' z-scores.
 
     Raises:
         InputError: δ is not above 0.
     """
-
-    delta: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.delta is not None and not 0 < self.delta < np.inf:
-            raise InputError(f"`delta` must be above 0, not {self.delta}.")
-
-    @property
-    def name(self) -> str:
-        """Name in tables: `blimp`, or such as `adc-0.5`."""
-        return "blimp" if self.delta is None else f"adc-{self.delta:g}"
-
-    def met(self, people: FloatArray, model: FloatArray) -> BoolArray:
-        """Mask of the pairs that meet it.
-
-        Args:
-            people: deltas of human judgements, broadcast against the models'.
-            model: deltas of a model's or several models' z-scores.
-        """
-        if self.delta is None:
-            return model > 0
-        same = np.sign(people) == np.sign(model)  # two deltas of zero have the same sign
-        met: BoolArray = same & (np.abs(people - model) < self.delta)
-        return met
+    if delta is None:
+        return model > 0
+    if not 0 < delta < np.inf:
+        raise InputError(f"`delta` must be above 0, not {delta}.")
+    same = np.sign(people) == np.sign(model)  # two deltas of zero have the same sign
+    met: BoolArray = same & (np.abs(people - model) < delta)
+    return met
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +88,10 @@ class AcceptabilityEvaluation:
         sentence_judgements: (n_sentences,), as given or z-scores; nan where none.
         pairs: the pairs that are evaluated.
         excluded: the others, and why.
-        criteria: what is counted.
+        people: deltas of human judgements, (n_pairs,).
+        deltas: of the models' scores, (n_pairs, n_models).
+        met: masks of the pairs that meet each criterion, (n_pairs, n_models), by its name: `blimp`,
+            or such as `adc-0.5`.
     """
 
     judgements: Judgements
@@ -115,7 +101,9 @@ class AcceptabilityEvaluation:
     sentence_judgements: FloatArray
     pairs: tuple[JudgedPair, ...]
     excluded: tuple[tuple[JudgedPair, str], ...]
-    criteria: tuple[Criterion, ...]
+    people: FloatArray
+    deltas: FloatArray
+    met: Mapping[str, BoolArray]
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -127,55 +115,34 @@ class AcceptabilityEvaluation:
         """Files that judgements and scores were read from."""
         return (*self.judgements.files, *self.scores.files)
 
-    @cached_property
-    def people(self) -> FloatArray:
-        """Deltas of human judgements, (n_pairs,)."""
-        return self._differences(self.sentence_judgements)
-
-    @cached_property
-    def deltas(self) -> FloatArray:
-        """Deltas of the models' scores, (n_pairs, n_models)."""
-        return self._differences(self.sentence_scores)
-
-    @cached_property
+    @property
     def disputed(self) -> BoolArray:
         """Pairs (n_pairs,) in which people do not prefer the sentence that experts accept."""
         return np.less_equal(self.people, 0)
-
-    def met(self, criterion: Criterion) -> BoolArray:
-        """Mask of the pairs that meet a criterion, (n_pairs, n_models)."""
-        return criterion.met(self.people[:, None], self.deltas)
-
-    @cached_property
-    def met_by_name(self) -> dict[str, BoolArray]:
-        """The masks of `met` by the names of the criteria."""
-        return {criterion.name: self.met(criterion) for criterion in self.criteria}
 
     def excluded_for(self) -> dict[str, int]:
         """Number of pairs excluded for each reason, in the order in which reasons are asked."""
         reasons = Counter(reason for _, reason in self.excluded)
         return {why: reasons[why] for why in _EXCLUDED}
 
-    def pair_columns(self, rows: Sequence[int] | None = None) -> dict[str, list[Any]]:
-        """Columns about pairs, and the judgements of people and experts; all pairs by default."""
-        chosen = list(range(len(self.pairs)) if rows is None else rows)
-        text = {judged.id: judged.sentence.text for judged in self.judgements.sentences}
-        pairs = [self.pairs[row] for row in chosen]
+    def pair_columns(self, rows: Sequence[int]) -> dict[str, list[Any]]:
+        """Columns about some pairs, and the judgements of people and experts."""
+        text, pairs = self.judgements.sentences, [self.pairs[row] for row in rows]
         return {
             "source": [pair.source for pair in pairs],
             "phenomenon": [pair.phenomenon for pair in pairs],
             "acceptable_id": [pair.acceptable for pair in pairs],
             "unacceptable_id": [pair.unacceptable for pair in pairs],
-            "acceptable": [text[pair.acceptable] for pair in pairs],
-            "unacceptable": [text[pair.unacceptable] for pair in pairs],
-            "delta_people": self.people[chosen].tolist(),
-            "people_dispute_experts": self.disputed[chosen].astype(int).tolist(),
+            "acceptable": [text[pair.acceptable].text for pair in pairs],
+            "unacceptable": [text[pair.unacceptable].text for pair in pairs],
+            "delta_people": self.people[rows].tolist(),
+            "people_dispute_experts": self.disputed[rows].astype(int).tolist(),
         }
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each pair: `pair_columns`, every model's delta, and the criteria it meets."""
-        columns = self.pair_columns()
-        by_name = {"delta": self.deltas, **{n: m.astype(int) for n, m in self.met_by_name.items()}}
+        columns = self.pair_columns(range(len(self.pairs)))
+        by_name = {"delta": self.deltas, **{n: met.astype(int) for n, met in self.met.items()}}
         for name, values in by_name.items():  # (n_pairs, n_models) each
             for model, column in zip(self.models, values.T.tolist(), strict=True):
                 columns[f"{name} {model}"] = column
@@ -185,23 +152,13 @@ class AcceptabilityEvaluation:
         """Table of pairs.csv as a data frame; see `table`."""
         return frame_of(self.table())
 
-    def _differences(self, values: FloatArray) -> FloatArray:
-        """Values of acceptable less those of unacceptable sentences, by pair."""
-        row_of = {judged.id: row for row, judged in enumerate(self.judgements.sentences)}
-        # (n_pairs,) rows of `values`, which is (n_sentences,) or (n_sentences, n_models)
-        good = np.array([row_of[pair.acceptable] for pair in self.pairs], np.int64)
-        bad = np.array([row_of[pair.unacceptable] for pair in self.pairs], np.int64)
-        differences: FloatArray = values[good] - values[bad]
-        return differences
-
 
 def evaluate_acceptability(
     judgements: Judgements,
     scores: JudgedScores,
     settings: AcceptabilitySettings = ACCEPTABILITY,
-    criteria: Sequence[Criterion] | None = None,
 ) -> AcceptabilityEvaluation:
-    """Deltas of every pair under people and models.
+    """Deltas of every pair under people and models, and whether they meet BLiMP's criterion or ADC.
 
     Scores become z-scores over all sentences that have one, whether or not they are in a pair that
     is evaluated. Pairs that were discarded, and those without both judgements or without scores
@@ -210,55 +167,56 @@ def evaluate_acceptability(
     Args:
         judgements: sentences and pairs.
         scores: of these sentences.
-        settings: whether the scores are z-scores already, and judgements become some too, as
-            LI-Adger's are already.
-        criteria: what to count; by default the BLiMP criterion, and the ADC at each δ of the
-            settings.
+        settings: each δ of the ADC; whether the scores are z-scores already, and judgements become
+            some too, as LI-Adger's are already.
 
     Raises:
-        InputError: no pair is left, a model gives every sentence the same score, or has no name or
-            that of the people.
+        InputError: no pair is left, a δ is not above 0, a model gives every sentence the same
+            score, or has no name or that of the people.
     """
-    _check_models(scores)
-    people = np.array([judged.judgement for judged in judgements.sentences])
-    # over all sentences, also those of excluded pairs, as published
-    values = scores.values if settings.scores_as_given else z_scores(scores.values)
-    ids = np.array([judged.id for judged in judgements.sentences])
-    unjudged = set(ids[np.isnan(people)].tolist())
-    unscored = set(ids[np.isnan(values).any(axis=1)].tolist())
-    included, excluded = [], []
-    for pair in judgements.pairs:
-        both = {pair.acceptable, pair.unacceptable}
-        # each pair has one reason, in this order, so that the counts of `excluded_for` add up
-        asked = zip(_EXCLUDED, (pair.discarded, both & unjudged, both & unscored), strict=True)
-        reason = next((why for why, holds in asked if holds), "")
-        if reason:
-            excluded.append((pair, reason))
-        else:
-            included.append(pair)
-    evaluation = AcceptabilityEvaluation(
-        judgements=judgements,
-        scores=scores,
-        settings=settings,
-        sentence_scores=values,
-        sentence_judgements=z_scores(people) if settings.human_z_scores else people,
-        pairs=tuple(included),
-        excluded=tuple(excluded),
-        criteria=tuple(criteria or (Criterion(), *map(Criterion, settings.delta))),
-    )
-    if not included:
-        why = ", ".join(f"{n:,}: {reason}" for reason, n in evaluation.excluded_for().items() if n)
-        raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({why}).")
-    return evaluation
-
-
-def _check_models(scores: JudgedScores) -> None:
-    """Refuse names that are columns of the results, and scores that do not vary."""
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if model in ("", PEOPLE):
             raise InputError(f"A model cannot be called {model!r}. Rename its column of scores.")
         if len(np.unique(column[~np.isnan(column)])) < 2:
             raise InputError(f"{model} gives every sentence the same score, or none at all.")
+    # over all sentences, also those of excluded pairs, as published
+    values = scores.values if settings.scores_as_given else z_scores(scores.values)
+    people = judgements.values
+    row_of = {name: row for row, name in enumerate(judgements.sentences)}
+    unscored: BoolArray = np.logical_or.reduce(np.isnan(values), axis=1)
+    lacking = np.isnan(people), unscored
+    included, excluded, rows = [], [], []
+    for pair in judgements.pairs:
+        both = [row_of[pair.acceptable], row_of[pair.unacceptable]]
+        # each pair has one reason, in this order, so that the counts of `excluded_for` add up
+        asked = (pair.discarded, *(bool(lacks[both].any()) for lacks in lacking))
+        if any(asked):
+            excluded.append((pair, _EXCLUDED[asked.index(True)]))
+        else:
+            included.append(pair)
+            rows.append(both)
+    if settings.human_z_scores:
+        people = z_scores(people)
+    # of acceptable less those of unacceptable sentences
+    good, bad = np.array(rows, np.int64).reshape(-1, 2).T
+    deltas, differences = values[good] - values[bad], people[good] - people[bad]
+    criteria = {"blimp": None, **{f"adc-{delta:g}": delta for delta in settings.delta}}
+    evaluation = AcceptabilityEvaluation(
+        judgements=judgements,
+        scores=scores,
+        settings=settings,
+        sentence_scores=values,
+        sentence_judgements=people,
+        pairs=tuple(included),
+        excluded=tuple(excluded),
+        people=differences,
+        deltas=deltas,
+        met={n: criterion_met(d, differences[:, None], deltas) for n, d in criteria.items()},
+    )
+    if not included:
+        why = ", ".join(f"{n:,}: {reason}" for reason, n in evaluation.excluded_for().items() if n)
+        raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({why}).")
+    return evaluation
 
 
 def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[Row]:
@@ -277,7 +235,7 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
         groups.setdefault(name, []).append(row)
     for (source, phenomenon), rows in groups.items():
         for column, model in enumerate(evaluation.models):
-            for criterion, passed in evaluation.met_by_name.items():
+            for criterion, passed in evaluation.met.items():
                 met = int(passed[rows, column].sum())
                 yield {
                     "source": source,
@@ -336,7 +294,7 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     models = tuple(enumerate(evaluation.models))
     return {
         (criterion, passes, fails): np.flatnonzero(met[:, i] & ~met[:, j])
-        for criterion, met in evaluation.met_by_name.items()
+        for criterion, met in evaluation.met.items()
         for (i, passes), (j, fails) in permutations(models, 2)
     }
 
@@ -344,16 +302,13 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
 def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
     """Pairs, by number, that meet the BLiMP criterion and fail the ADC at a δ, or reversely.
 
-    By the model, and the criteria that they pass and fail. Where there is no BLiMP criterion, each
-    δ is compared with each other one.
+    By the model, and the criteria that they pass and fail.
     """
-    met = evaluation.met_by_name
-    rivals = list(combinations(met, 2))
-    if "blimp" in met:
-        rivals = [("blimp", name) for name in met if name != "blimp"]
+    met = evaluation.met
     return {
         (model, passes, fails): np.flatnonzero(met[passes][:, column] & ~met[fails][:, column])
         for column, model in enumerate(evaluation.models)
-        for pair in rivals
-        for passes, fails in (pair, pair[::-1])
+        for name in met
+        if name != "blimp"
+        for passes, fails in (("blimp", name), (name, "blimp"))
     }

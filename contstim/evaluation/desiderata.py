@@ -149,8 +149,16 @@ def evaluate_desiderata(
     # a word stays only where every model knows it and can read it in every carrier
     reasons = unreadable(models, words, carriers)
     usable = [word for word in dict.fromkeys(words) if word not in reasons]
-    _require_enough("sentences", len(table.log_probs), len(left_out))
-    _require_enough("words", len(usable), len(reasons))
+    counts = {
+        "sentences": (len(table.log_probs), len(left_out)),
+        "words": (len(usable), len(reasons)),
+    }
+    for what, (kept, lost) in counts.items():
+        if kept < _FEWEST:
+            raise InputError(
+                f"A correlation needs {_FEWEST} {what} or more; here are {kept} ({lost} "
+                f"left out because a model cannot score them)."
+            )
     readable = list(table.sentences or ())
     zipfs = np.array([frequencies.zipf(word) for word in usable])
     scored = [score_words(m, usable, carriers, store=store, progress=progress) for m in models]
@@ -185,14 +193,6 @@ def evaluate_desiderata(
         left_out=tuple(left_out),
         words_left_out=reasons,
     )
-
-
-def _require_enough(what: str, number: int, lost: int) -> None:
-    if number < _FEWEST:
-        raise InputError(
-            f"A correlation needs {_FEWEST} {what} or more; here are {number} ({lost} left out "
-            f"because a model cannot score them)."
-        )
 
 
 def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
@@ -327,16 +327,13 @@ def split_effect(
         of being cut in a regression of score on frequency and splitting, with its standard error.
     """
     share = float(split.mean())
-    if not 0 < share < 1:  # all words are alike: there is nothing to compare
-        mean = float(scores.mean())
-        single, several = (math.nan, mean) if share else (mean, math.nan)
-        return share, single, several, math.nan, math.nan
+    single, several = (float(scores[of].mean()) if of.any() else math.nan for of in (~split, split))
     from statsmodels.api import OLS, add_constant
 
-    single, several = float(scores[~split].mean()), float(scores[split].mean())
     # (n_words, 3): constant, frequency, 1 for a word that is cut
     design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
-    # splitting may follow from frequency alone; and three coefficients need a fourth word
+    # splitting may follow from frequency alone, and all words may be alike; and three coefficients
+    # need a fourth word
     if np.linalg.matrix_rank(design) < 3 or len(scores) <= 3:
         return share, single, several, math.nan, math.nan
     fit = OLS(scores, design).fit()
@@ -386,21 +383,17 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
             rows = np.stack([*columns, target])  # (3, n)
             rows = rows[:, np.isfinite(rows).all(axis=0)]
             defined = rows.shape[1] >= _FEWEST and bool(np.ptp(rows, axis=1).all())
-            checked = _checked(rows, _correlations, defined=defined, as_published=-1)
+            checked = _checked(rows, _correlations, defined=defined, published=-1)
             yield {"model": name, "finding": finding, **checked}
         # a word of one token has the same score under both rules, and says nothing here
         rows = words[:, desiderata.word_tokens[:, original] > 1]
-        checked = _checked(rows, _means, defined=rows.shape[1] > 0, as_published=1)
+        checked = _checked(rows, _means, defined=rows.shape[1] > 0, published=1)
         finding = "scores words of several tokens higher (nats)"
         yield {"model": name, "finding": finding, **checked}
 
 
 def _checked(
-    rows: FloatArray,
-    measures: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]],
-    *,
-    defined: bool,
-    as_published: int,
+    rows: FloatArray, measures: Callable[[FloatArray], FloatArray], *, defined: bool, published: int
 ) -> dict[str, Any]:
     """Two measures, the bootstrap interval of their difference, and the verdict.
 
@@ -408,33 +401,33 @@ def _checked(
         rows: (n_rows, n), what is drawn together, so that what both measures share falls out.
         measures: both and their difference, of rows (n_rows, ..., n).
         defined: whether there are such measures of these rows.
-        as_published: sign of the difference in the paper.
+        published: sign of the difference in the paper.
     """
     a = b = low = high = math.nan
     if defined:
-        a, b = map(float, measures(rows)[:2])
+        a, b, _ = map(float, measures(rows))
         n = rows.shape[1]
         # rows drawn with replacement, (samples, n); the same for every claim about n rows
         drawn = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
         low, high = map(float, np.nanpercentile(measures(rows[:, drawn])[2], (2.5, 97.5)))
     verdict = "undecided"
     if low > 0 or high < 0:
-        verdict = "holds" if as_published * (a - b) > 0 else "does not hold"
+        verdict = "holds" if published * (a - b) > 0 else "does not hold"
     return dict(zip(CLAIM[2:], (a, b, low, high, verdict), strict=True))
 
 
-def _means(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    original, adapted = rows
-    return original.mean(axis=-1), adapted.mean(axis=-1), (original - adapted).mean(axis=-1)
+def _means(rows: FloatArray) -> FloatArray:
+    means: FloatArray = np.stack([*rows, rows[0] - rows[1]]).mean(axis=-1)
+    return means
 
 
-def _correlations(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _correlations(rows: FloatArray) -> FloatArray:
     """Pearson's r of the first two rows with the third; nan where a resample does not vary."""
-    first, second, target = rows - rows.mean(axis=-1, keepdims=True)
+    *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (
             (x * target).sum(axis=-1)
             / np.sqrt((x * x).sum(axis=-1) * (target * target).sum(axis=-1))
-            for x in (first, second)
+            for x in both
         )
-    return a, b, a - b
+    return np.stack([a, b, a - b])

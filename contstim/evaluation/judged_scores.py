@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.documents import shortened
 from contstim.errors import ScoreError, SentenceError
-from contstim.evaluation.acceptability import MISSING, number
+from contstim.evaluation.acceptability import is_missing, number
 from contstim.evaluation.scores import LeftOut, score_readable
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.scores import MOST_MODELS, ScoreTable
@@ -89,11 +89,9 @@ def model_scores(
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
     table, left_out = score_readable(models, judgements.texts, store=store, progress=progress)
-    values = np.full((len(judgements.texts), len(models)), np.nan)
     # the table has each sentence once; judged ones may repeat, and unreadable ones have no row
-    for row, sentence in enumerate(judgements.texts):
-        if sentence in table.rows:
-            values[row] = table.log_probs[table.rows[sentence]]
+    rows = [table.rows.get(sentence, -1) for sentence in judgements.texts]
+    values = np.vstack([table.log_probs, np.full(len(models), np.nan)])[rows]
     return _without_infinite(judgements, table.models, values, left_out)
 
 
@@ -199,7 +197,7 @@ def _numeric_columns(table: Table, settings: AcceptabilitySettings) -> list[str]
         # NAME_zscores beside NAME is the same model again, standardised
         if name.lower() in _NO_SCORES or name in of_data or (scores != name and scores in table):
             return False
-        values = [value for value in table[name] if str(value).strip() not in MISSING]
+        values = [value for value in table[name] if not is_missing(value)]
         try:
             return len([cell_number(value, infinite=True) for value in values]) > 0
         except ValueError:
@@ -230,23 +228,23 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
         ScoreError: the table names sentences in no way that the judged sentences share, or an
             identifier stands for another sentence (names the first).
     """
-    text_of = {judged.id: judged.sentence.text for judged in judgements.sentences}
+    judged = judgements.sentences
     row_ids = [str(value) for value in table.get("id", ())]
-    if judgements.named and set(row_ids) & set(text_of):
+    if judgements.named and set(row_ids) & set(judged):
         # A table that numbers its rows in its own way would match by chance: texts must agree.
-        for name, cell in zip(row_ids, table.get("sentence", [""] * len(row_ids)), strict=True):
-            text = "" if cell is None else str(cell)
-            if text.strip() in MISSING or name not in text_of:
+        for name, text in zip(row_ids, table.get("sentence", [None] * len(row_ids)), strict=True):
+            if is_missing(text) or name not in judged:
                 continue
-            if _words_without_stops(text) != _words_without_stops(text_of[name]):
+            if _words_without_stops(str(text)) != _words_without_stops(judged[name].text):
                 raise ScoreError(
-                    f"{path}: the sentence with the id {name!r} is {text!r}, and {text_of[name]!r} "
-                    f"among the judged ones. Without a column 'id', texts are matched."
+                    f"{path}: the sentence with the id {name!r} is {str(text)!r}, and "
+                    f"{judged[name].text!r} among the judged ones. Without a column 'id', texts "
+                    f"are matched."
                 )
-        return row_ids, list(text_of)
+        return row_ids, list(judged)
     if "sentence" not in table:
         raise ScoreError(f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds.")
-    return [_text(cell) for cell in table["sentence"]], list(text_of.values())
+    return [_text(cell) for cell in table["sentence"]], [s.text for s in judgements.texts]
 
 
 def _text(cell: Any) -> str:

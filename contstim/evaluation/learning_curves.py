@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
+    from contstim.models.training.settings import TrainingSettings
     from contstim.sentence import Sentence
 
 
@@ -37,7 +39,7 @@ def train_on_parts(
     taken: Collection[str] = (),
     device: Device = "auto",
     say: Callable[[str], None] = lambda _line: None,
-    on_progress: Callable[[Progress, str], None] = lambda _now, _name: None,
+    on_progress: Callable[[str, Progress], None] = lambda _name, _now: None,
 ) -> list[tuple[LanguageModel, list[Sentence]]]:
     """Train a model on each part of a text, and leave it in the folder.
 
@@ -51,7 +53,7 @@ def train_on_parts(
         taken: names of other models.
         device: where a network is trained, and scores.
         say: told what happens next.
-        on_progress: told where a network's training is, and its name.
+        on_progress: told a network's name, and where its training is.
 
     Returns:
         Models with what they have read, from the smallest part to the largest.
@@ -71,10 +73,19 @@ def train_on_parts(
     parts = {f"{settings.train}-{len(p)}": p for p in nested_texts(text, sizes, settings.seed)}
     if both := parts.keys() & taken:
         raise InputError(f"{min(both)!r} is what a model is called that is trained here.")
+    kind: Any = settings.train
+    architecture: int | RecurrentSettings | TransformerSettings = settings.order
+    training = TRANSFORMER_TRAINING
+    if kind in get_args(RecurrentKind):
+        architecture, training = RecurrentSettings(kind=kind), RECURRENT_TRAINING
+    elif kind != "ngram":
+        architecture = TransformerSettings(kind=kind)
+    training = replace(training, seed=settings.seed, epochs=settings.epochs or training.epochs)
     trained = []
     for name, part in parts.items():
-        say(f"Training {settings.train} on {counted(len(part), 'sentence')}.")
-        specification = _train(part, settings, folder / name, device, on_progress)
+        say(f"Training {kind} on {counted(len(part), 'sentence')}.")
+        run: Any = {"device": device, "on_progress": partial(on_progress, name)}
+        specification = train_model(part, folder / name, architecture, training, **run)
         trained.append((load_model(specification, name=name, device=device), part))
     return trained
 
@@ -100,30 +111,36 @@ def nested_texts(
     return [[sentences[i] for i in order[:n]] for n in numbers]
 
 
-def _train(
+def train_model(
     text: Sequence[Sentence],
-    settings: MinimalPairSettings,
     out: Path,
-    device: Device,
-    on_progress: Callable[[Progress, str], None],
+    architecture: int | RecurrentSettings | TransformerSettings,
+    training: TrainingSettings,
+    **run: Any,
 ) -> str:
-    """Train a model, and return its specification; other kinds' libraries are not loaded."""
-    kind: Any = settings.train
-    if kind == "ngram":
+    """Train a model, and return its specification; other kinds' libraries are not loaded.
+
+    Args:
+        text: what it is trained on.
+        out: its folder; of n-grams the file, to whose name `.arpa` is added.
+        architecture: words of the longest n-grams, or a network's.
+        training: of a network.
+        run: `device` and `on_progress` of a network.
+
+    Raises:
+        ModelError, CorpusError: see `train_ngram`, `train_recurrent` and `train_transformer`.
+    """
+    if isinstance(architecture, int):
         from contstim.models.ngram.training import train_ngram
 
-        train_ngram(text, settings.order, out.with_name(f"{out.name}.arpa"))
+        train_ngram(text, architecture, out.with_name(f"{out.name}.arpa"))
         return f"kenlm:{out}.arpa"
-    is_recurrent = kind in get_args(RecurrentKind)
-    training = RECURRENT_TRAINING if is_recurrent else TRANSFORMER_TRAINING
-    training = replace(training, seed=settings.seed, epochs=settings.epochs or training.epochs)
-    run: Any = {"device": device, "on_progress": lambda now: on_progress(now, out.name)}
-    if is_recurrent:
+    if isinstance(architecture, RecurrentSettings):
         from contstim.models.training.recurrent import train_recurrent
 
-        train_recurrent(text, out, RecurrentSettings(kind=kind), training, **run)
-        return f"{kind}:{out}"
+        train_recurrent(text, out, architecture, training, **run)
+        return f"{architecture.kind}:{out}"
     from contstim.models.training.transformers import train_transformer
 
-    train_transformer(text, out, TransformerSettings(kind=kind), training, **run)
+    train_transformer(text, out, architecture, training, **run)
     return f"hf:{out}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.evaluation.accuracies import BIN, FEATURES, contrasts
 from contstim.evaluation.folder import Findings, page_table, panels, table_of
-from contstim.evaluation.minimal_pairs import HumanAgreement
+from contstim.evaluation.minimal_pairs import AGREEMENT
 from contstim.evaluation.scores import LeftOut
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure, plain_log, widest
 from contstim.reporting.heat_map import heat_map
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.evaluation.accuracies import Accuracies, LearningCurve, MinimalPairEvaluation
+    from contstim.evaluation.accuracies import Accuracies, MinimalPairEvaluation
     from contstim.evaluation.folder import Columns
     from contstim.evaluation.scores import PairScores
     from contstim.reporting.report import Part
@@ -81,8 +81,10 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
             ("model", "method", "reason"),
         ),
         "profile": table_of(evaluation.profile, BIN),
-        "people": {"paradigm": list(evaluation.people)}
-        | columns_of(HumanAgreement, evaluation.people.values()),
+        "people": table_of(
+            ({"paradigm": name} | agreement for name, agreement in evaluation.people.items()),
+            ("paradigm", *AGREEMENT),
+        ),
     }
     if full:
         rows = (
@@ -97,24 +99,21 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
 
 
 def _curve_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
-    curves = [
-        ({"method": method.value, "phenomenon": curve.phenomenon}, curve)
+    curves: list[Row] = [
+        {"method": method.value} | curve
         for method, of_method in evaluation.curves.items()
         for curve in of_method
     ]
-    if not curves:
-        return {}
     points = ("sentences", "words", "accuracy", "accuracy_low", "accuracy_high")
+    slopes = ("method", "phenomenon", "slope_per_doubling", "standard_error")
     return {
         "learning_curves": table_of(
-            about | dict(zip(points, point, strict=True))
-            for about, c in curves
-            for point in zip(c.sentences, c.words, c.accuracies, c.lows, c.highs, strict=True)
+            {name: curve[name] for name in slopes[:2]}
+            | {name: curve[name].tolist()[size] for name in points}
+            for curve in curves
+            for size in range(len(curve["sentences"]))
         ),
-        "slopes": table_of(
-            about | {"slope_per_doubling": curve.slope, "standard_error": curve.standard_error}
-            for about, curve in curves
-        ),
+        "slopes": table_of({name: curve[name] for name in slopes} for curve in curves),
     }
 
 
@@ -187,9 +186,9 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
     judged = evaluation.people.keys() & (full.paradigms if full else ())
     if judged:
         people = [evaluation.people[paradigm] for paradigm in sorted(judged)]
-        individual = float(np.mean([paradigm.individual for paradigm in people]))
-        majorities = sum(paradigm.majorities for paradigm in people)
-        items = counted(sum(paradigm.items for paradigm in people), "pair")
+        individual = float(np.mean([paradigm["individual"] for paradigm in people]))
+        majorities = sum(paradigm["majorities"] for paradigm in people)
+        items = counted(sum(paradigm["items"] for paradigm in people), "pair")
         yield Heading("People")
         yield Paragraph(
             f"In {counted(len(people), 'paradigm')} one person agrees with the labels in "
@@ -270,20 +269,20 @@ def profile_figure(bins: Sequence[Row]) -> Figure:
     return figure
 
 
-def curves_figure(curves: Sequence[LearningCurve]) -> Figure:
+def curves_figure(curves: Sequence[Row]) -> Figure:
     """A panel for each phenomenon: accuracy against sentences of text, with the fitted line."""
     figure, grid = panels(len(curves), _ACROSS, 1.75, 1.45, sharex=True, sharey=True)
     for axes, curve in zip(grid[0], curves, strict=True):
-        sizes, values = np.array(curve.sentences), np.array(curve.accuracies)
+        sizes, values, slope = curve["sentences"], curve["accuracy"], curve["slope_per_doubling"]
         # a least-squares line passes through the means of both coordinates
         doublings = np.log2(sizes)
-        fitted = values.mean() + curve.slope * (doublings - doublings.mean())
+        fitted = values.mean() + slope * (doublings - doublings.mean())
         axes.plot(sizes, fitted, color=ORANGE, lw=0.8)
         axes.plot(sizes, values, "o", color=BLUE, ms=3)
         axes.axhline(0.5, color=GREY, lw=0.6)
         axes.set_xscale("log")
         plain_log(axes.xaxis)
-        title = f"{_spaced(curve.phenomenon)}\n{curve.slope:+.3f} per doubling"
+        title = f"{_spaced(curve['phenomenon'])}\n{slope:+.3f} per doubling"
         axes.set_title(title, loc="left", fontsize="small")
     # numbers stand under the lowest panel of each column, also where the last row is not full
     for axes in grid[0, -_ACROSS:]:

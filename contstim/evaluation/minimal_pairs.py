@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 PHENOMENON_OF_TERM = {"s-selection": "argument_structure"}
 """The paper's twelve phenomena hold what the files call by a thirteenth term."""
 
+AGREEMENT = ("individual", "majorities", "items", "answers")
+"""Columns of `read_human_agreement`."""
+
 _ENDINGS = (".jsonl", ".csv", ".parquet")
 # by method: the flag, and prefix and critical words of the good and of the bad side
 _PREFIX_FIELDS = {
@@ -224,23 +227,6 @@ def _pair(
     )
 
 
-@dataclass(frozen=True)
-class HumanAgreement:
-    """Agreement of people with the labels of one paradigm: choices of the acceptable sentence.
-
-    Attributes:
-        individual: mean over items of the share of people who chose the acceptable sentence.
-        majorities: items in which more than half of them did.
-        items: how many pairs people judged.
-        answers: how many choices were counted.
-    """
-
-    individual: float
-    majorities: int
-    items: int
-    answers: int
-
-
 def published_files(
     data: Path, people: Path | None = None, published: Path | None = None
 ) -> tuple[Path | None, Path | None]:
@@ -252,13 +238,14 @@ def published_files(
     )
 
 
-def read_human_agreement(path: Path | str | None) -> dict[str, HumanAgreement]:
+def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     """Agreement by paradigm from the answers of BLiMP's crowd workers (`human_responses.csv`).
 
-    Counted are answers of approved assignments, whose workers say that they are fluent in English
-    or native speakers; attention checks and unanswered items are left out. So counted, the answers
-    give every number of the published summary. An item on which people were divided evenly has no
-    majority for the acceptable sentence. Without a file there is no agreement.
+    `individual` is the mean over `items` (pairs that people judged) of the share of people who
+    chose the acceptable sentence, `majorities` the items in which more than half of them did, and
+    `answers` how many choices were counted: those of approved assignments, whose workers say that
+    they are fluent in English or native speakers, without attention checks and unanswered items. So
+    counted, the answers give every number of the published summary. Without a file there is none.
 
     Raises:
         InputError: the file cannot be read, or lacks a column (names it).
@@ -282,9 +269,8 @@ def read_human_agreement(path: Path | str | None) -> dict[str, HumanAgreement]:
         # first by pair, so that pairs that more people judged do not count for more
         shares = [float(np.mean(choices)) for choices in items.values()]
         majorities = sum(share > 0.5 for share in shares)
-        answers = sum(map(len, items.values()))
-        individual = float(np.mean(shares))
-        agreement[paradigm] = HumanAgreement(individual, majorities, len(shares), answers)
+        counts = majorities, len(shares), sum(map(len, items.values()))
+        agreement[paradigm] = dict(zip(AGREEMENT, (float(np.mean(shares)), *counts), strict=True))
     return agreement
 
 

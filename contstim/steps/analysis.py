@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import read_contrasts
-from contstim.experiments.analysis.figures import require_rivals
+from contstim.experiments.analysis.figures import require_rivals, shown
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
@@ -22,6 +22,7 @@ from contstim.models.training_text import (
     read_contamination,
 )
 from contstim.options import AnswerScale, Help, Reads, Seed, Writes
+from contstim.reporting.report import Table
 from contstim.scores import ScoreTable
 from contstim.steps.step import Outcome, Step, Value
 from contstim.stimuli import Condition, Kind, Trial, read_trials
@@ -44,9 +45,7 @@ Samples = Annotated[
 class AnalysisSettings:
     """Options of comparing responses with models."""
 
-    contrasts: Annotated[
-        Path | None, Help("A table of the comparisons to test: first, second (models, ceiling).")
-    ] = None
+    contrasts: Annotated[Path | None, Help("Contrasts to test: a table first, second.")] = None
     min_catch: MinCatch = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
@@ -57,21 +56,16 @@ class AnalysisSettings:
         Help("corrected: Student's t; percentile: of resamples, too wide."),
     ] = "corrected"
     correction: Annotated[
-        Literal["bh", "holm"],
-        Help("Adjustment of p-values: false-discovery or family-wise error rate."),
+        Literal["bh", "holm"], Help("Of p-values: false-discovery or family-wise.")
     ] = "bh"
-    smallest_effect: Annotated[float, Help("The smallest difference that matters.")] = (
-        SMALLEST_EFFECT
-    )
+    smallest_effect: Annotated[float, Help("Smallest difference that matters.")] = SMALLEST_EFFECT
     bootstrap: Samples = 1000
     fdr: Annotated[float, Help("The error rate of significance.", at_least=0, at_most=1)] = 0.05
-    unanimous: Annotated[
-        float, Help("Share of people that counts as near all.", at_least=0.5, at_most=1)
-    ] = 0.9
+    unanimous: Annotated[float, Help("Share that is near all.", at_least=0.5, at_most=1)] = 0.9
     worst: Annotated[int, Help("Failures to list for each model.", at_least=0)] = 5
-    pair: Annotated[
-        tuple[str, str] | None, Help("Two models to draw; by default the best rivals.")
-    ] = None
+    pair: Annotated[tuple[str, str] | None, Help("Two models to draw; else the best rivals.")] = (
+        None
+    )
 
 
 class OfAnswers(Step[Value], name=""):
@@ -88,10 +82,12 @@ class OfAnswers(Step[Value], name=""):
         responses = read_responses(self.responses, design, scale=self.scale)
         return design, responses, ScoreTable.read(self.scores)
 
-    def ratings(self, min_catch: int | None) -> tuple[Admission, Ratings]:
+    def ratings_of(self, min_catch: int | None, reporter: Reporter) -> tuple[Admission, Ratings]:
         """Who finished and passed their catch trials, as for `analyze`, and their ratings."""
         design, responses, table = self.read()
         admission = admit(design, responses, catch=catch_rule(min_catch))
+        reporter.say(str(admission))
+        reporter.warn(admission.origin.warning)
         return admission, gather(design, admission.responses, table)
 
 
@@ -155,11 +151,42 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
         seen = read_contamination(self.scores, table.models, natural)
         title = "Which models people agree with"
         write_analysis(analysis, self.out, title=title, pair=settings.pair, seen=seen)
-        reporter.say(str(analysis.admission.report))
+        admission = analysis.admission
+        reporter.say(f"{admission.report}\n{admission}")
         for warning in (*analysis.cautions, *contamination_warnings(seen, "natural sentences")):
             reporter.warn(warning)
         facts = {"seed": self.seed, **analysis_facts(analysis), **contamination_facts(seen)}
-        return Outcome(analysis, facts)
+        return Outcome(analysis, facts, shown=shown_of(analysis))
+
+
+def shown_of(analysis: Analysis) -> list[str | Table]:
+    """How consistent each model is with people, for the terminal."""
+    results = shown(analysis)
+    columns = [{row["model"]: row["value"] for row in result.models} for result in results]
+    # A dash where the model is not judged on these trials; a space keeps digits aligned.
+    rows = [
+        (
+            model,
+            *(
+                f"{column[model]:.3f}{'*' if model in result.below_ceiling() else ' '}"
+                if model in column
+                else "–"
+                for result, column in zip(results, columns, strict=True)
+            ),
+        )
+        for model in analysis.ratings.models
+    ]
+    headings = [f"{r.scope.name.lower()}\n{r.measure.name.rpartition('-')[2]}" for r in results]
+    whom = "artificial participants" if analysis.origin.simulated > 0 else "people"
+    units = str(analysis.sampling.units)
+    cannot = {r.scope.name.lower(): r.detectability.cannot(units) for r in results}
+    return [
+        *filter(None, [analysis.origin.warning]),
+        f"Consistency with {whom}:",
+        Table(("model", *headings), rows),
+        "* significantly below the noise ceiling on the same trials",
+        *(f"{scope}: {text}" for scope, text in cannot.items() if text),
+    ]
 
 
 def analysis_facts(analysis: Analysis) -> dict[str, object]:

@@ -19,7 +19,7 @@ from contstim.reporting.canvas import write_figure
 from contstim.reviews import ItemKind, undecided
 from contstim.scale import Scale
 from contstim.steps.fields import Earlier, Reviews
-from contstim.steps.review import EarlierStimuli, trials_in_place
+from contstim.steps.review import EarlierStimuli, tell_stayed, trials_in_place
 from contstim.steps.simulation import PowerSettings, read_log_probs, simulate_power, write_power
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import Condition, Trial, read_pairs, read_stimuli, read_triplets, write_trials
@@ -41,14 +41,12 @@ class DesignSettings:
     groups: Annotated[int, Help("Groups, each with trials of its own.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs for a group.", at_least=0)] = 9
     catch_per_group: Annotated[int, Help("Catch trials for a group.", at_least=0)] = 12
-    scale: Annotated[Scale, Help("What people answer: confidence, 1 to 6, or choice, 1 or 2.")] = (
+    scale: Annotated[Scale, Help("Answers: confidence, 1 to 6, or choice, 1 or 2.")] = (
         Scale.CONFIDENCE
     )
     seconds: Annotated[float, Help("Time for searching an assignment.", at_least=0.0)] = 60.0
     seconds_per_trial: Annotated[float, Help("What a trial takes.", at_least=0)] = SECONDS_PER_TRIAL
-    text: Annotated[
-        Path | None, Help("Text, table of counts or model of words that word frequencies are of.")
-    ] = None
+    text: Annotated[Path | None, Help("Text, counts or model that word frequencies are of.")] = None
 
 
 class MakeDesign(Step[Design], name="design"):
@@ -154,12 +152,7 @@ class MakeDesign(Step[Design], name="design"):
             f"participant, about {counted(minutes, 'minute')}; {certificate.method}, "
             f"{certificate.status}. Read {self.out}.summary.md before you preregister."
         )
-        if certificate.reviewed:
-            reporter.say(
-                f"  {certificate.kept:,} of {counted(certificate.reviewed, 'reviewed trial')} "
-                f"stay in their groups, {certificate.rejected:,} rejected (or of a rejected pair "
-                f"or triplet); more than {certificate.kept_bound:,} cannot stay (proven)."
-            )
+        tell_stayed(certificate, "trial", reporter)
         if stood.stimuli:
             changed = listed(f"{row['row']} (group {row['group']})" for row in changes) or "none"
             reporter.say(f"  {counted(len(changes), 'row')} changed: {changed}.")
@@ -170,16 +163,15 @@ class MakeDesign(Step[Design], name="design"):
 
 def _changes(before: Sequence[Trial], now: Sequence[Trial]) -> list[dict[str, object]]:
     """Changed rows of a table of trials, each before and now; row 1 is the first trial's."""
-    changes: list[dict[str, object]] = []
-    for row, (old, new) in enumerate(zip_longest(before, now), start=1):
-        if old != new:
-            group = (new or old).group
-            shown = [
-                "" if trial is None else f"{trial.sentence_1.text} / {trial.sentence_2.text}"
-                for trial in (old, new)
-            ]
-            changes.append({"row": row, "group": group, "before": shown[0], "now": shown[1]})
-    return changes if before else []
+    return [
+        {"row": row, "group": (new or old).group, "before": _sides(old), "now": _sides(new)}
+        for row, (old, new) in enumerate(zip_longest(before, now), start=1)
+        if before and old != new
+    ]
+
+
+def _sides(trial: Trial | None) -> str:
+    return "" if trial is None else f"{trial.sentence_1.text} / {trial.sentence_2.text}"
 
 
 def word_frequencies(
@@ -202,16 +194,11 @@ def _warn_of_other_numbers(
     trials: Collection[ReviewedItem], settings: DesignSettings, reporter: Reporter
 ) -> None:
     """A design of other numbers than the reviewed one is allowed, but seldom meant."""
-    if not trials:
-        return
     of_group_1 = [trial.condition for trial in trials if trial.group == 1]
-    n_random, n_catch = map(of_group_1.count, (Condition.RANDOM_NATURAL, Condition.CATCH))
-    before = (max(trial.group for trial in trials), n_random, n_catch)
-    now = (settings.groups, settings.random_per_group, settings.catch_per_group)
-    if before != now:
-        reporter.warn(
-            f"the reviewed trials are of {before[0]} groups with {n_random} random and {n_catch} "
-            f"catch trials each, these of {now[0]} with {now[1]} and {now[2]}. "
-            f"To leave the design as it was: `groups` {before[0]}, `random_per_group` {n_random}, "
-            f"`catch_per_group` {n_catch}."
-        )
+    conditions = (Condition.RANDOM_NATURAL, Condition.CATCH)
+    before = [max((t.group for t in trials), default=0), *map(of_group_1.count, conditions)]
+    names = ("groups", "random_per_group", "catch_per_group")
+    now = [getattr(settings, name) for name in names]
+    if trials and before != now:
+        as_before = ", ".join(f"`{n}` {number}" for n, number in zip(names, before, strict=True))
+        reporter.warn(f"the reviewed trials are of another design; to leave it so: {as_before}.")

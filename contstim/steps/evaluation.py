@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.corpus import read_lines, read_sentences
 from contstim.errors import ContstimError, InputError
@@ -57,22 +57,22 @@ from contstim.models.specifications import parse_models
 from contstim.models.transforms import tell_unknown, unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.scores import ScoreTable
-from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
+from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, ReportFolder, Sentences
-from contstim.steps.step import Outcome, Step, Value, found_files
+from contstim.steps.step import Outcome, Step, Value
 from contstim.steps.training import tell_training
 from contstim.stimuli import read_stimuli, write_triplets
 from contstim.store import Store
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from contstim.evaluation.folder import Findings
     from contstim.models.base import LanguageModel, Scorer
     from contstim.reporter import Reporter
+    from contstim.reporting.report import Table
     from contstim.sentence import Sentence
-    from contstim.stimuli import Triplet
 
 
 class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the store."):
@@ -87,6 +87,20 @@ class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the 
         return Store(self.store or self.out / "contstim.sqlite")
 
 
+def written_findings(
+    value: Value,
+    findings: Findings,
+    folder: Path,
+    *,
+    shown: Sequence[str | Table] = (),
+    **about: Any,
+) -> Outcome[Value]:
+    """Write findings, and show their summary; see `write_findings`."""
+    facts, written = write_findings(findings, folder, **about)
+    shown = (f"{findings.title}:", findings.summary, *shown)
+    return Outcome(value, facts, writes=tuple(written), shown=shown)
+
+
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp"):
     """Ask models which sentence of a minimal pair is acceptable (Warstadt et al. 2020).
 
@@ -98,34 +112,21 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
 
-    data: Annotated[
-        Path,
-        Reads(
-            "A checkout of alexwarstadt/blimp, a folder of tables, or a table of minimal pairs "
-            "(.jsonl, .csv, .parquet).",
-            folder=True,
-        ),
-    ]
+    data: Annotated[Path, Reads("BLiMP's checkout, a folder of tables, or a table.", folder=True)]
     models: GivenModels = ()
-    scores: Annotated[
-        Path | None, Reads("Scores of all sentences, as of `score`, in place of models.")
-    ] = None
+    scores: Annotated[Path | None, Reads("Scores of all sentences, in place of models.")] = None
     text: Annotated[Path | None, Reads("With --sizes: UTF-8 text, one sentence a line.")] = None
-    people: Annotated[
-        Path | None, Reads("People's answers; by default human_responses.csv in --data.")
-    ] = None
-    published: Annotated[
-        Path | None, Reads("Published accuracies; by default models_summary.jsonl.")
-    ] = None
+    people: Annotated[Path | None, Reads("Answers; by default human_responses.csv in --data.")] = (
+        None
+    )
+    published: Annotated[Path | None, Reads("Accuracies; by default models_summary.jsonl.")] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING
 
-    def reads(self) -> tuple[Path, ...]:
-        """Files that are read; the folder of pairs holds much else."""
-        read = [path for path in super().reads() if path != self.data]
-        beside = published_files(self.data, self.people, self.published)
-        files = found_files(self.data, pair_files)
-        return tuple(dict.fromkeys((*files, *filter(None, beside), *read)))
+    def files_of_data(self) -> Iterable[Path | None]:
+        """The pairs, and published results beside them."""
+        yield from published_files(self.data, self.people, self.published)
+        yield from pair_files(self.data)
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
@@ -148,15 +149,10 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
                 table = ScoreTable.read(self.scores)
                 scoring = pair_scores_from_table(table, pairs, self.settings.method)
             else:
-                together = not self.execution.is_local
+                methods, told = self.settings.method or Method, self.execution.progress
                 with self.opened() as store:
-                    scoring = score_pairs(
-                        models,
-                        pairs,
-                        self.settings.method or Method,
-                        store=store,
-                        progress=partial(scoring_progress, reporter, together=together),
-                    )
+                    progress = partial(told, reporter)
+                    scoring = score_pairs(models, pairs, methods, store=store, progress=progress)
         evaluation = evaluate_minimal_pairs(
             scoring,
             self.settings,
@@ -165,23 +161,19 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             people=agreement,
             published=accuracies,
         )
-        facts, written = write_findings(
+        for (_, method), reason in scoring.refusals.items():
+            reporter.warn(f"{method}: {reason}")
+        _tell_left_out("sentence", {o.sentence for o in scoring.left_out}, reporter)
+        outcome = written_findings(
+            evaluation,
             minimal_pair_findings(evaluation),
             self.out,
             models=models,
             data=[*files, *(p for p in (answers, summary, self.scores, self.text) if p)],
             pairs=len(pairs),
         )
-        written += model_files(model.specification for model, _ in trained)
-        for (_, method), reason in scoring.refusals.items():
-            reporter.warn(f"{method}: {reason}")
-        if scoring.left_out:
-            unread = len({omission.sentence for omission in scoring.left_out})
-            reporter.warn(
-                f"Not read by every model: {counted(unread, 'sentence')}, see "
-                f"{self.out / 'left_out.csv'}."
-            )
-        return Outcome(evaluation, facts, writes=tuple(written))
+        further = model_files(model.specification for model, _ in trained)
+        return replace(outcome, writes=(*outcome.writes, *further))
 
     def _train_on_parts(
         self, loaded: Sequence[Scorer], reporter: Reporter
@@ -196,7 +188,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             taken={model.name for model in loaded},
             device=self.loading.device,
             say=reporter.say,
-            on_progress=lambda now, name: tell_training(reporter, name, now),
+            on_progress=partial(tell_training, reporter),
         )
 
 
@@ -212,28 +204,16 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
     hf:bert-large-cased@pll-original --out adc`
     """
 
-    data: Annotated[
-        Path,
-        Reads(
-            "LI-Adger's folder, or a table of judged sentences (.csv, .parquet, .jsonl).",
-            folder=True,
-        ),
-    ]
+    data: Annotated[Path, Reads("LI-Adger's folder, or a table of judgements.", folder=True)]
     models: GivenModels = ()
-    scores: Annotated[
-        tuple[Path, ...], Reads("A table of scores, by the column id or sentence; repeatable.")
-    ] = ()
-    pairs: Annotated[
-        Path | None, Reads("Minimal pairs; by default all acceptable × unacceptable of an item.")
-    ] = None
+    scores: Annotated[tuple[Path, ...], Reads("Scores by id or sentence; repeatable.")] = ()
+    pairs: Annotated[Path | None, Reads("Minimal pairs; by default all of an item.")] = None
     settings: AcceptabilitySettings = ACCEPTABILITY
     execution: ScoringExecution = LOCAL_SCORING
 
-    def reads(self) -> tuple[Path, ...]:
-        """Files that are read; LI-Adger's folder holds much else."""
-        read = [path for path in super().reads() if path != self.data]
-        files = found_files(self.data, lambda data: judgement_files(data, self.pairs))
-        return tuple(dict.fromkeys((*files, *read)))
+    def files_of_data(self) -> Iterable[Path | None]:
+        """The judgements."""
+        return judgement_files(self.data, self.pairs)
 
     def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation]:
         """Score the sentences, and write the findings."""
@@ -252,14 +232,18 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
             if models:
                 _tell_unknown_words(models, judgements.texts, reporter)
                 # A sentence that several items share is scored once.
-                distinct, together = len(set(judgements.texts)), not self.execution.is_local
-                progress = scoring_progress(reporter, distinct, together=together)
+                progress = self.execution.progress(reporter, len(set(judgements.texts)))
                 with self.opened() as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
         evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts), self.settings)
+        for reason, number in evaluation.excluded_for().items():
+            if number:
+                reporter.say(f"Not evaluated: {counted(number, 'pair')}, {reason}.")
+        _tell_left_out("sentence", {o.sentence for o in evaluation.scores.left_out}, reporter)
         findings = acceptability_findings(evaluation)
-        facts, written = write_findings(findings, self.out, models=models, data=evaluation.files)
-        return Outcome(evaluation, facts, writes=tuple(written))
+        return written_findings(
+            evaluation, findings, self.out, models=models, data=evaluation.files
+        )
 
 
 class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
@@ -276,10 +260,7 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
 
     models: GivenModels
     sentences: Sentences
-    frequencies: Annotated[
-        Path,
-        Reads("Text, table of counts or model of words that word frequencies are of.", folder=True),
-    ]
+    frequencies: Annotated[Path, Reads("Text, counts or model of words.", folder=True)]
     reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
     word_list: Annotated[Path | None, Reads("The words, one a line, instead of drawn ones.")] = None
     settings: DesiderataSettings = DESIDERATA
@@ -301,7 +282,6 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
         # Every word is scored in every carrier.
         total = len(chosen) + len(settings.carrier) * len(words)
         specifications, compared = with_reference(self.models, self.reference)
-        together = not self.execution.is_local
         with (
             self.execution.scorers(specifications, self.loading, reporter.say) as loaded,
             self.opened() as store,
@@ -316,9 +296,12 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
                 carriers=settings.carrier,
                 reference=None if compared is None else loaded[compared],
                 store=store,
-                progress=scoring_progress(reporter, total, together=together),
+                progress=self.execution.progress(reporter, total),
             )
-        facts, written = write_findings(
+        _tell_left_out("sentence", {o.sentence for o in results.left_out}, reporter)
+        _tell_left_out("word", results.words_left_out, reporter)
+        return written_findings(
+            results,
             desiderata_findings(results),
             self.out,
             models=loaded,
@@ -326,32 +309,9 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
             seed=settings.seed,
             sample=settings.sample,
         )
-        sentences_lost = {omission.sentence for omission in results.left_out}
-        for what, lost in (("sentence", sentences_lost), ("word", results.words_left_out)):
-            if lost:
-                number = counted(len(lost), what)
-                reporter.say(f"Left out: {number}; see {self.out / 'left_out.csv'}.")
-        return Outcome(results, facts, writes=tuple(written))
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Models beside each other, and what sets them against each other.
-
-    Attributes:
-        models: their names.
-        findings: rank correlations, disagreements, scores.
-        commands: the command that selects natural pairs, and those that synthesize sentences.
-        triplets: what the latter find, where they were run.
-    """
-
-    models: tuple[str, ...]
-    findings: Findings
-    commands: tuple[str, ...]
-    triplets: tuple[Triplet, ...]
-
-
-class CompareModels(_Evaluation[Comparison], name="compare"):
+class CompareModels(_Evaluation["Findings"], name="compare"):
     """Say how alike models or scoring rules order sentences, and where they part most.
 
     Rank correlations, the share of pairs of sentences that two models order alike, the sentences on
@@ -364,15 +324,15 @@ class CompareModels(_Evaluation[Comparison], name="compare"):
 
     scores: Annotated[tuple[Path, ...], Reads("A table of scores, as of `score`; repeatable.")] = ()
     models: GivenModels = ()
-    sentences: Annotated[
-        Path | None, Reads("What models score: a text, or a table; by default the tables' own.")
-    ] = None
+    sentences: Annotated[Path | None, Reads("What to score; by default the tables' sentences.")] = (
+        None
+    )
     top: Annotated[int, Help("Sentences for each pair of models.", at_least=1)] = 10
     vocabulary: Annotated[Path | None, Reads("Words for synthesis.")] = None
     synthesize: Annotated[bool, Help("Run the synthesis too, and write synthesized.csv.")] = False
     seed: Seed = 0
 
-    def work(self, reporter: Reporter) -> Outcome[Comparison]:
+    def work(self, reporter: Reporter) -> Outcome[Findings]:
         """Score the sentences, write the findings, and search where that is asked for."""
         if self.synthesize and len(self.models) < 2:
             raise InputError("`synthesize` needs two models: name them (`models`).")
@@ -382,7 +342,7 @@ class CompareModels(_Evaluation[Comparison], name="compare"):
         # Without sentences of its own, a comparison is of those that the tables hold.
         sizes = [len(table.log_probs) for table in tables.values()]
         total = len(set(texts or ())) or max(sizes, default=0)
-        progress = scoring_progress(reporter, total)
+        progress = LOCAL_SCORING.progress(reporter, total)
         with self.opened() as store:
             table, left_out = gather(tables, models, texts, store=store, progress=progress)
         _tell_unknown_words(models, table.sentences or (), reporter)
@@ -402,19 +362,27 @@ class CompareModels(_Evaluation[Comparison], name="compare"):
                 reporter.say(f"No commands to synthesize sentences: {error}")
         findings = comparison_findings(table, top=self.top, left_out=left_out, commands=commands)
         data = [path for path in (*self.scores, self.sentences, self.vocabulary) if path]
-        facts, written = write_findings(
-            findings, self.out, models=models, data=data, seed=self.seed
-        )
-        if left_out:
-            number = counted(len(left_out), "sentence")
-            reporter.say(f"{number} left out: see {self.out / 'left_out.csv'}.")
-        triplets: Sequence[Triplet] = ()
+        _tell_left_out("sentence", left_out, reporter)
+        shown = ["Set them against each other:", *(f"  {command}" for command in commands)]
+        writes = []
         if self.synthesize and contest:
             triplets = contest_triplets(models, *contest, seed=self.seed)
-            written.append(self.out / "synthesized.csv")
-            write_triplets(written[-1], triplets)
-        comparison = Comparison(table.models, findings, tuple(commands), tuple(triplets))
-        return Outcome(comparison, facts, writes=tuple(written))
+            writes = [self.out / "synthesized.csv"]
+            write_triplets(writes[0], triplets)
+            for each in triplets:
+                shown += [f"{each.model_1} rejects: {each.synthetic_1}"]
+                shown += [f"{each.model_2} rejects: {each.synthetic_2}"]
+                if not each.distinct:
+                    shown += [f"Nothing was found from {each.natural.text!r}: {each.alike}."]
+        outcome = written_findings(
+            findings, findings, self.out, shown=shown, models=models, data=data, seed=self.seed
+        )
+        return replace(outcome, writes=(*outcome.writes, *writes))
+
+
+def _tell_left_out(what: str, names: Collection[object], reporter: Reporter) -> None:
+    if names:
+        reporter.say(f"Without a score: {counted(len(names), what)}; see left_out.csv.")
 
 
 def _tell_unknown_words(

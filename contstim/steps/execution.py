@@ -21,31 +21,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerSettings:
-    """Options of running work: the executor and its number of processes."""
+class Execution:
+    """Options of running searches: the executor and its number of processes."""
 
     PANEL: ClassVar[str] = "Where the work is done"
 
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
-        Aside(
-            "Work in this process, one search after the other (local) or several in turns that "
-            "share one GPU's batches (interleaved); in several processes, or on a Ray cluster."
-        ),
+        Aside("In this process; in turns that share a GPU's batches; in several; on Ray."),
     ] = "local"
     workers: Annotated[
         int | None,
-        Aside(
-            "How many processes; by default one for each GPU, else one for each processor. With "
-            "interleaved: how many searches at a time; by default 8.",
-            at_least=1,
-        ),
+        Aside("How many; by default one for each GPU, else processor; interleaved 8.", at_least=1),
     ] = None
     task_timeout: Annotated[
-        float | None, Aside("Seconds for one search, or 200 sentences, with loading.", at_least=1)
+        float | None, Aside("Seconds for a search, or 200 sentences.", at_least=1)
     ] = None
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs of a worker.")] = None
     ray_address: Annotated[str | None, Aside("With ray: the cluster, or auto.")] = None
+    models_in_memory: Annotated[int, Aside("Models that a worker keeps.", at_least=2)] = 2
 
     def new_executor(self) -> Executor:
         """Executor of the work, as the settings say.
@@ -73,20 +67,15 @@ class WorkerSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoringExecution(WorkerSettings):
+class ScoringExecution(Execution):
     """Options of running the scoring of sentences: the executor and its number of processes."""
 
     # Batches of sentences are full anyway, so that nothing is gained by sharing them
     executor: Annotated[
-        Literal["local", "processes", "ray"],
-        Aside("Work in this process, in several, or on a Ray cluster."),
+        Literal["local", "processes", "ray"], Aside("In this process, in several, or on Ray.")
     ] = "local"
     workers: Annotated[
-        int | None,
-        Aside(
-            "How many processes; by default one for each GPU, else one for each processor.",
-            at_least=1,
-        ),
+        int | None, Aside("Processes; by default one for each GPU, else processor.", at_least=1)
     ] = None
     models_in_memory: Annotated[int, Aside("Models that each worker keeps loaded.", at_least=1)] = 1
 
@@ -137,31 +126,30 @@ class ScoringExecution(WorkerSettings):
         ) as scorers:
             yield scorers
 
+    def progress(
+        self, reporter: Reporter, n_sentences: int, what: str = ""
+    ) -> Callable[[Scorer, int], None]:
+        """Progress of scoring: a bar for each model, or one for all that workers score together.
 
-LOCAL_SCORING = ScoringExecution()
+        Args:
+            reporter: told it.
+            n_sentences: distinct sentences for each model.
+            what: name of what is scored, where models score several things one after the other.
+
+        Returns:
+            A function to be told each model and how many sentences more have their score.
+        """
+        together = not self.is_local
+        done: Counter[str] = Counter()
+        names: set[str] = set()  # of the models that have begun
+
+        def advance(model: Scorer, more: int) -> None:
+            names.add(model.name)
+            label = " ".join(filter(None, ("scores" if together else model.name, what)))
+            done[label] += more
+            reporter.progress(label, done[label], n_sentences * (len(names) if together else 1))
+
+        return advance
 
 
-def scoring_progress(
-    reporter: Reporter, n_sentences: int, what: str = "", *, together: bool = False
-) -> Callable[[Scorer, int], None]:
-    """Progress of scoring: a bar for each model, or one for all that are scored at the same time.
-
-    Args:
-        reporter: told it.
-        n_sentences: distinct sentences for each model.
-        what: name of what is scored, where models score several things one after the other.
-        together: whether models are scored at the same time.
-
-    Returns:
-        A function to be told each model and how many sentences more have their score.
-    """
-    done: Counter[str] = Counter()
-    names: set[str] = set()  # of the models that have begun
-
-    def advance(model: Scorer, more: int) -> None:
-        names.add(model.name)
-        label = " ".join(filter(None, ("scores" if together else model.name, what)))
-        done[label] += more
-        reporter.progress(label, done[label], n_sentences * (len(names) if together else 1))
-
-    return advance
+LOCAL, LOCAL_SCORING = Execution(), ScoringExecution()

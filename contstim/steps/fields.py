@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.files import is_file
 from contstim.optimization.search.settings import SearchSettings
-from contstim.options import Aside, Help, Models, Reads, Stem
+from contstim.options import Aside, Help, Models, Reads, Writes
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 from contstim.word_rules import WordRules, read_words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _Limits = TypeVar("_Limits", bound=SearchSettings)
 
@@ -39,7 +36,9 @@ TrustRemoteCode = Annotated[
 StoreBeside = Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite beside --out.")]
 
 # Of a folder's other files, the store in it goes on changing
-ReportFolder = Annotated[Path, Stem("The folder to write.", beside=("/report.md", "/report.html"))]
+ReportFolder = Annotated[
+    Path, Writes("The folder to write.", beside=("/report.md", "/report.html"), stem=True)
+]
 
 # What reviewers decided
 Reviews = Annotated[
@@ -52,6 +51,9 @@ Earlier = Annotated[
     tuple[Path, ...], Aside("With --review: the tables that stood before. Repeatable.")
 ]
 
+OfferedWords = Annotated[
+    Path | None, Reads("Words to use; by default those frequent in the models' text.")
+]
 Uncapped = Annotated[Path | None, Help("With --word-cap: words that do not count, one a line.")]
 
 
@@ -61,20 +63,21 @@ def words_read(limits: _Limits) -> _Limits:
     Raises:
         InputError: a file cannot be read.
     """
-    return replace(limits, allow=_words(limits.allow), exclude=_words(limits.exclude))
+    read: dict[str, Any] = {
+        name: tuple(sorted({word for text in getattr(limits, name) for word in _words(text)}))
+        for name in ("allow", "exclude")
+    }
+    return replace(limits, **read)
+
+
+def _words(text: str) -> list[str]:
+    # What names a file is a file of words; a word of the same name needs another folder
+    return [word.lower() for word in (Vocabulary.load(text).words if is_file(text) else (text,))]
 
 
 def files_of_words(limits: SearchSettings) -> list[Path]:
     """The files of words among what may, and what may not, be put in."""
     return [Path(text) for text in (*limits.allow, *limits.exclude) if is_file(text)]
-
-
-def _words(texts: Sequence[str]) -> tuple[str, ...]:
-    # What names a file is a file of words; a word of the same name needs another folder.
-    words: set[str] = set()
-    for text in texts:
-        words |= set(Vocabulary.load(text).words) if is_file(text) else {text}
-    return tuple(sorted(map(str.lower, words)))
 
 
 def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:

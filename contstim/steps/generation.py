@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.english import generate
-from contstim.english.minimal_pairs import (
-    choose_paradigms,
-    generate_pairs,
-    read_paradigms,
-    refuse_other_pairs,
-    shipped_paradigms,
-    write_pairs,
-)
+from contstim.english.minimal_pairs import generate_pairs, refuse_other_pairs, write_pairs
+from contstim.english.paradigm import choose_paradigms, read_paradigms, shipped_paradigms
 from contstim.files import write_text
 from contstim.options import Help, Reads, Seed, Writes
 from contstim.steps.step import Outcome, Step
@@ -52,13 +46,9 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
     Example: `contstim generate minimal-pairs --per-paradigm 1000 --out pairs`
     """
 
-    out: Annotated[
-        Path, Writes("The folder to write, a file for each paradigm.", record="minimal-pairs")
-    ]
+    out: Annotated[Path, Writes("The folder to write; a file a paradigm.", record="minimal-pairs")]
     per_paradigm: Annotated[int, Help("Distinct pairs of each paradigm.", at_least=1)] = 1000
-    paradigms: Annotated[
-        tuple[Path, ...], Reads("A TOML file of your own paradigms; repeatable.")
-    ] = ()
+    paradigms: Annotated[tuple[Path, ...], Reads("TOML of your own paradigms; repeatable.")] = ()
     only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon to make; repeatable.")] = ()
     seed: Seed = 0
 

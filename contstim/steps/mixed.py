@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from contstim.errors import InputError
+from contstim.evaluation.folder import page_table
 from contstim.experiments.analysis.controls import (
     count_tokens,
     feature_preferences,
@@ -38,53 +39,19 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
+    from contstim.reporting.report import Table
+
+# Columns that a terminal shows of tables
+_FITS = {"models": "model", "log_likelihood": "log-likelihood", "aic": "AIC", "gain": "gain"}
+_COMPARISONS = {"first": "model", "second": "against", "difference": "difference"}
+_COMPARISONS |= {"low": "95 % from", "high": "to", "adjusted": "p"}
+_TESTS = {"model": "model", "errors_only": "errors only", "pairs": "trials"}
+_TESTS |= {"fewer": "fewer tokens", "low": "95 % from", "high": "to", "adjusted": "p"}
+_PREFERENCES = {"model": "model", "feature": "prefers more", "model_share": "share"}
+_PREFERENCES |= {"people_share": "people's", "trials": "trials", "difference": "difference"}
+_PREFERENCES |= {"low": "95 % from", "high": "to", "adjusted": "p"}
 
 Controls: TypeAlias = tuple[Sequence[Row], Sequence[Row]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class MixedOptions:
-    """Options of fitting mixed models: the models, and the ratings they are fitted to."""
-
-    together: Annotated[bool, Help("Also fit models together: what does each add?")] = False
-    condition: Annotated[
-        tuple[str, ...],
-        Help("Only trials of this condition; by default all but catch. Repeatable."),
-    ] = ()
-    people: Annotated[
-        Literal["slopes", "intercept", "none"],
-        Help("Whether participants differ in slopes and leaning, in leaning, or not."),
-    ] = "slopes"
-    items: Annotated[Literal["intercept", "none"], Help("Whether trials differ.")] = "intercept"
-    link: Annotated[Literal["probit", "logit"], Help("Noise: normal or logistic.")] = "probit"
-    thresholds: Annotated[
-        Literal["symmetric", "flexible"],
-        Help("flexible: as R's clmm, depends on which sentence is sentence_1."),
-    ] = "symmetric"
-    ratios: Annotated[Literal["nats", "ranks"], Help("Ratios in nats, or as signed ranks.")] = (
-        "nats"
-    )
-    min_catch: MinCatch = None
-
-    @property
-    def settings(self) -> MixedSettings:
-        """The mixed model."""
-        items = self.items == "intercept"
-        return MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """Those of the trials.
-
-        Raises:
-            InputError: there is no such condition.
-        """
-        try:
-            return tuple(Condition(name) for name in self.condition) or TESTING
-        except ValueError:
-            raise InputError(
-                f"`condition` is {', '.join(self.condition)}; there are {', '.join(Condition)}."
-            ) from None
 
 
 class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
@@ -101,24 +68,39 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    settings: MixedOptions = MixedOptions()
+    together: Annotated[bool, Help("Also fit models together: what does each add?")] = False
+    condition: Annotated[
+        tuple[Condition, ...], Help("Only these trials; by default all but catch. Repeatable.")
+    ] = ()
+    people: Annotated[
+        Literal["slopes", "intercept", "none"],
+        Help("Whether participants differ in slopes and leaning, in leaning, or not."),
+    ] = "slopes"
+    items: Annotated[Literal["intercept", "none"], Help("Whether trials differ.")] = "intercept"
+    link: Annotated[Literal["probit", "logit"], Help("Noise: normal or logistic.")] = "probit"
+    thresholds: Annotated[
+        Literal["symmetric", "flexible"],
+        Help("flexible: as R's clmm, depends on which sentence is sentence_1."),
+    ] = "symmetric"
+    ratios: Annotated[Literal["nats", "ranks"], Help("Ratios: nats or signed ranks.")] = "nats"
+    min_catch: MinCatch = None
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
         """Fit the models, and write the tables."""
-        settings, conditions = self.settings.settings, self.settings.conditions
-        admission, ratings = self.ratings(self.settings.min_catch)
+        items, conditions = self.items == "intercept", self.condition or TESTING
+        settings = MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
+        admission, ratings = self.ratings_of(self.min_catch, reporter)
         analysis = compare_mixed(
             ratings,
             settings,
             conditions=conditions,
-            together=self.settings.together,
+            together=self.together,
             progress=partial(reporter.progress, "fitting"),
         )
-        for name, table in analysis.tables().items():
+        tables = analysis.tables()
+        for name, table in tables.items():
             if table:
                 write_table(self.out / f"{name}.csv", with_origin(table, admission.origin))
-        reporter.say(str(admission))
-        reporter.warn(admission.origin.warning)
         rated = analysis.empty.rated
         if settings.people != "none" and rated.sided < rated.size:
             reporter.warn(
@@ -148,7 +130,15 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
             ],
             "simulated_participants": admission.origin.simulated,
         }
-        return Outcome(analysis, facts)
+        rated = analysis.empty.rated
+        shown: list[str | Table] = [
+            f"{counted(rated.size, 'rating')}, {counted(len(rated.participants), 'participant')}, "
+            f"{counted(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, and "
+            "p-values adjusted (Benjamini, Hochberg) over all of them:",
+            page_table(tables["fits"], _FITS),
+            *([page_table(tables["comparisons"], _COMPARISONS)] if tables["comparisons"] else []),
+        ]
+        return Outcome(analysis, facts, shown=shown)
 
 
 class CompareControls(OfAnswers[Controls], name="controls"):
@@ -165,13 +155,10 @@ class CompareControls(OfAnswers[Controls], name="controls"):
     out: Annotated[Path, Writes("The folder to write.", record="controls")]
     features: Annotated[Path | None, Reads("A table: sentence, features.")] = None
     text: Annotated[
-        Path | None,
-        Reads("Text, table or model of words: adds mean word frequency, zipf.", folder=True),
+        Path | None, Reads("Text or counts: adds mean word frequency, zipf.", folder=True)
     ] = None
     tokens: Annotated[Path | None, Reads("A table: sentence, tokens of each model.")] = None
-    models: Annotated[
-        tuple[str, ...], Models("Count the tokens of this model. Repeatable.", flag="--model")
-    ] = ()
+    models: Annotated[tuple[str, ...], Models("Count its tokens. Repeatable.", flag="--model")] = ()
     min_catch: MinCatch = None
     trust_remote_code: TrustRemoteCode = False
 
@@ -181,7 +168,7 @@ class CompareControls(OfAnswers[Controls], name="controls"):
             raise InputError(
                 "Give something to control for: `features`, `text`, `tokens` or `models`."
             )
-        admission, ratings = self.ratings(self.min_catch)
+        admission, ratings = self.ratings_of(self.min_catch, reporter)
         sentences = read_stimuli(self.trials)
         measured = {} if self.features is None else read_features(self.features)
         if self.text is not None:
@@ -200,8 +187,6 @@ class CompareControls(OfAnswers[Controls], name="controls"):
             if rows:
                 # A control without tests writes no file, not an empty one.
                 write_table(self.out / f"{name}.csv", rows_table(rows))
-        reporter.say(str(admission))
-        reporter.warn(admission.origin.warning)
         facts = {
             "models": conventions(models),
             "excluded": [
@@ -209,4 +194,9 @@ class CompareControls(OfAnswers[Controls], name="controls"):
             ],
             "simulated_participants": admission.origin.simulated,
         }
-        return Outcome((tests, preferences), facts)
+        shown: list[str | Table] = []
+        for rows, names in ((tests, _TESTS), (preferences, _PREFERENCES)):
+            if rows:
+                title = f"P-values are adjusted (Benjamini, Hochberg) over {rows[0]['family']}:"
+                shown += [title, page_table(rows_table(rows), names)]
+        return Outcome((tests, preferences), facts, shown=shown)

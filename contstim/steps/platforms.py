@@ -75,7 +75,7 @@ class ImportResponses(Step[Imported], name="import"):
     trials_out: Annotated[Path | None, Writes("The table of trials to write.")] = None
     settings: Any
     duplicates: Annotated[
-        Literal["all", "first", "last"], Help("Of several ratings of a trial by a person.")
+        Literal["all", "first", "last"], Help("Of several ratings by a person.")
     ] = "all"
     scale: AnswerScale = None
 
@@ -122,7 +122,7 @@ class ImportResponses(Step[Imported], name="import"):
         for note in imported.notes:
             reporter.say(note)
         reporter.warn(origin.warning)
-        return Outcome(imported, facts)
+        return Outcome(imported, facts, shown=[str(report)])
 
 
 def import_step(platform: Platform | str) -> type[ImportResponses] | None:

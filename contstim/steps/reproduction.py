@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.evaluation.acceptability_report import acceptability_findings
-from contstim.evaluation.folder import write_findings
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.reproduce import adc, golan2023
 from contstim.options import Reads, Seed, Writes
-from contstim.steps.analysis import Samples, analysis_facts
-from contstim.steps.step import Outcome, Step, found_files
+from contstim.reporting.report import Table
+from contstim.steps.analysis import Samples, analysis_facts, shown_of
+from contstim.steps.evaluation import written_findings
+from contstim.steps.step import Outcome, Step
 from contstim.tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.evaluation.criteria import AcceptabilityEvaluation
     from contstim.experiments.analysis.run import Analysis
@@ -36,21 +37,16 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
     """
 
     data: Annotated[
-        Path,
-        Reads(
-            "A folder with contstimlang and contstimlang-fork/data, or a checkout of "
-            "dpmlab/contstimlang.",
-            folder=True,
-        ),
+        Path, Reads("contstimlang and contstimlang-fork/data, or dpmlab/contstimlang.", folder=True)
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
     ratings: Annotated[Path | None, Reads("The file of ratings, if elsewhere.")] = None
     bootstrap: Samples = 1000
     seed: Seed = 0
 
-    def reads(self) -> tuple[Path, ...]:
-        """The file of ratings; the folder holds much else."""
-        return found_files(self.data, lambda data: golan2023.locate(data, self.ratings)[1:])
+    def files_of_data(self) -> Iterable[Path | None]:
+        """The file of ratings."""
+        return golan2023.locate(self.data, self.ratings)[1:]
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Claims]]:
         """Analyse the ratings, and compare claims."""
@@ -60,10 +56,11 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         analysis = golan2023.analyze_golan2023(folder, file, sampling=sampling, progress=progress)
         compared = golan2023.claims(analysis)
         write_analysis(analysis, self.out, title="Golan et al. (2023), experiment 1")
-        _write_claims(compared, self.out / "tables" / "claims.csv")
+        shown = [*shown_of(analysis), *_claims(compared, self.out / "tables" / "claims.csv")]
         for caution in analysis.cautions:
             reporter.warn(caution)
-        return Outcome((analysis, compared), {"seed": self.seed, **analysis_facts(analysis)})
+        facts = {"seed": self.seed, **analysis_facts(analysis)}
+        return Outcome((analysis, compared), facts, shown=shown)
 
 
 class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reproduce adc"):
@@ -75,9 +72,7 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
     Example: `contstim reproduce adc --data li-adger --out adc`
     """
 
-    data: Annotated[
-        Path, Reads("A copy of hjvm/acceptability_delta_criterion (LI-Adger).", folder=True)
-    ]
+    data: Annotated[Path, Reads("A copy of hjvm/acceptability_delta_criterion.", folder=True)]
     out: Annotated[Path, Writes("The folder to write.", record="report.md")]
 
     def work(self, reporter: Reporter) -> Outcome[tuple[AcceptabilityEvaluation, Claims]]:
@@ -87,12 +82,17 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
         compared = tuple(adc.claims(evaluation, differences))
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
         findings = acceptability_findings(evaluation, title)
-        facts, _ = write_findings(findings, self.out, data=evaluation.files)
-        _write_claims(compared, self.out / "claims.csv")
-        return Outcome((evaluation, compared), facts)
+        shown = _claims(compared, self.out / "claims.csv")
+        value = (evaluation, compared)
+        return written_findings(value, findings, self.out, shown=shown, data=evaluation.files)
 
 
-def _write_claims(compared: Claims, path: Path) -> None:
+def _claims(compared: Claims, path: Path) -> list[str | Table]:
+    """Write the claims, and show them."""
     about, published, ours = zip(*compared, strict=True)
     holds = [claim == found for _, claim, found in compared]
     write_table(path, {"about": about, "published": published, "ours": ours, "holds": holds})
+    verdicts = ["holds" if held else "does not hold" for held in holds]
+    rows = [*zip(about, published, ours, verdicts, strict=True)]
+    table = Table(("claim", "published", "ours", ""), rows, texts=4)
+    return ["Published claims:", table, f"{sum(holds)} of {len(rows)} claims hold."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.reliability import reliabilities_of
@@ -16,7 +16,7 @@ from contstim.frequencies import read_frequencies
 from contstim.item_flags import FlagSettings, flag_items
 from contstim.options import AnswerScale, Help, Reads, Writes
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import Review, read_reviews, undecided, write_review
+from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
@@ -26,10 +26,10 @@ from contstim.vocabulary import REPEATABLE_ENGLISH
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from contstim.reporter import Reporter
-    from contstim.reviews import ReviewedItem, Stimulus
+    from contstim.reviews import ItemKind, ReviewedItem, Stimulus
     from contstim.scale import Scale
 
 _Item = TypeVar("_Item", Pair, Triplet, Trial)
@@ -40,12 +40,11 @@ class ReviewSettings:
     """Options of flagging items on a page of review."""
 
     text: Annotated[
-        Path | None,
-        Help("Text, table of counts or model of words that tells rare words and names."),
+        Path | None, Help("Text, counts or model of words: tells rare ones and names.")
     ] = None
     rare: Annotated[float, Help("Words below it are rare, on the Zipf scale.")] = 3.0
     often: Annotated[
-        int | None, Help("Words in more items are flagged; by default 5, or 2 in 100.", at_least=1)
+        int | None, Help("Flag words in more items; by default 5, or 2 in 100.", at_least=1)
     ] = None
     language: Language = "en"
     blocked: Blocked = None
@@ -86,13 +85,11 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
     table: Annotated[Path, Reads("Triplets, pairs or trials.", argument=True)]
     out: Annotated[Path, Writes("The page to write.")]
     scores: Annotated[Path | None, Reads("Scores of the sentences, as of `score`.")] = None
-    responses: Annotated[
-        Path | None, Reads("Answers to these trials: shows how sure people are.")
-    ] = None
+    responses: Annotated[Path | None, Reads("Answers to these trials: how sure people are.")] = None
     scale: AnswerScale = None
     review: Annotated[tuple[Path, ...], Reads("A review to show on its items. Repeatable.")] = ()
     earlier_rounds: Annotated[
-        tuple[Path, ...], Reads("A review of what stood before, or of other tables. Repeatable.")
+        tuple[Path, ...], Reads("A review of what stood before. Repeatable.")
     ] = ()
     merged: Annotated[Path | None, Writes("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
@@ -134,7 +131,24 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
             decisions = read_reviews(self.review).decisions
             write_review(self.merged, decisions)
             reporter.say(f"{self.merged}: {counted(len(decisions), 'row')}.")
-        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)})
+        shown = _decided(read_reviews(self.review), n_items, kind) if self.review else ()
+        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*shown])
+
+
+def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
+    """The decisions of reviewers about items of a kind, in a few lines."""
+    # A file may hold decisions about pairs, triplets and trials
+    decisions = [item for item in review.decisions if item.kind is kind]
+    for name in dict.fromkeys(item.reviewer for item in decisions):
+        # By item, not by row: files may repeat each other's rows
+        own = {i.item_id: i.decision for i in decisions if i.reviewer == name and i.decision}
+        rejected = [*own.values()].count(Decision.REJECT)
+        yield f"{name}: {len(own):,} of {counted(n_items, kind)} decided, {rejected:,} rejected"
+    names = {item.item_id for item in decisions}
+    yield (
+        f"rejected by anybody: {len(review.rejected & names):,}; reviewers disagree: "
+        f"{len(review.disagreements.keys() & names):,}"
+    )
 
 
 def _answers(
@@ -172,10 +186,7 @@ def _answers(
         text += f": mean rating {np.mean(ratings[name]):.1f}"
         if reliability is not None:
             sureness, side = reliability.sureness, 2 if reliability.sure_of_2 > 1 / 2 else 1
-            text += (
-                f" (shrunken {reliability.shrunken_rating:.1f}, reliability "
-                f"{reliability.reliability:.2f}), {sureness:.0%} sure of sentence {side}"
-            )
+            text += f", {sureness:.0%} sure of sentence {side}"
         answers[name] = (text, sureness)
     return answers
 
@@ -285,3 +296,13 @@ def trials_in_place(before: Sequence[Trial], now: Sequence[Trial]) -> list[Trial
         lambda trial: (trial.group, trial.condition, trial.model_1, trial.model_2, trial.kind_2),
         placed,
     )
+
+
+def tell_stayed(certificate: Any, what: str, reporter: Reporter) -> None:
+    """Say how many reviewed pairs, triplets or trials stay; nothing where none was reviewed."""
+    if certificate.reviewed:
+        reporter.say(
+            f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
+            f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
+            f"stay (proven)."
+        )

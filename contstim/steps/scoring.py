@@ -21,7 +21,7 @@ from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination_facts, contamination_warnings
 from contstim.models.transforms import tell_unknown
 from contstim.options import Help, Writes
-from contstim.steps.execution import LOCAL_SCORING, ScoringExecution, scoring_progress
+from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, Sentences, StoreBeside
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli
@@ -67,18 +67,12 @@ class ScoreSentences(
     sentences: Sentences
     out: Annotated[Path, Writes("The table to write: .csv, .parquet, .jsonl or .npz.")]
     per_word: Annotated[bool, Help("Write a row for each token, with its word.")] = False
-    by: Annotated[
-        Literal["token", "word"], Help("With --per-word: a row for each token, or for each word.")
-    ] = "token"
-    boundary_correction: Annotated[
-        bool, Help("With --per-word: count that a word ends to the word (causal models).")
-    ] = False
-    standard_errors: Annotated[
-        Path | None, Writes("Also write the standard errors that sampling leaves.")
-    ] = None
-    bounds: Annotated[
-        Path | None, Writes("Also write scores under chain-mixture beside their lower bounds.")
-    ] = None
+    by: Annotated[Literal["token", "word"], Help("With --per-word: rows of what.")] = "token"
+    boundary_correction: Annotated[bool, Help("With --per-word: a word's end counts to it.")] = (
+        False
+    )
+    standard_errors: Annotated[Path | None, Writes("Also write sampling's standard errors.")] = None
+    bounds: Annotated[Path | None, Writes("Also write chain-mixture's lower bounds.")] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
     store: StoreBeside = None
@@ -102,12 +96,11 @@ class ScoreSentences(
             "lower_bounds": self.bounds is not None,
         }
         wanted = [name for name, is_asked in asked.items() if is_asked]
-        together = not self.execution.is_local
-        progress = scoring_progress(reporter, len(set(stimuli)), together=together)
+        progress = self.execution.progress(reporter, len(set(stimuli)))
         # Words are not kept between runs, so that they need no store.
         path = self.store or self.out.parent / "contstim.sqlite"
         with nullcontext() if self.per_word else Store(path) as store:
-            if together:
+            if not self.execution.is_local:
                 workers = self.execution.scorers(specifications, self.loading, reporter.say)
                 with workers as scorers:
                     scores = score_together(
@@ -139,6 +132,16 @@ class ScoreSentences(
             reporter.warn(warning)
         for scored in scores:
             tell_unknown(scored.unknown, reporter.warn, reporter.say)
+            if scored.lower_bounds is not None and scored.log_probs is not None:
+                gap = (scored.log_probs - scored.lower_bounds).mean()
+                reporter.say(
+                    f"  {scored.name}: on average {gap:.2f} nats above the mean over orders."
+                )
+            if scored.n_sampled:
+                reporter.say(
+                    f"  {scored.name}: {scored.n_sampled:,} scores are sampled; `standard_errors` "
+                    "tells how good they are."
+                )
         reporter.say(
             f"{self.out}: {counted(len(stimuli), 'sentence')} under "
             f"{counted(len(scores), 'model')}."

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.counts import read_pair_counts, read_token_counts
 from contstim.documents import read_json_object
@@ -30,7 +30,7 @@ from contstim.options import Reads, Writes
 from contstim.reviews import ItemKind
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
-from contstim.steps.review import EarlierStimuli, in_place
+from contstim.steps.review import EarlierStimuli, in_place, tell_stayed
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import (
     Pair,
@@ -47,11 +47,9 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.selection.question import NaturalCertificate, SelectionCertificate
+    from contstim.optimization.selection.question import SelectionCertificate
     from contstim.reporter import Reporter
     from contstim.reviews import ReviewedItem
-
-_SHOWN = 10  # pairs of models of which the command says how many sentences they may use
 
 GivenCounts = Annotated[
     Path | None, Reads("A table model_1, model_2, per_pair, for pairs with another number.")
@@ -67,13 +65,10 @@ def _counts(path: Path | None) -> tuple[tuple[str, str, int], ...]:
 class PairSettings(NaturalRules):
     """Options of selecting natural sentence pairs."""
 
-    repeatable: Annotated[
-        Path | None, Reads("With --no-repeats: words that may repeat, one a line.")
-    ] = None
+    repeatable: Annotated[Path | None, Reads("With --no-repeats: words that may repeat.")] = None
     counts: GivenCounts = None
     exclude: Annotated[
-        tuple[Path, ...],
-        Reads("Leave out these sentences: a text or a table of stimuli. Repeatable."),
+        tuple[Path, ...], Reads("Leave out sentences of this file. Repeatable.")
     ] = ()
 
     def question(self) -> NaturalQuestion:
@@ -159,7 +154,12 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
             f"{self.out}: {counted(len(pairs), 'pair')}; objective {certificate.objective:.10f}, "
             f"proven bound {certificate.bound:.10f}."
         )
-        _remark_admissible(certificate, reporter)
+        # By far the most common reason why no set is found later
+        reject, accept, fewest = min(certificate.admissible, key=lambda each: each[2])
+        reporter.say(
+            f"  Of {counted(certificate.n_sentences, 'sentence')} each pair of models may use "
+            f"{fewest:,} or more: so many {reject} rejects and {accept} accepts."
+        )
         _remark_stayed(certificate, "pair", reporter)
         facts = {"not_controversial": agreed, "earlier": stood.files, **contamination_facts(seen)}
         return Outcome(selection, facts)
@@ -208,9 +208,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
     """
 
     triplets: Annotated[Path, Reads("Triplets to choose from, for all model pairs.")]
-    out: Annotated[
-        Path, Writes("The table of chosen triplets to write.", beside=(".certificate.json",))
-    ]
+    out: Annotated[Path, Writes("The table of triplets to write.", beside=(".certificate.json",))]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
     earlier: Earlier = ()
@@ -257,55 +255,25 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
         return Outcome(selection, {"earlier": stood.files})
 
 
-def _edges(
-    earlier: Sequence[Path], quantiles: int
-) -> tuple[tuple[str, str, str, tuple[float, ...]], ...]:
+def _edges(earlier: Sequence[Path], quantiles: int) -> Any:
     """The edges of quantile groups as they were, in certificates beside earlier tables."""
-    edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
-    for path in earlier:
-        beside = Path(f"{path}.certificate.json")
-        if beside.is_file() and "price_bound" in read_json_object(beside):
-            certificate = TripletCertificate.load(beside)
-            if certificate.question.quantiles == quantiles:
-                edges += certificate.edges
-    return edges
-
-
-def _remark_admissible(certificate: NaturalCertificate, reporter: Reporter) -> None:
-    """Say how many sentences pairs of models may use: of many pairs, those that have fewest."""
-    admissible = {(reject, accept): n for reject, accept, n in certificate.admissible}
-    pairs = [
-        (a, b, admissible[a, b], admissible[b, a]) for a, b in combinations(certificate.models, 2)
-    ]
-    fewest = sorted(pairs, key=lambda pair: min(pair[2:]))[:_SHOWN]
-    texts = (
-        f"{a} against {b} {first:,}, {b} against {a} {second:,}" for a, b, first, second in fewest
-    )
-    which = f"; the {_SHOWN} scarcest pairs of models" if len(fewest) < len(pairs) else ""
-    agreeing = certificate.question.agreeing
-    below = "" if agreeing else "below the median of the model that rejects them and "
-    reporter.say(
-        f"  Of {counted(certificate.n_sentences, 'sentence')} so many are admissible ({below}at or "
-        f"above the median of the model that accepts them{which}): {'; '.join(texts)}."
-    )
+    beside = (Path(f"{path}.certificate.json") for path in earlier)
+    of_triplets = (p for p in beside if p.is_file() and "price_bound" in read_json_object(p))
+    certificates = map(TripletCertificate.load, of_triplets)
+    groups = (each.edges for each in certificates if each.question.quantiles == quantiles)
+    return tuple(chain.from_iterable(groups))
 
 
 def _remark_stayed(certificate: SelectionCertificate, what: str, reporter: Reporter) -> None:
     """Say how many reviewed pairs or triplets stay; nothing where none was reviewed."""
-    if certificate.reviewed:
-        reporter.say(
-            f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
-            f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
-            f"stay (proven)."
-        )
+    tell_stayed(certificate, what, reporter)
     if certificate.against:
         rules = "; ".join(f"{name} (by {by})" for name, by in certificate.against)
         reporter.warn(
-            f"more {what}s change than were rejected, as few as can be. With all others in their "
-            f"places the nearest set would lack or break: {rules}. Give more to choose from."
+            f"more {what}s change than were rejected, as few as can be: with all others in their "
+            f"places the nearest set would lack or break {rules}. Give more to choose from."
         )
     if certificate.shared:
         reporter.warn(
-            f"every set has a new {what} with a sentence of a trial that stays, so that other "
-            f"trials may have to change."
+            f"a new {what} has a sentence of a trial that stays: other trials may change."
         )

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.corpus import read_lines, read_sentences
 from contstim.errors import InputError
-from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
+from contstim.experiments.design.sentence_needs import sentences_needed
 from contstim.files import write_text
 from contstim.filters import (
     SentenceRule,
+    costs_of_rules,
     distinct_words,
     filter_sentences,
     finite_verb,
@@ -25,8 +26,9 @@ from contstim.filters import (
     word_count,
 )
 from contstim.options import Help, Reads, Writes
+from contstim.reporting.report import Table
 from contstim.steps.fields import Blocked, Language, Prose, Text, language_rules
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import Outcome, Step, fields_of
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from contstim.word_rules import sort_words
 from contstim.wording import counted
@@ -34,6 +36,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from contstim.experiments.design.sentence_needs import SentenceNeeds
     from contstim.reporter import Reporter
     from contstim.sentence import Sentence
 
@@ -42,9 +45,7 @@ if TYPE_CHECKING:
 class SentenceSettings:
     """Options of choosing natural sentences for a study from a text."""
 
-    words: Annotated[
-        str, Help("Number of words a sentence, such as 8 or 7-9.", metavar="N or N-M")
-    ] = "8"
+    words: Annotated[str, Help("Words a sentence, such as 8 or 7-9.", metavar="N or N-M")] = "8"
     without: Annotated[Path | None, Help("Leave out sentences with these phrases.")] = None
     repeats: Annotated[bool, Help("Also keep sentences in which a word occurs twice.")] = False
     language: Language = "en"
@@ -71,57 +72,10 @@ class SentenceSettings:
 _DEFAULTS = SentenceSettings()
 
 
-@dataclass(frozen=True)
-class NaturalSentences:
-    """Natural sentences of a text, and how they were chosen.
-
-    Attributes:
-        sentences: in the order of the text.
-        rules: what was asked of every sentence, in order.
-        left_out: how many sentences were left out for each reason.
-        needs: how many sentences a study needs; None where none was asked about.
-    """
-
-    sentences: tuple[Sentence, ...]
-    rules: tuple[SentenceRule, ...]
-    left_out: Counter[str]
-    needs: SentenceNeeds | None = None
-
-    @property
-    def too_few(self) -> int:
-        """Number of sentences that the study lacks."""
-        return max(self.needs.in_all - len(self.sentences), 0) if self.needs else 0
+_STUDY = "Sentences that a study needs"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudySize:
-    """Size of a study that sentences are counted for."""
-
-    PANEL: ClassVar[str] = "Sentences that a study needs"
-
-    for_models: Annotated[int | None, Help("Count for a study of so many models.", metavar="M")] = (
-        None
-    )
-    triplets_per_pair: Annotated[int, Help("With --for-models: as of triplets --per-pair.")] = 100
-    pairs_per_pair: Annotated[int, Help("With --for-models: as of select natural --per-pair.")] = 10
-    groups: Annotated[int, Help("With --for-models: as of design.")] = 10
-    random_per_group: Annotated[int, Help("With --for-models: as of design.")] = 9
-    catch_per_group: Annotated[int, Help("With --for-models: as of design.")] = 12
-
-    def needs(self) -> SentenceNeeds | None:
-        """Numbers of sentences needed, by use; None where no study was asked about."""
-        if self.for_models is None:
-            if self != StudySize():
-                raise InputError("The numbers of a study are for `for_models`: give both.")
-            return None
-        numbers = asdict(self)
-        return sentences_needed(numbers.pop("for_models"), **numbers)
-
-
-_NO_STUDY = StudySize()
-
-
-class FindSentences(Step[NaturalSentences], name="sentences"):
+class FindSentences(Step["tuple[Sentence, ...]"], name="sentences"):
     """Find natural sentences in a text: whole ones, of one length, without repeated words.
 
     Lines that are no sentences are left out: those that do not start and end like one, that hold
@@ -139,15 +93,31 @@ class FindSentences(Step[NaturalSentences], name="sentences"):
     text: Text
     out: Annotated[Path, Writes("The file of natural sentences to write.")]
     vocabulary: Annotated[Path | None, Reads("Keep sentences of these words only.")] = None
-    exclude: Annotated[
-        tuple[Path, ...], Reads("Leave out sentences of this text; repeatable.")
-    ] = ()
+    exclude: Annotated[tuple[Path, ...], Reads("Leave out those of this text; repeatable.")] = ()
     settings: SentenceSettings = _DEFAULTS
-    study: StudySize = _NO_STUDY
+    for_models: Annotated[int | None, Help("Models of the study.", metavar="M", panel=_STUDY)] = (
+        None
+    )
+    triplets_per_pair: Annotated[int, Help("As of triplets --per-pair.", panel=_STUDY)] = 100
+    pairs_per_pair: Annotated[int, Help("As of select natural --per-pair.", panel=_STUDY)] = 10
+    groups: Annotated[int, Help("As of design.", panel=_STUDY)] = 10
+    random_per_group: Annotated[int, Help("As of design.", panel=_STUDY)] = 9
+    catch_per_group: Annotated[int, Help("As of design.", panel=_STUDY)] = 12
 
-    def work(self, reporter: Reporter) -> Outcome[NaturalSentences]:
+    def needs(self) -> SentenceNeeds | None:
+        """Numbers of sentences needed, by use; None where no study was asked about."""
+        names = (each.name for each in fields_of(type(self)) if each.panel == _STUDY)
+        numbers = {name: getattr(self, name) for name in names}
+        models = numbers.pop("for_models")
+        if models is not None:
+            return sentences_needed(models, **numbers)
+        if any(number != getattr(type(self), name) for name, number in numbers.items()):
+            raise InputError("The numbers of a study are for `for_models`: give both.")
+        return None
+
+    def work(self, reporter: Reporter) -> Outcome[tuple[Sentence, ...]]:
         """Find the sentences, and write them."""
-        needs = self.study.needs()
+        needs = self.needs()
         rules: list[SentenceRule] = [word_count(*self.settings.lengths())]
         allowed = None if self.vocabulary is None else Vocabulary.load(self.vocabulary)
         # A vocabulary says itself which words may stand twice; else English function words may.
@@ -195,11 +165,25 @@ class FindSentences(Step[NaturalSentences], name="sentences"):
         write_text(self.out, "".join(f"{sentence.text}\n" for sentence in selected))
         reporter.say(f"{self.out}: {counted(len(selected), 'sentence')}.")
         _tell_left_out(len(selected), left_out, [rule.reason for rule in rules], needs, reporter)
-        found = NaturalSentences(selected, tuple(rules), left_out, needs)
         facts: dict[str, object] = {"kept": len(selected), "left_out": dict(left_out)}
-        if needs is not None:
-            facts["needed"] = {use: needed for use, *_, needed in needs.rows}
-        return Outcome(found, facts, complete=not found.too_few)
+        if needs is None:
+            return Outcome(selected, facts)
+        facts["needed"] = {use: needed for use, *_, needed in needs.rows}
+        header = ("natural sentences for", "model pairs or groups", "each", "needed")
+        shown = Table(header, needs.rows)
+        too_few = needs.in_all - len(selected)
+        if too_few > 0:
+            reporter.say(
+                f"{too_few:,} sentences too few for a study of {self.for_models} models: give more "
+                "text, ask for less, or loosen a rule. What a rule costs is counted for files only:"
+            )
+            # What was read is gone by now; a pipe cannot be read again
+            piped = str(self.text) == "-"
+            again = () if piped else read_sentences(self.text, prose=self.settings.prose)
+            for gain, reason, loosened_by in costs_of_rules(again, rules):
+                if gain > 0:
+                    reporter.say(f"  {gain:>+9,} left out only because {reason} ({loosened_by})")
+        return Outcome(selected, facts, complete=too_few <= 0, shown=[shown])
 
 
 def _tell_left_out(

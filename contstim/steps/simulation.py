@@ -23,7 +23,7 @@ from contstim.experiments.design.power_report import (
 from contstim.experiments.responses.table import write_responses
 from contstim.files import write_text
 from contstim.models.scoring import require_log_probabilities
-from contstim.options import Aside, Help, Reads, Seed, Stem, Writes
+from contstim.options import Aside, Help, Reads, Seed, Writes
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.report import Picture
 from contstim.scale import Scale
@@ -36,6 +36,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from contstim.experiments.design.artificial import ArtificialParticipants
     from contstim.experiments.responses.table import Response
     from contstim.reporter import Reporter
     from contstim.stimuli import Trial
@@ -51,21 +52,15 @@ class PowerSettings:
     power_groups: Annotated[int | None, Help("Groups, if other than --groups.", at_least=1)] = None
     ceiling: Annotated[
         float | None,
-        Help(
-            "How often a person agrees with the majority of the others on "
-            "random natural pairs; by default as in the 2023 study, or --pilot."
-        ),
+        Help("How often a person agrees with most; by default as in 2023, or --pilot."),
     ] = None
     pilot: Annotated[
-        Path | None,
-        Aside("What `analyze` wrote of a pilot: people and models agree as often as there."),
+        Path | None, Aside("What `analyze` wrote of a pilot: agreement is as there.")
     ] = None
     smallest_effect: Annotated[
         float, Help("The smallest difference of accuracies that matters.", at_least=0, at_most=1)
     ] = SMALLEST_EFFECT
-    simulations: Annotated[
-        int, Help("Experiments for each planted model, with close and distant rivals.", at_least=1)
-    ] = 1000
+    simulations: Annotated[int, Help("Experiments for each planted model.", at_least=1)] = 1000
 
     def measured(self) -> MeasuredPeople:
         """Measurements to which simulated participants are calibrated.
@@ -100,7 +95,7 @@ class SimulatePower(Step[DesignPower], name="power"):
 
     trials: Annotated[Path, Reads("The table of trials, from `design`.")]
     scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
-    out: Annotated[Path, Stem("Beginning of the names of what is written.", beside=_POWER_ENDINGS)]
+    out: Annotated[Path, Writes("How the names of files begin.", beside=_POWER_ENDINGS, stem=True)]
     settings: PowerSettings = _POWER
     seed: Seed = 0
 
@@ -163,23 +158,13 @@ class SimulationSettings:
     """Options of artificial participants: how many rate trials, and how well."""
 
     participants: Annotated[
-        int | None,
-        Help(
-            "Participants in all; by default 10 in each group, in a study as [power] plans.",
-            at_least=1,
-        ),
+        int | None, Help("In all; by default 10 in a group, in a study as in [power].", at_least=1)
     ] = None
     noise: Annotated[
         float | None,
-        Help(
-            "Standard deviation of what is added to log-probability ratios, nats; by default what "
-            "gives --ceiling on the random natural pairs.",
-            at_least=0,
-        ),
+        Help("Standard deviation of noise, nats; by default what gives --ceiling.", at_least=0),
     ] = None
-    ceiling: Annotated[
-        float, Help("How often a person agrees with the majority of nine others there.")
-    ] = PUBLISHED_CEILING
+    ceiling: Annotated[float, Help("Agreement with nine others there.")] = PUBLISHED_CEILING
     lapses: Annotated[float, Help("Share of trials rated blindly.", at_least=0, at_most=1)] = 0.02
 
     def in_all(self, groups: int) -> int:
@@ -210,9 +195,7 @@ class SimulateResponses(
     browser: Annotated[bool, Help("With --server: in Chromium (Playwright).")] = False
     at_once: Annotated[int, Aside("With --server: participants at the same time.", at_least=1)] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
-    patience: Annotated[float, Aside("With --server: seconds before giving up.", at_least=1)] = (
-        300.0
-    )
+    patience: Annotated[float, Aside("With --server: seconds to wait.", at_least=1)] = 300.0
     seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[Sequence[Response]]:
@@ -228,20 +211,14 @@ class SimulateResponses(
             lapses=self.settings.lapses,
             seed=self.seed,
         )
-        answer = self._answer()
-        if answer is not None and people.scale is Scale.CHOICE:
+        if self.server is not None and people.scale is Scale.CHOICE:
             raise InputError(
                 "The page that `server` serves asks for confidence, and these trials ask for "
-                "choices. "
-                "Simulate without `server`, or make the design with `scale` confidence."
+                "choices. Simulate without `server`, or make the design with `scale` confidence."
             )
         participants = self.settings.in_all(len(people.groups))
         progress = partial(reporter.progress, "participants")
-        responses = (
-            simulate_responses(people, participants)
-            if answer is None
-            else answer(people, progress=progress)
-        )
+        responses = self._answers(people, participants, progress)
         write_responses(self.out, responses)
         reporter.say(
             f"{self.out}: {counted(len(responses), 'response')} of "
@@ -268,19 +245,19 @@ class SimulateResponses(
         """File of answers to a served study as they come."""
         return Path(f"{self.out}.journal")
 
-    def _answer(self) -> Callable[..., Sequence[Response]] | None:
-        """Function by which participants answer a study that is served; None without a server."""
+    def _answers(
+        self, people: ArtificialParticipants, number: int, progress: Callable[[int, int], None]
+    ) -> Sequence[Response]:
+        """Answers of so many people: to trials, or to a study that is served."""
         if self.server is None:
             if self.browser:
                 raise InputError("`browser` opens the page of a running study: give `server`.")
-            return None
-        groups = {trial.group for trial in read_trials(self.trials)}
-        number = self.settings.in_all(len(groups))
+            return simulate_responses(people, number)
         if self.browser:
             from contstim.testing.browser import take_part_in_browser
 
-            return partial(
-                take_part_in_browser, url=self.server, participants=number, patience=self.patience
+            return take_part_in_browser(
+                people, self.server, number, patience=self.patience, progress=progress
             )
         try:
             from contstim.testing.participants import RunSettings, take_part
@@ -292,4 +269,4 @@ class SimulateResponses(
         run = RunSettings(
             self.server, number, self.at_once, self.pause, self.patience, str(self.trials)
         )
-        return partial(take_part, settings=run, journal=self._journal)
+        return take_part(people, run, journal=self._journal, progress=progress)

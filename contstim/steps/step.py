@@ -45,10 +45,12 @@ from contstim.options import Aside, Help, Models, Reads, Writes
 from contstim.reporter import SILENT, Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
+
+    from contstim.reporting.report import Table
 
 
 Value = TypeVar("Value")
@@ -65,6 +67,7 @@ class Outcome(Generic[Value]):
         facts: seed, conventions, counts: what the step found out.
         complete: False where not all that was wanted could be found.
         writes: further files that were written.
+        shown: lines and tables that a command prints on standard output.
         private: whether the record is for its owner alone, because it holds a secret.
     """
 
@@ -72,6 +75,7 @@ class Outcome(Generic[Value]):
     facts: Mapping[str, Any]
     complete: bool = True
     writes: tuple[Path, ...] = ()
+    shown: Sequence[str | Table] = ()
     private: bool = False
 
 
@@ -145,17 +149,9 @@ class Step(Generic[Value]):
         """Check every field."""
         for group, own in _by_group(type(self)).items():
             holder: Any = getattr(self, group) if group else self
-            changed = {
-                each.name: value
-                for each in own
-                if (value := each.checked(getattr(holder, each.name)))
-                is not getattr(holder, each.name)
-            }
-            if group and changed:
-                object.__setattr__(self, group, replace(holder, **changed))
-            elif changed:
-                for name, value in changed.items():
-                    object.__setattr__(self, name, value)
+            checked = {each.name: each.checked(getattr(holder, each.name)) for each in own}
+            for name, value in ({group: replace(holder, **checked)} if group else checked).items():
+                object.__setattr__(self, name, value)
 
     def work(self, reporter: Reporter) -> Outcome[Value]:
         """Do the work and write the outputs, but for the record."""
@@ -168,20 +164,19 @@ class Step(Generic[Value]):
             InputError: a file cannot be read or written, or settings do not go together.
             ContstimError: whatever else the work raises.
         """
-        return perform(self, reporter)[0]
+        return perform(self, reporter).value
 
     @classmethod
     def of(cls: type[_Step], values: Mapping[str, Any]) -> _Step:
         """The step with values by the names of its fields, those of groups among them."""
         given: dict[str, Any] = {}
         for group, own in _by_group(cls).items():
-            chosen = {each.name: values[each.name] for each in own if each.name in values}
-            if not group:
-                given |= chosen
-            elif hasattr(cls, group):
-                given[group] = replace(getattr(cls, group), **chosen)
-            else:
-                given[group] = get_type_hints(cls)[group](**chosen)
+            chosen = {e.name: e.checked(values[e.name]) for e in own if e.name in values}
+            if group:
+                default = getattr(cls, group, None)
+                kind = get_type_hints(cls)[group]
+                chosen = {group: replace(default, **chosen) if default else kind(**chosen)}
+            given |= chosen
         return cls(**given)
 
     def values(self) -> Iterator[tuple[Field, Any]]:
@@ -195,16 +190,24 @@ class Step(Generic[Value]):
         from contstim.models.catalog import model_files
         from contstim.models.vocabularies import counts_path
 
+        try:
+            inside = [path for path in self.files_of_data() if path is not None]
+        except InputError:  # they are not there yet
+            inside = []
         own = [
             path
             for field, value in self.values()
-            if not isinstance(field.note, Aside | Writes)
+            if not isinstance(field.note, Aside | Writes) and not (inside and field.name == "data")
             for path in _paths(value)
         ]
         # Of a trained model, which tells how frequent words are, the counts stand beside it
         counts = [path for path in map(counts_path, own) if path.exists()]
-        paths = (*own, *counts, *self.further_reads(), *model_files(self.specifications()))
+        paths = (*inside, *own, *counts, *self.further_reads(), *model_files(self.specifications()))
         return tuple(dict.fromkeys(path for path in paths if str(path) != "-"))
+
+    def files_of_data(self) -> Iterable[Path | None]:
+        """The files that are read of a folder `data` that holds much else; by default all."""
+        return ()
 
     def further_reads(self) -> Iterable[Path]:
         """Files that settings name in a way of their own."""
@@ -265,38 +268,27 @@ class Step(Generic[Value]):
         return None
 
 
-class _Warnings(Reporter):
-    """Passes on what a step tells, and keeps its warnings for the record."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        self.texts: list[str] = []
-        self.say = reporter.say  # type: ignore[method-assign]
-        self.progress = reporter.progress  # type: ignore[method-assign]
-        self._warn = reporter.warn
-
-    def warn(self, text: str) -> None:
-        """Keep a warning, and pass it on."""
-        if text:
-            self.texts.append(text)
-            self._warn(text)
-
-
-def perform(step: Step[Value], reporter: Reporter) -> tuple[Value, bool]:
-    """Do a step's work and write its record; see `Step.run`.
-
-    Returns:
-        The result, and whether all that was wanted was found.
-    """
+def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
+    """Do a step's work and write its record; see `Step.run`."""
     from contstim.records import Record, checksums, path_from
 
     for field, value in step.values():
         if isinstance(field.note, Reads) and not field.note.folder:
             for each in filter(Path.is_dir, _paths(value)):
                 raise InputError(f"`{field.name}`: {each} is a folder; name a file.")
-    heard, path = _Warnings(reporter), step.record_path()
+    path = step.record_path()
     # Of what is read now, and not of what stands there when the work is done
     inputs = {} if path is None else checksums(step.reads(), path.parent)
     started = perf_counter()
+    warnings: list[str] = []
+
+    def warn(text: str) -> None:
+        if text:
+            warnings.append(text)
+            reporter.warn(text)
+
+    heard: Any = Reporter()
+    heard.say, heard.progress, heard.warn = reporter.say, reporter.progress, warn
     with reporter:
         outcome = step.work(heard)
     if path is not None:
@@ -315,39 +307,36 @@ def perform(step: Step[Value], reporter: Reporter) -> tuple[Value, bool]:
             inputs=inputs | checksums(new, path.parent),
             outputs=(*step.writes(), *outcome.writes),
             seconds=round(perf_counter() - started, 2),
-            warnings=heard.texts,
+            warnings=warnings,
             complete=outcome.complete,
             facts=outcome.facts,
         ).write(private=outcome.private)
-    return outcome.value, outcome.complete
-
-
-_FIELDS: dict[type[Any], tuple[Field, ...]] = {}
+    return outcome
 
 
 def fields_of(kind: type[Any]) -> tuple[Field, ...]:
     """The fields of a step or of a dataclass of settings that say something of themselves."""
-    if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(_declared_fields(kind))
-    return _FIELDS[kind]
+    made: Any = _fields_of  # mypy takes no class for hashable whose values may not be
+    own: tuple[Field, ...] = made(kind)
+    return own
 
 
-def _declared_fields(kind: type[Any]) -> Iterator[Field]:
+@cache
+def _fields_of(kind: Any) -> tuple[Field, ...]:
     hints = get_type_hints(kind, include_extras=True)
     left_out = getattr(kind, "leave_out", ())
+    found: list[Field] = []
     for each in fields(kind):
-        hint = hints[each.name]
+        hint, default = hints[each.name], each.default
         note = note_of(hint)
-        default = each.default
         if note is not None:
             panel = note.panel or getattr(kind, "PANEL", "")
-            if each.name not in left_out:
-                yield Field(each.name, hint, note, default, "", panel)
+            found.append(Field(each.name, hint, note, default, "", panel))
         elif isinstance(hint, type) and is_dataclass(hint):
             for inner in fields_of(hint):
-                if inner.name not in left_out:
-                    own = inner.default if default is MISSING else getattr(default, inner.name)
-                    yield replace(inner, group=each.name, default=own)
+                own = inner.default if default is MISSING else getattr(default, inner.name)
+                found.append(replace(inner, group=each.name, default=own))
+    return tuple(field for field in found if field.name not in left_out)
 
 
 def variant(
@@ -393,14 +382,6 @@ def _by_group(kind: type[Any]) -> dict[str, list[Field]]:
     return groups
 
 
-def found_files(folder: Path, find: Callable[[Path], Iterable[Path | None]]) -> tuple[Path, ...]:
-    """The files of a folder that a step reads; the folder where they are not there yet."""
-    try:
-        return tuple(path for path in find(folder) if path is not None)
-    except InputError:
-        return (folder,)
-
-
 def _paths(value: Any) -> Iterator[Path]:
     yield from (each for each in _each(value) if isinstance(each, Path))
 
@@ -422,6 +403,7 @@ _EXPECTED = {
     "int_from_float": "a whole number, such as 10",
     "int_parsing": "a whole number, such as 10",
     "float_type": "a number, such as 0.5, without quotes",
+    "float_parsing": "a number, such as 0.5",
     "bool_type": "true or false, without quotes",
     "string_type": "a text in quotes",
     "path_type": "the name of a file, in quotes",

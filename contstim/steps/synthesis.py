@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,9 +16,9 @@ from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair
-from contstim.options import Aside, Help, Models, Reads, Seed, Writes
+from contstim.options import Aside, Help, Models, Seed, Writes
 from contstim.sentence import Sentence
-from contstim.steps.fields import files_of_words, words_read
+from contstim.steps.fields import OfferedWords, files_of_words, words_read
 from contstim.steps.step import Outcome, Step
 from contstim.vocabulary import Vocabulary
 
@@ -33,22 +32,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
-@dataclass(frozen=True)
-class Synthesized:
-    """Result of a search, with the scoring rule of each model.
-
-    Attributes:
-        result: the sentence or the pair.
-        rules: of each model, by its name.
-        as_json: the result and what it rests on, as JSON.
-    """
-
-    result: Synthesis | SymmetricPair
-    rules: dict[str, str]
-    as_json: str
-
-
-class SynthesizeSentence(Step[Synthesized], name="synthesize"):
+class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
     """Change a sentence word by word until one model rejects what another accepts.
 
     Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
@@ -62,16 +46,10 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --restarts 20`
     """
 
-    accept: Annotated[
-        tuple[str, ...], Models("The model to find the sentence no less likely. Repeatable.")
-    ]
-    reject: Annotated[
-        tuple[str, ...], Models("The model to find it as unlikely as can be. Repeatable.")
-    ]
+    accept: Annotated[tuple[str, ...], Models("The model to find it no less likely. Repeatable.")]
+    reject: Annotated[tuple[str, ...], Models("The model to find it unlikely. Repeatable.")]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
-    vocabulary: Annotated[
-        Path | None, Reads("Words to use; by default those frequent in the models' text.")
-    ] = None
+    vocabulary: OfferedWords = None
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
         Help("One sentence, or a pair on which two models disagree."),
@@ -91,7 +69,7 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         judges = () if self.search.judge is None else (self.search.judge[0].specification,)
         return (*super().specifications(), *judges)
 
-    def work(self, reporter: Reporter) -> Outcome[Synthesized]:
+    def work(self, reporter: Reporter) -> Outcome[Synthesis | SymmetricPair]:
         """Search, and write what was found."""
         natural = Sentence.parse(self.sentence)
         search = self.search
@@ -103,7 +81,6 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
             raise InputError("The symmetric `objective` takes one model in `accept` and `reject`.")
-        budget = search.budget
         models = load_models([*self.accept, *self.reject, *judges], self.loading)
         for model in models:
             tell_unknown(unknown_words(model, [natural]), reporter.warn, reporter.say)
@@ -115,20 +92,20 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
             reporter.say(f"{scores}  {step.old} → {step.new}: {step.sentence.text}{start}")
 
         def tell_search(search: SearchSummary) -> None:
-            text = f"Search {search.number + 1} (seed {search.seed}): loss {search.loss:.2f} nats"
-            if search.number:
-                text += f", {search.gain:.2f} better than before" if search.gain else ", no gain"
-            reporter.say(f"{text}. Searching again.")
+            gain = f", {search.gain:.2f} better than before" if search.gain else ""
+            reporter.say(
+                f"Search {search.number + 1} (seed {search.seed}): loss {search.loss:.2f}{gain}."
+            )
 
         options: dict[str, Any] = {
             "recipe": recipe,
             "constraints": constraints,
             "seed": self.seed,
-            "restarts": budget,
-            "on_step": None if self.as_json else tell_step,
+            "restarts": search.budget,
             "fluency": None if judge is None else (models[-1], judge[1]),
-            "on_restart": None if self.as_json else tell_search,
         }
+        if not self.as_json:
+            options |= {"on_step": tell_step, "on_restart": tell_search}
         # In the order of loading: those that accept, those that reject, the model of fluency
         accepting = models[: len(self.accept)]
         rejecting = models[len(self.accept) :][: len(self.reject)]
@@ -141,8 +118,14 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
         as_json = json.dumps(result.facts | facts, indent=2, ensure_ascii=False)
         if self.out is not None:
             write_text(self.out, as_json + "\n")
-        rules = {model.name: model.convention.rule for model in models}
-        return Outcome(Synthesized(result, rules, as_json), facts, complete=bool(result.changed))
+        if not result.changed:
+            reporter.say(
+                "Nothing was found: no sentence on which these models disagree more. Try another "
+                "`seed`, another sentence, more words, or fewer constraints."
+            )
+        rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
+        shown = as_json if self.as_json else f"Scoring rules: {rules}."
+        return Outcome(result, facts, complete=bool(result.changed), shown=[shown])
 
     def _words(self, models: Sequence[LanguageModel], reporter: Reporter) -> tuple[Vocabulary, int]:
         """The words to use, and how many were dropped because a model does not know them."""
@@ -152,9 +135,8 @@ class SynthesizeSentence(Step[Synthesized], name="synthesize"):
             return words, 0
         words, dropped = shared_vocabulary(models, words)
         if dropped:
-            both = "both" if len(models) == 2 else "all"
             reporter.say(
                 f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the vocabulary "
-                f"are not known to {both} models and are left out."
+                "are left out: not every model knows them."
             )
         return words, len(dropped)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.corpus import read_sentences
-from contstim.evaluation.folder import write_findings
+from contstim.evaluation.folder import page_table, write_findings
 from contstim.evaluation.restarts import judge, restart_findings
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import DiscountWarning, train_ngram
@@ -30,14 +30,12 @@ from contstim.steps.step import Outcome, Step, variant
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from contstim.evaluation.folder import Findings
     from contstim.models.ngram.training import Estimate
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
+    from contstim.reporting.report import Table
 
 Precision = Annotated[
     TrainingPrecision, Help("What the network computes in; auto: bfloat16 on a GPU that has it.")
@@ -54,9 +52,7 @@ class TrainNgram(Step["Estimate"], name="train ngram"):
     """
 
     text: Text
-    out: Annotated[
-        Path, Writes("The ARPA file to write.", beside=(".counts.csv", ".sentences.npy"))
-    ]
+    out: Annotated[Path, Writes("The ARPA file.", beside=(".counts.csv", ".sentences.npy"))]
     order: Annotated[int, Help("Length of the longest n-grams.", at_least=1, at_most=6)] = 3
     prose: Prose = False
 
@@ -98,7 +94,19 @@ class TrainNetwork(
         read = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
         # Asked before the training, which leaves the same file when it is new
         already = (self.out / "training.json").is_file()
-        done = self._train(list(read), partial(tell_training, reporter, "training"))
+        given: dict[str, Any] = {"device": self.device, "precision": self.precision}
+        given["on_progress"] = partial(tell_training, reporter, "training")
+        # Imported here: transformers take seconds that a recurrent network need not wait
+        train: Any
+        if isinstance(self.network, RecurrentSettings):
+            from contstim.models.training.recurrent import train_recurrent
+
+            train = train_recurrent
+        else:
+            from contstim.models.training.transformers import train_transformer
+
+            train = train_transformer
+        done: Training = train([*read], self.out, self.network, self.training, **given)
         if already:
             reporter.say(f"{done.out} was trained before with this text and these settings.")
         family = self.network.kind if isinstance(self.network, RecurrentSettings) else "hf"
@@ -108,23 +116,6 @@ class TrainNetwork(
             f"{len(done.curve)}; {done.ended}. Load it as {family}:{self.out}."
         )
         return Outcome(done, {"kind": self.network.kind})
-
-    def _train(
-        self, sentences: list[Sentence], on_progress: Callable[[Progress], None]
-    ) -> Training:
-        given: dict[str, Any] = {
-            "device": self.device,
-            "precision": self.precision,
-            "on_progress": on_progress,
-        }
-        # Imported here: transformers take seconds that a recurrent network need not wait
-        if isinstance(self.network, RecurrentSettings):
-            from contstim.models.training.recurrent import train_recurrent
-
-            return train_recurrent(sentences, self.out, self.network, self.training, **given)
-        from contstim.models.training.transformers import train_transformer
-
-        return train_transformer(sentences, self.out, self.network, self.training, **given)
 
 
 class TrainAcceptability(
@@ -145,16 +136,12 @@ class TrainAcceptability(
     """
 
     leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
-    data: Annotated[
-        Path, Reads("Labelled sentences: CoLA's .tsv, or a table with label and sentence.")
-    ]
+    data: Annotated[Path, Reads("CoLA's .tsv, or a table with label and sentence.")]
     out: ReportFolder
     base: Annotated[str, Help("A folder, or a name on the hub.")] = ClassifierSettings.base
     restarts: Annotated[int, Help("Classifiers to train.", at_least=1)] = 1
     evaluate: Annotated[tuple[Path, ...], Reads("Labelled sentences to judge; repeatable.")] = ()
-    annotations: Annotated[
-        Path | None, Reads("Labelled sentences with a column of 1 and 0 for each feature.")
-    ] = None
+    annotations: Annotated[Path | None, Reads("The same with a column for each feature.")] = None
     training: TrainingSettings = FINE_TUNING
     device: Device = "auto"
     precision: Precision = "auto"
@@ -188,14 +175,10 @@ class TrainAcceptability(
             trust_remote_code=self.trust_remote_code,
             on_progress=lambda number, now: tell_training(reporter, f"restart {number}", now),
         )
-        # The classifiers are read back from their folders: results are those of what users will
-        # load.
+        # Read back from their folders: results are those of what users will load
         folders = [training.out for training in done]
         loading = Loading(device=self.device, trust_remote_code=self.trust_remote_code)
-        models = [
-            load_classifier(str(folder), name=f"classifier:{folder}", loading=loading)
-            for folder in folders
-        ]
+        models = [load_classifier(str(f), name=f"classifier:{f}", loading=loading) for f in folders]
         sets = [judge(name, some, models, *features) for name, some, *features in to_judge]
         findings = restart_findings(sets, models)
         facts, written = write_findings(
@@ -207,11 +190,16 @@ class TrainAcceptability(
             base=self.base,
             seeds=[training.facts["settings"]["seed"] for training in done],
         )
-        left_out = {missing.sentence for judged in sets for missing in judged.left_out}
+        left_out = {missing.sentence for each in sets for missing in each.left_out}
         if left_out:
             reporter.say(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.")
         reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
-        return Outcome(findings, facts, writes=(*written, *folders))
+        tables = [page_table(findings.tables[name]) for name in ("summary", "features")]
+        shown: list[str | Table] = [
+            "Matthews correlation:",
+            *(table for table in tables if table.rows),
+        ]
+        return Outcome(findings, facts, writes=(*written, *folders), shown=shown)
 
 
 def tell_training(reporter: Reporter, name: str, now: Progress) -> None:
@@ -223,53 +211,29 @@ def tell_training(reporter: Reporter, name: str, now: Progress) -> None:
     reporter.progress(name, now.step, now.steps, note)
 
 
-_NETWORKS: tuple[tuple[RecurrentSettings | TransformerSettings, TrainingSettings, str], ...] = (
-    (
-        RecurrentSettings("rnn"),
-        RECURRENT_TRAINING,
-        "Train a recurrent network over words (Elman's), with the sizes of the 2023 study.",
-    ),
-    (
-        RecurrentSettings("lstm"),
-        RECURRENT_TRAINING,
-        "Train a long short-term memory over words, with the sizes of the 2023 study.",
-    ),
-    (
-        RecurrentSettings("bilstm"),
-        RECURRENT_TRAINING,
-        "Train an LSTM that predicts each word from the words before and after it.",
-    ),
-    (
-        TransformerSettings("gpt2"),
-        TRANSFORMER_TRAINING,
-        "Train a small GPT-2 with a byte-level BPE tokenizer of its own.",
-    ),
-    (
-        TransformerSettings("bert"),
-        TRANSFORMER_TRAINING,
-        "Train a small BERT with a WordPiece tokenizer of its own.",
-    ),
-)
-
-
-def _page(summary: str, kind: str) -> str:
-    about = (TrainNetwork.__doc__ or "").partition("\n\n")[2].rstrip()
-    return (
-        f"{summary}\n\n{about}\n\n"
-        f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n"
-    )
-
-
-TRAININGS: dict[str, type[TrainNetwork]] = {
-    network.kind: variant(
-        TrainNetwork,
-        f"train {network.kind}",
-        _page(summary, network.kind),
-        # From left to right nothing is hidden
-        frozenset({"mask_share", "masking"}) if network.kind == "gpt2" else frozenset(),
-        network=network,
-        training=training,
-    )
-    for network, training, summary in _NETWORKS
+_NETWORKS = {
+    "rnn": "a recurrent network over words (Elman's), with the sizes of the 2023 study",
+    "lstm": "a long short-term memory over words, with the sizes of the 2023 study",
+    "bilstm": "an LSTM that predicts each word from the words before and after it",
+    "gpt2": "a small GPT-2 with a byte-level BPE tokenizer of its own",
+    "bert": "a small BERT with a WordPiece tokenizer of its own",
 }
+
+
+def _training_of(kind: Any) -> type[TrainNetwork]:
+    is_recurrent = kind in ("rnn", "lstm", "bilstm")
+    about = (TrainNetwork.__doc__ or "").partition("\n\n")[2].rstrip()
+    return variant(
+        TrainNetwork,
+        f"train {kind}",
+        f"Train {_NETWORKS[kind]}.\n\n{about}\n\n"
+        f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n",
+        # From left to right nothing is hidden
+        frozenset({"mask_share", "masking"}) if kind == "gpt2" else frozenset(),
+        network=RecurrentSettings(kind) if is_recurrent else TransformerSettings(kind),
+        training=RECURRENT_TRAINING if is_recurrent else TRANSFORMER_TRAINING,
+    )
+
+
+TRAININGS = {kind: _training_of(kind) for kind in _NETWORKS}
 """The training of each kind of network, with its usual settings as defaults."""

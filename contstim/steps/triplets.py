@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +13,22 @@ from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination, contamination_facts, contamination_warnings
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchQuestion, SearchRules
-from contstim.optimization.jobs.tasks import SearchContext
+from contstim.optimization.jobs.tasks import SEEDS, SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.recipes import recipe_named
 from contstim.options import Aside, Reads, Seed, Writes
+from contstim.reporting.report import Table
 from contstim.reviews import read_reviews
-from contstim.steps.execution import WorkerSettings
-from contstim.steps.fields import GivenModels, Uncapped, files_of_words, uncapped_words, words_read
+from contstim.steps.execution import LOCAL, Execution
+from contstim.steps.fields import (
+    GivenModels,
+    OfferedWords,
+    StoreBeside,
+    Uncapped,
+    files_of_words,
+    uncapped_words,
+    words_read,
+)
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli, write_triplets
 from contstim.store import AssignedSentence, Store, TripletStore
@@ -30,37 +39,6 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from contstim.optimization.jobs.results import TripletResults
     from contstim.reporter import Reporter
-
-
-@dataclass(frozen=True, kw_only=True)
-class TripletSettings(SearchRules):
-    """Options of searching triplets, and constraints on their sentences."""
-
-    uncapped: Uncapped = None
-
-    def question(self, seed: int) -> SearchQuestion:
-        """The same with files read, and a seed.
-
-        Raises:
-            InputError: a file cannot be read, or settings do not go together.
-        """
-        read = words_read(self)
-        return SearchQuestion(
-            **{each.name: getattr(read, each.name) for each in fields(SearchRules)},
-            uncapped=uncapped_words(self.uncapped, self.word_cap),
-            seed=seed,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Execution(WorkerSettings):
-    """Options of running the searches: the executor and its number of processes."""
-
-    models_in_memory: Annotated[int, Aside("Models that a worker keeps.", at_least=2)] = 2
-    retry_failed: Annotated[bool, Aside("Try those again that failed in an earlier run.")] = False
-
-
-LOCAL = Execution()
 
 
 class SearchTriplets(
@@ -87,28 +65,20 @@ class SearchTriplets(
     models: GivenModels
     sentences: Annotated[Path, Reads("Natural sentences, one a line, or a table.")]
     out: Annotated[Path, Writes("The table of triplets to write.")]
-    vocabulary: Annotated[
-        Path | None, Reads("Words to use; by default those frequent in the models' text.")
-    ] = None
-    settings: TripletSettings = TripletSettings()
-    store: Annotated[
-        Path | None, Aside("Where results are kept; contstim.sqlite beside --out.")
-    ] = None
+    vocabulary: OfferedWords = None
+    settings: SearchRules = SearchRules()
+    uncapped: Uncapped = None
+    store: StoreBeside = None
     trajectories: Annotated[Path | None, Writes("Also write accepted steps.")] = None
-    evaluations: Annotated[Path | None, Writes("Also write all candidates that were scored.")] = (
-        None
-    )
-    assignment: Annotated[
-        Path | None, Writes("Also write the sentences of each pair of models.")
-    ] = None
+    evaluations: Annotated[Path | None, Writes("Also write scored candidates.")] = None
+    assignment: Annotated[Path | None, Writes("Also write each pair's sentences.")] = None
     execution: Execution = LOCAL
+    retry_failed: Annotated[bool, Aside("Try those again that failed in an earlier run.")] = False
     review: Annotated[
-        tuple[Path, ...],
-        Reads("A review of triplets in the store: rejected ones are replaced. Repeatable."),
+        tuple[Path, ...], Reads("A review: rejected triplets are replaced. Repeatable.")
     ] = ()
     earlier: Annotated[
-        tuple[Path, ...],
-        Aside("With --review: trials that stood before, not to be begun with. Repeatable."),
+        tuple[Path, ...], Aside("With --review: trials that stood before. Repeatable.")
     ] = ()
     loading: Loading = DEFAULT_LOADING
     seed: Seed = 0
@@ -124,6 +94,19 @@ class SearchTriplets(
         judges = () if further is None else (further.specification,)
         return (*super().specifications(), *judges)
 
+    def question(self) -> SearchQuestion:
+        """Question of the searches, with files read.
+
+        Raises:
+            InputError: a file cannot be read, or settings do not go together.
+        """
+        read = words_read(self.settings)
+        return SearchQuestion(
+            **{each.name: getattr(read, each.name) for each in fields(read)},
+            uncapped=uncapped_words(self.uncapped, self.settings.word_cap),
+            seed=self.seed,
+        )
+
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
         # Names that no table can have are refused now, not after hours of searching.
@@ -132,7 +115,7 @@ class SearchTriplets(
             if table is not None:
                 table_kind(table)
         models = parse_models(self.models)
-        question = self.settings.question(self.seed)
+        question = self.question()
         with Store(self.store or self.out.parent / "contstim.sqlite") as opened:
             results = find_triplets(
                 question,
@@ -148,7 +131,7 @@ class SearchTriplets(
                     else Vocabulary.load(self.vocabulary),
                     allow_unknown=question.allow_unknown,
                 ),
-                retry_failed=self.execution.retry_failed,
+                retry_failed=self.retry_failed,
                 task_limit=self.execution.task_timeout,
                 review=read_reviews(self.review) if self.review else None,
                 shown=frozenset(s for path in self.earlier for s in read_stimuli(path)),
@@ -190,10 +173,9 @@ class SearchTriplets(
             reporter.say(
                 f"As before: {results.kept:,}; removed: {results.removed:,}; new: {results.new:,}."
             )
-        for warning in contamination_warnings(seen, "natural sentences"):
+        for warning in (*contamination_warnings(seen, "natural sentences"), *results.lacking):
             reporter.warn(warning)
-        for line in results.lacking:
-            reporter.warn(line)
+        _tell_what_lacks(results, reporter)
         facts |= {
             "pairs": [asdict(pair) for pair in results.pairs],
             "unchanged": [
@@ -212,7 +194,39 @@ class SearchTriplets(
                 "wall_seconds": wall,
                 "network_seconds": results.network_seconds,
             }
-        return Outcome(results, facts, complete=results.complete)
+        header = ("model_1", "model_2", "triplets", "Eq. 4 (nats)", "unchanged", "failed")
+        rows = [
+            (p.model_1, p.model_2, p.triplets, _mean(p.controversiality), p.unchanged, p.failed)
+            for p in results.pairs
+        ]
+        shown = [Table(header, rows, texts=2)]
+        return Outcome(results, facts, complete=results.complete, shown=shown)
+
+
+def _mean(nats: float | None) -> str:
+    return "–" if nats is None else f"{nats:.2f}"
+
+
+def _tell_what_lacks(results: TripletResults, reporter: Reporter) -> None:
+    """Say which searches found nothing or failed, and which natural sentences were passed over."""
+    if results.unchanged:
+        reporter.warn(
+            f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "
+            "in the table. For others in their place raise `per_pair`, or give more words."
+        )
+    if results.failures:
+        reporter.warn("Run the same command with `retry_failed` to try the failed searches again.")
+    for pair in results.pairs:
+        if pair.inadmissible:
+            reasons = ", ".join(f"{number:,} {reason}" for reason, number in pair.reasons.items())
+            text = (
+                f"{pair.model_1} × {pair.model_2}: "
+                f"{counted(pair.inadmissible, 'natural sentence')} passed over ({reasons}); "
+            )
+            if pair.missing:
+                reporter.warn(f"{text}for {pair.missing:,} there is no other.")
+            else:
+                reporter.say(f"{text}all replaced.")
 
 
 def _constraint_facts(question: SearchQuestion, results: TripletResults) -> dict[str, Any]:

@@ -38,20 +38,16 @@ class VocabularySettings:
 
     language: Language = "en"
     names: Annotated[
-        Literal["keep", "drop"] | None,
-        Help("Words always capitalised; by default dropped from English."),
+        Literal["keep", "drop"] | None, Help("Names; by default dropped from English.")
     ] = None
     without: Annotated[Path | None, Help("Leave out these words, one a line.")] = None
     blocked: Blocked = None
     zipf: Annotated[
-        str | None,
-        Help("Keep words of these frequencies (Zipf scale), such as 3.5-7.", metavar="LOW-HIGH"),
+        str | None, Help("Frequencies on the Zipf scale, such as 3.5-7.", metavar="LOW-HIGH")
     ] = None
     every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False
     min_count: Annotated[int, Help("How often a word must occur.", at_least=1)] = 5
-    same_token_count: Annotated[bool, Help("Only words of equally many tokens to all models.")] = (
-        False
-    )
+    same_token_count: Annotated[bool, Help("Only of equally many tokens to all.")] = False
     prose: Prose = False
 
     @property
@@ -114,17 +110,14 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
 
     out: Annotated[Path, Writes("The vocabulary file to write.")]
     text: Annotated[Path | None, Reads("UTF-8 text, one sentence a line; - for stdin.")] = None
-    published: Annotated[
-        Path | None, Reads("Take the 2023 study's lists from its resources folder.", folder=True)
-    ] = None
-    models: Annotated[
-        tuple[str, ...],
-        Models("Keep only words that this model knows. Repeatable.", flag="--model"),
-    ] = ()
-    settings: VocabularySettings = _DEFAULTS
-    table: Annotated[Path | None, Writes("Also write the tokens of each word to each model.")] = (
+    published: Annotated[Path | None, Reads("The 2023 study's resources folder.", folder=True)] = (
         None
     )
+    models: Annotated[
+        tuple[str, ...], Models("Keep words that it knows. Repeatable.", flag="--model")
+    ] = ()
+    settings: VocabularySettings = _DEFAULTS
+    table: Annotated[Path | None, Writes("Also write the tokens of each word.")] = None
     trust_remote_code: TrustRemoteCode = False
 
     def writes(self) -> tuple[Path, ...]:
@@ -142,10 +135,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             raise InputError(
                 "`same_token_count` and `table` compare models: name some in `models`."
             )
-        if self.table is not None:
-            table_kind(
-                self.table
-            )  # a name that no table can have is refused before the text is read
+        if self.table is not None:  # a name that no table can have is refused before all reading
+            table_kind(self.table)
         # Options that would change nothing are refused
         if self.published is not None and self.settings.word_choice != _DEFAULTS.word_choice:
             raise InputError(
@@ -153,10 +144,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             )
         text_words: TextWords | None = None
         if self.text is not None:
-            read = reporter.reading(
-                "sentences", read_sentences(self.text, prose=self.settings.prose)
-            )
-            rules = self.settings.rules()
+            lines = read_sentences(self.text, prose=self.settings.prose)
+            read, rules = reporter.reading("sentences", lines), self.settings.rules()
             if rules is None:
                 words = Vocabulary.from_sentences(read, min_count=self.settings.min_count)
             else:
@@ -191,8 +180,6 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             _tell_of_dropped(text_words, left_out, reporter, keeps_names=self.settings.keeps_names)
         for name, number in n_words.items():
             reporter.say(f"  {name} knows {number:,} of {counted(len(offered.words), 'word')}")
-        if self.table is not None:
-            reporter.say(f"{self.table}: tokens of each word")
         facts = {
             "models": conventions(scorers),
             "min_count": self.settings.min_count,

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from contstim.errors import ContstimError
 from contstim.models.training.settings import TrainingPrecision
+from contstim.optimization.jobs.question import SearchRules
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings
-from contstim.steps.execution import ScoringExecution
+from contstim.steps.execution import Execution, ScoringExecution
+from contstim.steps.fields import Uncapped
 from contstim.steps.review import ReviewSettings
 from contstim.steps.selection import PairSettings, SelectionSettings
 from contstim.steps.sentences import SentenceSettings
 from contstim.steps.simulation import PowerSettings, SimulationSettings
 from contstim.steps.step import in_words
-from contstim.steps.triplets import Execution, TripletSettings
 from contstim.steps.vocabulary import VocabularySettings
 
 if TYPE_CHECKING:
@@ -85,8 +86,15 @@ class ScoresSection(ScoringExecution):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripletsSection(TripletSettings, Execution):
-    """Searches for triplets, and where they run."""
+class TripletsSection(SearchRules, Execution):
+    """Searches for triplets, and where they run.
+
+    Attributes:
+        retry_failed: whether those that failed in an earlier run are tried again.
+    """
+
+    uncapped: Uncapped = None
+    retry_failed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from contstim.reporter import Reporter
     from contstim.sentence import Sentence
-    from contstim.steps.execution import WorkerSettings
+    from contstim.steps.execution import Execution
     from contstim.study.amounts import StudyNumbers
     from contstim.study.stage import StudyStage
     from contstim.study.study import Study
@@ -122,7 +122,7 @@ def stage_time(
     return (_SHORT_SECONDS, "guess") if stage.kind in _SHORT else (None, "not known yet")
 
 
-def _workers_of(section: WorkerSettings | None) -> int:
+def _workers_of(section: Execution | None) -> int:
     """Number of tasks done at a time; on a Ray cluster one, unless their number is given."""
     if section is None or section.executor in ("local", "interleaved"):
         return 1

@@ -11,6 +11,7 @@ Tests of a model of your own are then:
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,6 +20,9 @@ from contstim.errors import ContstimError, ModelError, SentenceError
 from contstim.models.base import Continuation, LanguageModel, Scorer, require_language_model
 from contstim.models.costs import Tally, counting
 from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from contstim.arrays import FloatArray
 
 # Different lengths, so that batches are padded; a question; and the first sentence once more
 SENTENCES = [
@@ -35,35 +39,16 @@ SENTENCES = [
 WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 
-def tolerance(scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+def tolerance(scores: FloatArray) -> float:
     """The larger of 1e-4 nats and a millionth of the score."""
     finite = np.abs(scores[np.isfinite(scores)])
     return max(1e-4, 1e-6 * float(finite.max(initial=0)))
 
 
-SIGNS = (
-    "<s>",
-    "</s>",
-    "<unk>",
-    "<UNK>",
-    "<pad>",
-    "<mask>",
-    "[MASK]",
-    "[mask]",
-    "[CLS]",
-    "[SEP]",
-    "[PAD]",
-    "[UNK]",
-    "<|endoftext|>",
-    "</w>",
-    "<special1>",
-    "<0x0A>",
-    "▁",
-    "dog<s>",
-    "[SEP]dog",
-    "a<|endoftext|>b",
-    "▁dog",
-)
+SIGNS = """
+<s> </s> <unk> <UNK> <pad> <mask> [MASK] [mask] [CLS] [SEP] [PAD] [UNK] <|endoftext|> </w>
+<special1> <0x0A> ▁ dog<s> [SEP]dog a<|endoftext|>b ▁dog
+""".split()
 """Words that are signs of some model, alone and glued to letters."""
 
 # Unknown words, other scripts, and 200 words, which not every model can read

@@ -123,10 +123,10 @@ async def _run(
 ) -> None:
     slots, completed = asyncio.Semaphore(settings.at_once), 0
 
-    async def answer_everything(client: _Participant) -> None:
+    async def answer_everything(number: int) -> None:
         nonlocal completed
         async with slots:
-            await client.answer_everything(people, settings.pause)
+            await _answer_everything(http, people, settings, journal, number)
         completed += 1
         progress(completed, settings.participants)
 
@@ -139,14 +139,11 @@ async def _run(
     ) as http:
         # Before anybody joins, for who joins and cannot answer holds a slot
         await _check_trials(http, people, settings)
-        clients = [
-            _Participant(http, journal, number, settings.patience)
-            for number in range(1, settings.participants + 1)
-        ]
+        numbers = range(1, settings.participants + 1)
         # One after another: who joins at the same time as others may get any group
-        for client in clients:
-            await client.join()
-        await asyncio.gather(*map(answer_everything, clients))
+        for number in numbers:
+            await _join(http, settings, journal, number)
+        await asyncio.gather(*map(answer_everything, numbers))
 
 
 async def _check_trials(
@@ -186,19 +183,6 @@ class LocalCopy:
     saved: set[str] = field(default_factory=set)
     completed: bool = False
 
-    def update(self, entry: dict[str, Any]) -> None:
-        """Add what one line of a journal says."""
-        if "joined" in entry:
-            self.joined = entry["joined"]
-        if "answer" in entry:
-            self.answers[entry["answer"]["trial_id"]] = entry["answer"]
-        self.saved.update(entry.get("saved", ()))
-        self.completed |= "code" in entry
-
-
-class _RefusedError(WorkerError):
-    """The server understands a request and will not do it."""
-
 
 class Journal:
     """Copies of many participants in one file, a line for everything that happens.
@@ -220,7 +204,7 @@ class Journal:
             entries = [parse_json_object(line, path) for line in complete]
             events = [entry for entry in entries if "run" not in entry]
             for entry in events:
-                self.copy(entry["number"]).update(entry)
+                self._note(**entry)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise _unusable(path, error) from error
         if events and entries[0].get("run") != run:
@@ -239,10 +223,18 @@ class Journal:
         """Local copy of participant `number`."""
         return self._copies.setdefault(number, LocalCopy())
 
-    def record(self, number: int, **entry: Any) -> None:
+    def record(self, number: int, **event: Any) -> None:
         """Write down what happened to participant `number`."""
-        self._file.write(json.dumps({"number": number, **entry}) + "\n")
-        self.copy(number).update(entry)
+        self._file.write(json.dumps({"number": number, **event}) + "\n")
+        self._note(number, **event)
+
+    def _note(self, number: int, **event: Any) -> None:
+        copy = self.copy(number)
+        copy.joined = event.get("joined", copy.joined)
+        if "answer" in event:
+            copy.answers[event["answer"]["trial_id"]] = event["answer"]
+        copy.saved.update(event.get("saved", ()))
+        copy.completed |= "code" in event
 
     def close(self) -> None:
         """Release the file."""
@@ -253,79 +245,75 @@ def _unusable(path: Path, error: Exception) -> InputError:
     return InputError(f"Cannot use {path} as a journal of answers: {error}.")
 
 
-class _Participant:
-    """One participant of a study that `contstim collect` hands out."""
+async def _join(
+    http: httpx2.AsyncClient, settings: RunSettings, journal: Journal, number: int
+) -> None:
+    """Take part, or go on taking part.
 
-    def __init__(
-        self, http: httpx2.AsyncClient, journal: Journal, number: int, patience: float
-    ) -> None:
-        self._http, self._journal, self._number = http, journal, number
-        self._patience = patience
-        self._copy = journal.copy(number)
+    Raises:
+        WorkerError: the server refuses, or is silent for too long; or the journal is of another
+            database.
+    """
+    joined = journal.copy(number).joined
+    address, remedy = "api/participants", ""
+    body: dict[str, Any] = {"group": None, "platform": None, "simulated": True}
+    if joined is not None:
+        address, body = "api/resume", {name: joined[name] for name in ("participant", "secret")}
+        remedy = (
+            f" {journal.path} is of participants whom this server's database does not know; delete "
+            "it or name another --out."
+        )
+    request = http.build_request("POST", address, json=body)
+    reply = await request_json(http, request, settings.patience, remedy)
+    names = ("participant", "secret", "group", "seed")
+    journal.record(number, joined={name: reply[name] for name in names})
+    for answer in reply["answered"]:  # whatever this copy says, the server's answers stand
+        journal.record(number, answer=answer, saved=[answer["trial_id"]])
 
-    async def join(self) -> None:
-        """Take part, or go on taking part.
 
-        Raises:
-            WorkerError: the server refuses, or is silent for too long; or the journal is of another
-                database.
-        """
-        if self._copy.joined is None:
-            body = {"group": None, "platform": None, "simulated": True}
-            reply = await self._post("api/participants", body)
-        else:
-            who = {name: self._copy.joined[name] for name in ("participant", "secret")}
-            try:
-                reply = await self._post("api/resume", who)
-            except _RefusedError as error:
-                raise WorkerError(
-                    f"{error} {self._journal.path} is of participants whom this server's database "
-                    "does not know; delete it or name another --out."
-                ) from error
-        joined = {name: reply[name] for name in ("participant", "secret", "group", "seed")}
-        self._journal.record(self._number, joined=joined)
-        for answer in reply["answered"]:  # whatever this copy says, the server's answers stand
-            self._journal.record(self._number, answer=answer, saved=[answer["trial_id"]])
+async def _answer_everything(
+    http: httpx2.AsyncClient,
+    people: ArtificialParticipants,
+    settings: RunSettings,
+    journal: Journal,
+    number: int,
+) -> None:
+    """Answer what is left, each answer kept here before the server has it, and complete.
 
-    async def answer_everything(self, people: ArtificialParticipants, pause: float) -> None:
-        """Answer what is left, each answer kept here before the server has it, and complete.
+    Raises:
+        WorkerError: the server refuses, or is silent for too long.
+    """
+    copy, joined = journal.copy(number), journal.copy(number).joined
+    if copy.completed or joined is None:
+        return
+    headers = {"Authorization": f"Bearer {joined['secret']}"}
+    name, group, seed = joined["participant"], int(joined["group"]), joined["seed"]
 
-        Raises:
-            WorkerError: the server refuses, or is silent for too long.
-        """
-        copy, joined = self._copy, self._copy.joined
-        if copy.completed or joined is None:
-            return
-        headers = {"Authorization": f"Bearer {joined['secret']}"}
-        name, group, seed = joined["participant"], int(joined["group"]), joined["seed"]
-        who = {"participant": name}
-        for response in people.answers(self._number, name, group=group, place=1, seed=seed):
-            if response.trial_id in copy.saved:
-                continue
-            sent = {name: getattr(response, name) for name in _ANSWER}
-            self._journal.record(self._number, answer=sent)
-            # With what an outage kept from being saved; the server takes a repetition for a success
-            unsaved = [a for name, a in copy.answers.items() if name not in copy.saved]
-            reply = await self._post("api/responses", {**who, "responses": unsaved}, headers)
-            self._journal.record(self._number, saved=reply["saved"])
-            await asyncio.sleep(pause)
-        reply = await self._post("api/complete", who, headers)
-        self._journal.record(self._number, code=reply["code"])
+    async def post(address: str, **content: Any) -> dict[str, Any]:
+        body = {"participant": name, **content}
+        request = http.build_request("POST", address, json=body, headers=headers)
+        return await request_json(http, request, settings.patience)
 
-    async def _post(
-        self, address: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
-        request = self._http.build_request("POST", address, json=body, headers=headers)
-        return await request_json(self._http, request, self._patience)
+    for response in people.answers(number, name, group=group, place=1, seed=seed):
+        if response.trial_id in copy.saved:
+            continue
+        journal.record(number, answer={field: getattr(response, field) for field in _ANSWER})
+        # With what an outage kept from being saved; the server takes a repetition for a success
+        unsaved = [a for trial, a in copy.answers.items() if trial not in copy.saved]
+        reply = await post("api/responses", responses=unsaved)
+        journal.record(number, saved=reply["saved"])
+        await asyncio.sleep(settings.pause)
+    reply = await post("api/complete")
+    journal.record(number, code=reply["code"])
 
 
 async def request_json(
-    http: httpx2.AsyncClient, request: httpx2.Request, patience: float
+    http: httpx2.AsyncClient, request: httpx2.Request, patience: float, remedy: str = ""
 ) -> dict[str, Any]:
     """The JSON object that a server answers with, asked again while it or the network is gone.
 
     Raises:
-        WorkerError: the server refuses, or is silent for so many seconds.
+        WorkerError: the server refuses (and what to do then), or is silent for so many seconds.
     """
     clock = asyncio.get_running_loop().time
     start, wait, trouble = clock(), _FIRST_WAIT, ""
@@ -337,7 +325,7 @@ async def request_json(
                 return dict(reply.json())
             trouble = _sentence(reply)
             if reply.status_code not in _AGAIN:
-                raise _RefusedError(f"The server refuses this: {trouble}")
+                raise WorkerError(f"The server refuses this: {trouble}{remedy}")
             pause = max(pause, float(reply.headers.get("Retry-After", 0)))
         except (httpx2.TransportError, ValueError) as error:
             trouble = str(error) or type(error).__name__

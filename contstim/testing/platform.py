@@ -272,21 +272,28 @@ class ExportContract:
         if self.platform.reader is not None:
             assert "contstim " in text
 
-    def test_files_of_others_are_never_touched(self, tmp_path: Path) -> None:
-        for name in ("index.html", "README.md"):
-            (tmp_path / name).write_text("mine")
+    @pytest.mark.parametrize(
+        ("files", "message"),
+        [
+            ({"index.html": "mine", "README.md": "mine"}, "holds other files"),
+            # An export to another platform, such as the key without which the answers of a survey
+            # cannot be read
+            (
+                {
+                    "key.csv": "tag,trial_id",
+                    "export.meta.json": '{"platform": "elsewhere", "files": ["key.csv"]}',
+                },
+                r"holds (other files|an export to elsewhere)",
+            ),
+        ],
+    )
+    def test_files_of_others_are_never_touched(
+        self, tmp_path: Path, files: dict[str, str], message: str
+    ) -> None:
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
         before = contents(tmp_path)
-        with pytest.raises(InputError, match="holds other files"):
-            self.export(TRIALS, tmp_path)
-        assert contents(tmp_path) == before
-
-    def test_an_export_to_another_platform_is_never_replaced(self, tmp_path: Path) -> None:
-        """Such as the key without which the answers of a survey cannot be read."""
-        (tmp_path / "key.csv").write_text("tag,trial_id")
-        record = '{"platform": "elsewhere", "files": ["key.csv"]}'
-        (tmp_path / "export.meta.json").write_text(record)
-        before = contents(tmp_path)
-        with pytest.raises(InputError, match=r"holds (other files|an export to elsewhere)"):
+        with pytest.raises(InputError, match=message):
             self.export(TRIALS, tmp_path)
         assert contents(tmp_path) == before
 

@@ -18,6 +18,7 @@ import contstim
 ROOMS = (
     "contstim.english",
     "contstim.english.minimal_pairs",
+    "contstim.english.paradigm",
     "contstim.models.checkpoints",
     "contstim.store",
     "contstim.reporting.review",

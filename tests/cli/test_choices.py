@@ -17,6 +17,7 @@ from contstim.stimuli import Condition, read_stimuli, read_trials
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import natural
 
+FAST = ("--bootstrap", "0")
 TABLES = "--trials trials.csv --responses responses.csv --scores scores.csv".split()
 DESIGN = (
     "design --sentences natural.txt --groups 2 --random-per-group 12 --catch-per-group 3".split()
@@ -49,7 +50,7 @@ def test_a_design_for_choices_is_followed_to_the_end(folder: Path) -> None:
     assert scale_in(folder / "trials.csv") == scale_in(folder / "responses.csv") == "choice"
     ratings = [response.rating for response in read_responses(folder / "responses.csv")]
     assert set(ratings) == {1, 2}
-    said = succeed(folder, "analyze", *TABLES, "--out", "results")
+    said = succeed(folder, "analyze", *TABLES, *FAST, "--out", "results")
     assert "overall" in said
     with (folder / "results" / "tables" / "models.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -81,7 +82,7 @@ def test_pages_that_ask_for_confidence_refuse_it(folder: Path, platform: str) ->
 def test_tables_that_do_not_say_it_are_refused_until_it_is_named(folder: Path) -> None:
     """As a page of one's own writes them: with trials of an older design, and no record."""
     (folder / "responses.csv.meta.json").unlink()
-    with_choices = succeed(folder, "analyze", *TABLES, "--out", "told", "-q")
+    with_choices = succeed(folder, "analyze", *TABLES, *FAST, "--out", "told", "-q")
     succeed(folder, *DESIGN, "--out", "trials.csv")
     for command in ("analyze", "mixed", "controls", "export r"):
         more = ["--text", "natural.txt"] if command == "controls" else []
@@ -89,7 +90,9 @@ def test_tables_that_do_not_say_it_are_refused_until_it_is_named(folder: Path) -
         assert failed.returncode == 2, command
         assert "--scale: choice for 1 (sentence_1) or 2 (sentence_2)" in failed.stderr
         assert not (folder / "refused").exists()
-    stated = succeed(folder, "analyze", *TABLES, "--scale", "choice", "--out", "stated", "-q")
+    stated = succeed(
+        folder, "analyze", *TABLES, *FAST, "--scale", "choice", "--out", "stated", "-q"
+    )
     assert stated == with_choices
     tables = [(folder / out / "tables" / "models.csv").read_text() for out in ("told", "stated")]
     assert tables[0] == tables[1]

@@ -77,17 +77,6 @@ def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
     assert {row["simulated"] for row in rows} == {"true"}
 
 
-def test_placeholders_are_named_before_anybody_comes(tmp_path: Path) -> None:
-    study = small_study(tmp_path / "study")
-    (study / "consent.md").write_text("It takes Twenty minutes. Write to [contact].")
-    server = CollectProcess(study, tmp_path / "kept" / "a.sqlite")
-    server.start()
-    server.stop(signal.SIGINT)
-    said = server.log.read_text()
-    assert "still hold placeholders" in said
-    assert "consent.md: [contact]" in said
-
-
 def test_a_port_that_is_used_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     """The real command, against a port that this test holds."""
     small_study(tmp_path / "study")

@@ -37,8 +37,8 @@ def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
         *common.split(),
         *"--tokens tokens.csv --features features.csv --text corpus.txt".split(),
     )
-    assert "Numbers of tokens" in said
-    assert "Features of sentences" in said
+    assert "fewer tokens" in said
+    assert "prefers more" in said
     tables = {}
     for name in ("token_counts", "feature_preferences", "feature_shares"):
         with (tmp_path / "out" / f"{name}.csv").open(encoding="utf-8", newline="") as file:

@@ -117,9 +117,8 @@ def test_no_groups_are_not_those_of_the_design(folder: Path) -> None:
     assert "--power-groups must be 1 or more, not 0" in done.stderr
 
 
-def test_a_design_comes_with_summary_figure_certificate_and_power(folder: Path) -> None:
-    power = "--power --scores all.csv --simulations 20 --participants 5"
-    done = run(folder, *f"{DESIGN} {SMALL} {power} --seed 3 --out trials.csv".split())
+def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
+    done = run(folder, *f"{DESIGN} {SMALL} --seed 3 --out trials.csv".split())
     assert done.returncode == 0, done.stderr
     assert "warning: With 4 groups signed-rank tests over groups could show nothing" in done.stderr
     assert "1 catch trial right. That is 1.0% of the people who answer blindly in" in done.stderr
@@ -129,11 +128,6 @@ def test_a_design_comes_with_summary_figure_certificate_and_power(folder: Path) 
     assert certificate["status"] == "verified"
     assert certificate["trials"] == len(trials)
     assert "expected minutes" in (folder / "trials.csv.summary.md").read_text()
-    assert (folder / "trials.csv.summary.png").stat().st_size > 10_000
-    assert "5 participants" in (folder / "trials.csv.power.md").read_text()
-    assert "expected_accuracy" in (folder / "trials.csv.power.csv").read_text()
-    assert "detectable_difference" in (folder / "trials.csv.power-sizes.csv").read_text()
-    assert (folder / "trials.csv.power.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((folder / "trials.csv.meta.json").read_text())["seed"] == 3
 
 
@@ -193,12 +187,12 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     after = read_trials(folder / "d2.csv")
     assert len(after) == len(before)
     assert len(set(before) & set(after)) == len(before) - 1 - 2 * 3
-    assert f"{len(before) - 7} of {len(before)} reviewed trials stay in their groups" in done.stderr
-    assert "the reviewed trials are of" not in done.stderr
+    assert f"{len(before) - 7} of {len(before)} reviewed trials stay" in done.stderr
+    assert "another design" not in done.stderr
     other = SMALL.replace("--random-per-group 2", "--random-per-group 1")
     assert other != SMALL
     done = run(folder, *again.replace(SMALL, other).split())
-    assert "To leave the design as it was: --groups 3, --random-per-group 2" in done.stderr
+    assert "to leave it so: --groups 3, --random-per-group 2" in done.stderr
 
 
 def test_lengths_that_differ_within_pairs_are_told_and_can_be_the_same(folder: Path) -> None:

@@ -121,7 +121,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     model = f"hf:{tiny_checkpoint('gpt2')}"
     done = evaluate("--model", model, "--data", data, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "Not read by every model: 1 sentence, see" in done.stderr
+    assert "Without a score: 1 sentence; see left_out.csv" in done.stderr
     (left_out,) = _rows(tmp_path / "out" / "left_out.csv")
     assert left_out["sentence"] == Sentence.parse(long).text
     assert "reads at most" in left_out["reason"]

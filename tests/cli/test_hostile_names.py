@@ -92,10 +92,8 @@ def test_from_scores_to_figures(folder: Path) -> None:
     assert not page.tags & {"b", "bold"}
     assert {path.stem for path in (folder / "results" / "figures").glob("*.png")} >= {"ranks"}
     run(f"controls {inputs} --text natural.txt --min-catch 0 --out controls", *given)
-    run("compare --sentences natural.txt --out compared", *given)
     run("evaluate blimp --data pairs-to-judge.csv --out blimp", *given)
-    run("evaluate desiderata --sentences natural.txt --frequencies natural.txt --out d", *given)
-    assert len(list(folder.glob("*/profile.png")) + list(folder.glob("d/desiderata.png"))) == 2
+    assert (folder / "blimp" / "profile.png").is_file()
     rows = [
         line
         for line in (folder / "blimp" / "report.md").read_text().splitlines()

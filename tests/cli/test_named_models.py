@@ -68,7 +68,7 @@ def test_names_head_columns_and_another_name_scores_nothing_again(
 
 def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the triplets, steps and candidates under the specifications, renamed by hand."""
-    options = "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 2"
+    options = "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1"
     options += " --trajectories steps.csv --evaluations tried.csv --out t.csv"
     run(f"{options} -q", *models("kenlm:2.arpa", "kenlm:3.arpa"))
     found = read_triplets(folder / "t.csv")
@@ -83,7 +83,7 @@ def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.M
     record = json.loads((folder / "t.csv.meta.json").read_text())
     assert record["models"]["two"]["specification"] == "kenlm:2.arpa"
     assert record["pairs"][0]["model_2"] == "three"
-    assert "× three" in done.stdout
+    assert "│ three " in done.stdout
 
 
 def test_vocabulary_synthesis_comparison_and_fluency_take_names(folder: Path) -> None:
@@ -91,7 +91,7 @@ def test_vocabulary_synthesis_comparison_and_fluency_take_names(folder: Path) ->
     run("vocabulary --text natural.txt --min-count 1 --out v.txt --table t.csv -q", *named)
     assert (folder / "t.csv").read_text().splitlines()[0] == '"word","place","two","three"'
     sentence = (folder / "natural.txt").read_text().splitlines()[0]
-    search = "synthesize --vocabulary vocab.txt --accept two=kenlm:2.arpa --reject"
+    search = "synthesize --restarts 1 --vocabulary vocab.txt --accept two=kenlm:2.arpa --reject"
     search += " three=kenlm:3.arpa --json -q --sentence"
     found = json.loads(run(search, sentence, "--fluency", f"low=./{LONG}/2.arpa:-999").stdout)
     assert set(found["models"]) == {"two", "three", "low"}
@@ -105,10 +105,10 @@ def test_the_reference_may_be_named_as_the_model_that_it_is(folder: Path) -> Non
     named = models("two=kenlm:2.arpa", "three=kenlm:3.arpa")
     options = "evaluate desiderata --sentences natural.txt --frequencies natural.txt -q --out"
     tables = []
-    for number, reference in enumerate(("three", "kenlm:3.arpa", "three=kenlm:3.arpa")):
+    for number, reference in enumerate(("three", "kenlm:3.arpa")):
         run(f"{options} {number}", *named, "--reference", reference)
         tables.append((folder / str(number) / "desiderata.csv").read_text())
-    assert tables[0] == tables[1] == tables[2]
+    assert tables[0] == tables[1]
     assert ',"three",' in tables[0]
 
 
@@ -142,9 +142,10 @@ def test_long_names_are_explained_and_never_cut_on_a_narrow_terminal(folder: Pat
     pair = ("--accept", long[0], "--reject", long[1], "--sentence", sentence)
     shown = [
         run("compare --sentences natural.txt --out c", *models(*long)).stdout,
-        run("synthesize --vocabulary vocab.txt", *pair).stdout,
+        run("synthesize --vocabulary vocab.txt --restarts 1", *pair).stdout,
         run(
             "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --out t.csv",
+            *("--restarts", "1"),
             *models(*long),
         ).stdout,
     ]

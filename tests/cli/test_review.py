@@ -108,7 +108,7 @@ def test_answers_of_people_stand_beside_trials(folder: Path) -> None:
         if not ratings:  # the second group's
             assert (item["answers"], item["sureness"]) == ("", None)
             continue
-        assert item["answers"].startswith(f"3 answers: mean rating {np.mean(ratings):.1f} (")
+        assert item["answers"].startswith(f"3 answers: mean rating {np.mean(ratings):.1f}, ")
         assert f"{item['sureness']:.0%} sure of sentence" in item["answers"]
         assert 0.5 <= item["sureness"] <= 1
     record = json.loads((folder / "review.html.meta.json").read_text())

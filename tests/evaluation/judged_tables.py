@@ -8,7 +8,6 @@ import numpy as np
 
 from contstim.evaluation.acceptability import (
     JudgedPair,
-    JudgedSentence,
     Judgements,
 )
 from contstim.evaluation.judged_scores import JudgedScores
@@ -39,10 +38,7 @@ def simulated(n: int, models: int, seed: int = 0) -> tuple[Judgements, JudgedSco
     """Pairs of sentences with random judgements and scores that follow them loosely."""
     rng = np.random.default_rng(seed)
     people = rng.normal(size=2 * n)
-    sentences = tuple(
-        JudgedSentence(f"s{i}", Sentence((f"w{i}", "is")), float(value))
-        for i, value in enumerate(people)
-    )
+    sentences = {f"s{i}": Sentence((f"w{i}", "is")) for i in range(2 * n)}
     pairs = tuple(
         JudgedPair(f"s{2 * i}", f"s{2 * i + 1}", phenomenon=f"p{i % 3}") for i in range(n)
     )
@@ -50,4 +46,4 @@ def simulated(n: int, models: int, seed: int = 0) -> tuple[Judgements, JudgedSco
     scores = JudgedScores(
         tuple(f"m{i}" for i in range(models)), 7 * people[:, None] - 30 + 9 * noise
     )
-    return Judgements(sentences, pairs), scores
+    return Judgements(sentences, people, pairs), scores

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from contstim.english import generate
-from contstim.errors import InputError, ScoreError
+from contstim.errors import InputError, ScoreError, VocabularyError
 from contstim.evaluation.comparison import (
     comparison_findings,
+    contest_start,
     disagreements,
     gather,
     join_tables,
     model_agreements,
     ranks_figure,
-    start_sentence,
 )
 from contstim.models.ngram.adapter import NgramModel
 from contstim.reporting.canvas import styled
@@ -26,6 +27,7 @@ from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.report import Report
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.testing import MockModel
 from contstim.vocabulary import Vocabulary
 from tests.experiments.analysis.outputs.paper import is_whole
 
@@ -110,15 +112,18 @@ def test_what_cannot_be_compared_is_said(bigram: NgramModel, trigram: NgramModel
         gather({}, [bigram, trigram])
 
 
-def test_the_start_is_the_sentence_that_all_find_likely_and_may_change() -> None:
+def test_the_start_is_the_sentence_that_all_find_likely_and_may_change(tmp_path: Path) -> None:
     """Outside witness: the only sentence that no rule forbids, found by hand."""
     texts = ("Go.", "The dog saw the owl.", "The the dog ran.", "The dog ran.", "A cat ran.")
     table = _table([-1, -2, -3, -5, -6], [-1, -2, -3, -6, -7], texts=texts)
-    words = Vocabulary(("The", "A", "Go"), ("the", "dog", "ran", "cat"), frozenset())
-    assert start_sentence(table, words) == Sentence.parse("The dog ran.")
+    path, models = tmp_path / "words.txt", [MockModel(lambda _: 0.0, name) for name in "ab"]
+    Vocabulary(("The", "A", "Go"), ("the", "dog", "ran", "cat"), frozenset()).save(path)
+    assert contest_start(models, table, path)[0] == Sentence.parse("The dog ran.")
     table = _table([-1, -2, -3, -np.inf, -6], [-1, -2, -3, -6, -7], texts=texts)
-    assert start_sentence(table, words) == Sentence.parse("A cat ran.")
-    assert start_sentence(table, Vocabulary(("The",), ("fox",), frozenset())) is None
+    assert contest_start(models, table, path)[0] == Sentence.parse("A cat ran.")
+    path.write_text("fox")
+    with pytest.raises(VocabularyError, match="No sentence is made of words"):
+        contest_start(models, table, path)
 
 
 def test_findings_of_a_comparison_are_complete() -> None:

@@ -14,8 +14,8 @@ from contstim.errors import InputError
 from contstim.evaluation.acceptability_report import acceptability_tables
 from contstim.evaluation.criteria import (
     AcceptabilityEvaluation,
-    Criterion,
     criteria_apart,
+    criterion_met,
     criterion_shares,
     delta_correlations,
     evaluate_acceptability,
@@ -27,8 +27,6 @@ from contstim.evaluation.judged_scores import JudgedScores
 from contstim.evaluation.settings import AcceptabilitySettings
 from contstim.reporting.names import short_names
 from tests.evaluation.judged_tables import simulated
-
-BLIMP, HALF, ONE = Criterion(), Criterion(0.5), Criterion(1)
 
 
 def test_z_scores_are_those_of_scipy() -> None:
@@ -59,7 +57,11 @@ def test_constant_values_have_no_z_scores() -> None:
 )
 def test_criteria_by_hand(people: float, model: float, blimp: bool, half: bool, one: bool) -> None:
     deltas = np.array([people]), np.array([model])
-    assert [bool(c.met(*deltas)[0]) for c in (BLIMP, HALF, ONE)] == [blimp, half, one]
+    assert [bool(criterion_met(delta, *deltas)[0]) for delta in (None, 0.5, 1)] == [
+        blimp,
+        half,
+        one,
+    ]
 
 
 @given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0.01, 9))
@@ -67,16 +69,19 @@ def test_the_adc_is_symmetric_and_grows_with_delta(
     people: float, model: float, delta: float
 ) -> None:
     first, second = np.array([people]), np.array([model])
-    met = Criterion(delta).met(first, second)
-    assert met == Criterion(delta).met(second, first) == Criterion(delta).met(-first, -second)
-    assert Criterion(2 * delta).met(first, second) or not met
+    met = criterion_met(delta, first, second)
+    assert met == criterion_met(delta, second, first) == criterion_met(delta, -first, -second)
+    assert criterion_met(2 * delta, first, second) or not met
 
 
 def test_names_and_bad_deltas() -> None:
-    assert [c.name for c in (BLIMP, HALF, ONE)] == ["blimp", "adc-0.5", "adc-1"]
+    settings = AcceptabilitySettings(delta=(0.5, 1))
+    assert [*evaluate_acceptability(*simulated(6, 1), settings).met] == [
+        *("blimp", "adc-0.5", "adc-1")
+    ]
     for delta in (0.0, -1.0, float("nan")):
         with pytest.raises(InputError, match="`delta` must be above 0"):
-            Criterion(delta)
+            criterion_met(delta, np.zeros(1), np.zeros(1))
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +93,7 @@ def test_deltas_are_differences_of_z_scores(found: AcceptabilityEvaluation) -> N
     judgements, scores = simulated(60, 3)
     z = stats.zscore(scores.values, axis=0)
     np.testing.assert_allclose(found.deltas, z[::2] - z[1::2])
-    people = np.array([one.judgement for one in judgements.sentences])
+    people = judgements.values
     np.testing.assert_allclose(found.people, people[::2] - people[1::2])
     again = evaluate_acceptability(judgements, scores, AcceptabilitySettings(human_z_scores=True))
     z_people = stats.zscore(people)
@@ -133,11 +138,11 @@ def test_correlations_and_fits_are_those_of_scipy(found: AcceptabilityEvaluation
 
 def test_models_apart_by_counting(found: AcceptabilityEvaluation) -> None:
     expected = {
-        (criterion.name, found.models[i], found.models[j], row)
-        for criterion in found.criteria
+        (name, found.models[i], found.models[j], row)
+        for name, delta in (("blimp", None), ("adc-0.5", 0.5), ("adc-1", 1.0), ("adc-5", 5.0))
         for i, j in permutations(range(3), 2)
         for row in range(60)
-        for met in [criterion.met(found.people[row], found.deltas[row])]
+        for met in [criterion_met(delta, found.people[row], found.deltas[row])]
         if met[i] and not met[j]
     }
     apart = models_apart(found)
@@ -158,12 +163,6 @@ def test_what_passes_the_adc_and_fails_blimp_is_disputed_by_people(
         assert ((deltas > 0) == (passes == "blimp")).all()
         if fails == "blimp":
             assert found.disputed[rows].all()
-
-
-def test_without_blimp_deltas_are_compared_with_each_other() -> None:
-    found = evaluate_acceptability(*simulated(60, 1), criteria=(Criterion(0.5), Criterion(1)))
-    apart = [kind for kind, rows in criteria_apart(found).items() if len(rows)]
-    assert apart == [("m0", "adc-1", "adc-0.5")]
 
 
 def test_pairs_without_scores_are_excluded_and_counted() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from contstim.errors import ScoreError
 from contstim.evaluation.acceptability import (
-    JudgedSentence,
     Judgements,
     read_judgements,
 )
@@ -46,17 +45,16 @@ def table(path: Path, header: str, rows: list[str]) -> Path:
 def test_models_score_what_they_can_read(
     judgements: Judgements, trigram: NgramModel, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
-    long = JudgedSentence("long", Sentence.parse("the dog " * 100), 1.0)
-    more = Judgements((*judgements.sentences, long), judgements.pairs)
+    long = Sentence.parse("the dog " * 100)
+    values = np.append(judgements.values, 1.0)
+    more = Judgements({**judgements.sentences, "long": long}, values, judgements.pairs)
     models = [trigram, load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")]
     found = model_scores(more, models)
-    texts = [one.sentence for one in judgements.sentences]
+    texts = judgements.texts
     for column, model in enumerate(models):
         np.testing.assert_allclose(found.values[:-1, column], model.log_probs(texts), atol=1e-4)
     assert np.isnan(found.values[-1]).all()
-    assert [(one.sentence, one.model) for one in found.left_out] == [
-        (long.sentence.text, models[1].name)
-    ]
+    assert [(one.sentence, one.model) for one in found.left_out] == [(long.text, models[1].name)]
 
 
 def test_rows_are_found_by_identifier_in_any_order(judgements: Judgements, tmp_path: Path) -> None:
@@ -71,7 +69,7 @@ def test_rows_are_found_by_identifier_in_any_order(judgements: Judgements, tmp_p
 def test_rows_are_found_by_sentence_with_or_without_end_mark(
     judgements: Judgements, tmp_path: Path
 ) -> None:
-    texts = [one.sentence for one in judgements.sentences]
+    texts = judgements.texts
     for name, texted in (("bare.csv", "bare"), ("text.csv", "text")):
         rows = [f'"{getattr(text, texted)}",{i}' for i, text in enumerate(texts)]
         found = published_scores(judgements, table(tmp_path / name, "sentence,m", rows))
@@ -82,7 +80,7 @@ def test_rows_without_identifiers_are_found_by_sentence(tmp_path: Path) -> None:
     """The data has no identifiers; the table numbers its rows, in another order."""
     lines = [line.partition(",")[2] for line in ITEMS.splitlines()]
     unnamed = read_judgements(write(tmp_path / "items.csv", "\n".join([*lines, ""])))
-    texts = [one.sentence.bare for one in unnamed.sentences]
+    texts = [one.bare for one in unnamed.texts]
     rows = [f"{i},{text},{len(text)}" for i, text in enumerate(reversed(texts))]
     found = published_scores(unnamed, table(tmp_path / "s.csv", "id,sentence,m", rows))
     assert found.values[:, 0].tolist() == [len(text) for text in texts]
@@ -93,7 +91,7 @@ def test_rows_without_identifiers_are_found_by_sentence(tmp_path: Path) -> None:
 def test_an_identifier_of_another_sentence_is_refused(
     judgements: Judgements, tmp_path: Path
 ) -> None:
-    texts = [one.sentence.bare for one in judgements.sentences]
+    texts = [one.bare for one in judgements.texts]
     same = [f"{i},  {t.replace(' ', '  ')} .,1" for i, t in zip(IDS, texts, strict=True)]
     path = tmp_path / "s.csv"
     found = published_scores(judgements, table(path, "id,sentence,m", [*same, "z9,Other,2"]))
@@ -122,14 +120,14 @@ def test_a_probability_of_zero_is_left_out_as_such(judgements: Judgements, tmp_p
     found = published_scores(judgements, table(tmp_path / "s.csv", "id,m", rows))
     (left_out,) = found.left_out
     assert (left_out.reason, left_out.model) == ("its probability is zero", "m")
-    assert left_out.sentence == judgements.sentences[7].sentence.text
+    assert left_out.sentence == judgements.texts[7].text
     assert np.isnan(found.values[:, 0]).tolist() == [False] * 7 + [True]
     with pytest.raises(ScoreError, match="row 7: 'inf' under m is not a score"):
         published_scores(judgements, table(tmp_path / "s.csv", "id,m", [*rows[:7], "c2,inf"]))
 
 
 def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: Path) -> None:
-    sentences = tuple(judged.sentence for judged in judgements.sentences)
+    sentences = tuple(judgements.texts)
     scores = ScoreTable(sentences, ("m",), np.arange(8.0)[:, None])
     for kind in ("csv", "jsonl", "parquet", "npz"):
         scores.write(tmp_path / f"s.{kind}")

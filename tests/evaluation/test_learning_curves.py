@@ -74,7 +74,7 @@ def test_networks_learn_too_and_once(
             settings,
             tmp_path,
             device="cpu",
-            on_progress=lambda _now, name: names.append(name),
+            on_progress=lambda name, _now: names.append(name),
         )
         return model.log_probs(english[60:63])
 
@@ -94,24 +94,23 @@ def test_slopes_are_least_squares_over_doublings() -> None:
     names = tuple(f"ngram-{n}" for n in sizes)
     found = Accuracies(("x_1", "y_1"), ("x", "y"), np.array([9, 9]), (*names, "other"), values)
     overall, x, y = curves(found, texts)
-    assert (overall.phenomenon, overall.sentences, overall.words) == (
-        "overall",
-        sizes,
-        (200, 400, 1600),
-    )
-    assert x.slope == pytest.approx(0.1)  # .5, .6, and after two more doublings .8
-    assert x.standard_error == pytest.approx(0, abs=1e-9)
-    assert overall.accuracies == pytest.approx([0.5, 0.65, 0.7])
-    for low, high, share in zip(x.lows, x.highs, x.accuracies, strict=True):  # of nine pairs
+    assert overall["phenomenon"] == "overall"
+    assert overall["sentences"].tolist() == list(sizes)
+    assert overall["words"].tolist() == [200, 400, 1600]
+    assert x["slope_per_doubling"] == pytest.approx(0.1)  # .5, .6, and after two more doublings .8
+    assert x["standard_error"] == pytest.approx(0, abs=1e-9)
+    assert overall["accuracy"] == pytest.approx([0.5, 0.65, 0.7])
+    points = (x[name] for name in ("accuracy_low", "accuracy_high", "accuracy"))
+    for low, high, share in zip(*points, strict=True):  # of nine pairs
         wilson = proportion_confint(round(9 * share, 6), 9, method="wilson")
         assert (low, high) == pytest.approx(wilson)
     for curve in (overall, y):
-        (slope, _), covariance = np.polyfit(np.log2(sizes), curve.accuracies, 1, cov="unscaled")
-        line = np.polyval(np.polyfit(np.log2(sizes), curve.accuracies, 1), np.log2(sizes))
-        residual = ((np.array(curve.accuracies) - line) ** 2).sum()
-        assert curve.slope == pytest.approx(slope)
-        assert curve.standard_error == pytest.approx(math.sqrt(residual * covariance[0, 0]))
+        (slope, _), covariance = np.polyfit(np.log2(sizes), curve["accuracy"], 1, cov="unscaled")
+        line = np.polyval(np.polyfit(np.log2(sizes), curve["accuracy"], 1), np.log2(sizes))
+        residual = ((np.array(curve["accuracy"]) - line) ** 2).sum()
+        assert curve["slope_per_doubling"] == pytest.approx(slope)
+        assert curve["standard_error"] == pytest.approx(math.sqrt(residual * covariance[0, 0]))
     del texts["ngram-800"]
-    assert math.isnan(curves(found, texts)[0].standard_error)
+    assert math.isnan(curves(found, texts)[0]["standard_error"])
     del texts["ngram-200"]
     assert curves(found, texts) == []

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.evaluation.minimal_pairs import (
-    HumanAgreement,
     MinimalPair,
     pair_files,
     read_human_agreement,
@@ -219,8 +218,13 @@ def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -
     ]
     found = read_human_agreement(_write(tmp_path / "answers.csv", rows))
     assert found == {
-        "x_1": HumanAgreement(individual=1.0, majorities=2, items=2, answers=6),
-        "y_1": HumanAgreement(float(np.mean([2 / 3, 1 / 2])), majorities=1, items=2, answers=5),
+        "x_1": {"individual": 1.0, "majorities": 2, "items": 2, "answers": 6},
+        "y_1": {
+            "individual": float(np.mean([2 / 3, 1 / 2])),
+            "majorities": 1,
+            "items": 2,
+            "answers": 5,
+        },
     }
 
 

@@ -23,7 +23,7 @@ from contstim.errors import ScoreError
 from contstim.evaluation.acceptability import read_judgements
 from contstim.evaluation.criteria import (
     AcceptabilityEvaluation,
-    Criterion,
+    criterion_met,
     delta_correlations,
     evaluate_acceptability,
     fits,
@@ -86,7 +86,7 @@ def counted(folder: Path, table: Path, model: str, delta: float | None) -> tuple
 
 def test_the_published_counts(found: AcceptabilityEvaluation) -> None:
     column = found.models.index(BEST)
-    met = [int(found.met(criterion)[:, column].sum()) for criterion in found.criteria]
+    met = [int(passed[:, column].sum()) for passed in found.met.values()]
     assert met == [2_061, 888, 1_561, 2_051]
     assert len(found.pairs) == 2_365
     assert list(found.excluded_for().values()) == [28, 0, 0]
@@ -97,7 +97,7 @@ def test_the_published_counts(found: AcceptabilityEvaluation) -> None:
 def test_every_column_at_every_delta(
     folder: Path, table: Path, found: AcceptabilityEvaluation, delta: float | None
 ) -> None:
-    met = found.met(Criterion(delta)).sum(axis=0)
+    met = criterion_met(delta, found.people[:, None], found.deltas).sum(axis=0)
     for column, model in enumerate(found.models):
         assert counted(folder, table, model, delta) == (met[column], len(found.pairs))
 
@@ -110,8 +110,8 @@ def test_z_scores_are_the_authors_own(
     theirs = published_scores(read_judgements(folder), table, settings)
     np.testing.assert_allclose(found.sentence_scores, theirs.values, atol=1e-12)
     given = evaluate_acceptability(found.judgements, theirs, settings)
-    for criterion in found.criteria:
-        assert (given.met(criterion) == found.met(criterion)).all()
+    for name, passed in found.met.items():
+        assert (given.met[name] == passed).all()
 
 
 def test_pairs_without_a_judgement_are_counted(found: AcceptabilityEvaluation, table: Path) -> None:

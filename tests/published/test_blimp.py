@@ -79,13 +79,13 @@ def test_people_agree_with_the_labels_as_published(blimp: Path, pairs: list[Mini
     names = ("Condition", "accepted", "total_mean", "count")
     for row in zip(*(summary[name] for name in names), strict=True):
         paradigm, accepted, mean, count = row
-        assert found[paradigm].individual == pytest.approx(float(mean), abs=1e-12)
-        assert found[paradigm].majorities == int(accepted)
-        assert found[paradigm].answers == int(count)
+        assert found[paradigm]["individual"] == pytest.approx(float(mean), abs=1e-12)
+        assert found[paradigm]["majorities"] == int(accepted)
+        assert found[paradigm]["answers"] == int(count)
     some = [found[paradigm] for paradigm in {pair.paradigm for pair in pairs}]
-    assert np.mean([one.individual for one in some]) == pytest.approx(0.885546, abs=5e-7)
-    assert sum(one.majorities for one in some) == 323
-    assert sum(one.items for one in some) == 335
+    assert np.mean([one["individual"] for one in some]) == pytest.approx(0.885546, abs=5e-7)
+    assert sum(one["majorities"] for one in some) == 323
+    assert sum(one["items"] for one in some) == 335
 
 
 def test_published_averages_are_those_of_the_paradigms(

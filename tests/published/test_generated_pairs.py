@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from contstim.english.minimal_pairs import generate_pairs, shipped_paradigms
+from contstim.english.minimal_pairs import generate_pairs
+from contstim.english.paradigm import shipped_paradigms
 
 if TYPE_CHECKING:
     from pathlib import Path

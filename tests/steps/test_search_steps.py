@@ -12,9 +12,11 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.responses.table import write_responses
 from contstim.optimization.jobs.assignment import read_assignment
+from contstim.optimization.jobs.question import SearchRules
 from contstim.sentence import Sentence
 from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
-from contstim.steps.triplets import Execution, SearchTriplets, TripletSettings
+from contstim.steps.execution import Execution
+from contstim.steps.triplets import SearchTriplets
 from contstim.stimuli import Condition, read_triplets, write_trials
 from contstim.vocabulary import Vocabulary
 from tests.experiments.analysis.simulation import simulate
@@ -38,9 +40,7 @@ def test_triplets_are_searched(
     sentences.write_text("".join(f"{sentence.text}\n" for sentence in usual[:20]))
     without.write_text("email\n")
     out, steps = tmp_path / "t.csv", tmp_path / "steps.csv"
-    settings = TripletSettings(
-        per_pair=1, restarts=1, plausible="none", exclude=(str(without), "hear")
-    )
+    settings = SearchRules(per_pair=1, restarts=1, plausible="none", exclude=(str(without), "hear"))
     assignment = tmp_path / "assignment.csv"
     search = SearchTriplets(
         models=models,

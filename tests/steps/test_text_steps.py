@@ -16,7 +16,7 @@ from contstim.models.catalog import load_model
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.reporter import Reporter
 from contstim.sentence import Sentence
-from contstim.steps.sentences import FindSentences, SentenceSettings, StudySize
+from contstim.steps.sentences import FindSentences, SentenceSettings
 from contstim.steps.training import TRAININGS, TrainNgram
 from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
 from contstim.vocabulary import Vocabulary
@@ -83,13 +83,15 @@ def test_sentences_are_counted_for_a_study(
         out=out,
         settings=SentenceSettings(words="6-9", without=folder / "unwanted.txt"),
         vocabulary=vocabulary,
-        study=StudySize(for_models=2),
+        for_models=2,
     ).run(heard)
     lines = out.read_text(encoding="utf-8").splitlines()
-    assert lines == [sentence.text for sentence in selection.sentences]
-    assert selection.too_few == max(needs.in_all - len(lines), 0)
+    assert lines == [sentence.text for sentence in selection]
     # Every sentence of the text is either there or left out for one reason
-    assert len(lines) + selection.left_out.total() == 600
+    record = record_of(out)
+    assert len(lines) + sum(record["left_out"].values()) == 600
+    assert record["needed"]["in all"] == needs.in_all
+    assert record["complete"] is (needs.in_all <= len(lines))
     assert files_of(out) == ({"corpus.txt", "vocab.txt", "unwanted.txt"}, {"natural.txt"})
     assert heard.remarks[0] == f"{out}: {len(lines)} sentences."
     assert capsys.readouterr() == ("", "")

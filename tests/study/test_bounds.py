@@ -102,5 +102,5 @@ def test_a_folder_above_the_study_has_its_own_name_in_an_archive(
     (folder / "inside" / "study.toml").write_text("")
     monkeypatch.chdir(folder / "inside")
     monkeypatch.setattr("contstim.study.handing_on.inputs._paths", lambda _: [Path("..")])
-    files = study_inputs(read_study("study.toml"), 'a = "hf:.."').files
+    _, files = study_inputs(read_study("study.toml"), 'a = "hf:.."')
     assert files["inputs/study/text.txt"] == Path("../text.txt")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from contstim.english.minimal_pairs import generate_pairs, shipped_paradigms, write_pairs
+from contstim.english.minimal_pairs import generate_pairs, write_pairs
+from contstim.english.paradigm import shipped_paradigms
 from contstim.errors import InputError
 from contstim.steps import step_named, step_names
 from contstim.study.sections import SECTIONS

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from importlib import resources
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -34,6 +32,7 @@ from contstim.experiments.responses.checks import Problem
 from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled
+from contstim.reporting.references import works_in
 from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
 from contstim.reporting.templates import passages
 from contstim.scale import Scale
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.analysis.tables import Row
     from contstim.models.training_text import Contamination
-    from contstim.reporting.report import Part, Value
+from contstim.reporting.report import Part, Value
 
 _FEW = 3  # comparisons that are shown unfolded
 _EXTREMES = 5  # trials that people are least, and most, sure of
@@ -319,18 +318,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
         narrower=any(interval.population != BOTH for interval in intervals),
     )
-    return (*told.values(), f"References: {' '.join(_cited(' '.join(told.values())))}")
-
-
-def _cited(text: str) -> list[str]:
-    """The works of the bibliography that a text names by their first author and year."""
-    works = (resources.files(__package__) / "references.txt").read_text(encoding="utf-8")
-    return [
-        work
-        for work in works.splitlines()
-        for author, year in re.findall(r"^([^,]+),.*?\((\d{4})\)", work)
-        if re.search(rf"{author}('s| and \w+| & \w+| et al\.)?,? \(?{year}", text)
-    ]
+    return (*told.values(), f"References: {' '.join(works_in(' '.join(told.values())))}")
 
 
 def write_analysis(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
@@ -115,40 +115,28 @@ def _of_results(results: Iterable[Result], kind: str) -> Columns:
     )
 
 
-def _participants(result: Result, ratings: Ratings) -> Iterator[Row]:
-    """A row for each participant and model."""
+def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row]:
+    """A row for each participant, or group, and each model that the scope evaluates there."""
     scores = result.evaluation
-    names = {"participant": ratings.participants, "group": scores.groups.tolist()}
-    for where, cells in _values(result, scores.values, scores.lower, scores.upper, scores.n_trials):
-        yield {**{name: column[where] for name, column in names.items()}, **cells}
-
-
-def _groups(result: Result) -> Iterator[Row]:
-    """A row for each group and model: means over the group's participants."""
-    scores = result.evaluation
-    # Everybody in a group saw the same trials, so that the first stands for all
+    kinds = {"value": scores.values, "lower_ceiling": scores.lower, "upper_ceiling": scores.upper}
     numbers, first, sizes = np.unique(scores.groups, return_index=True, return_counts=True)
-    values, lower, upper = map(scores.of_groups, (scores.values, scores.lower, scores.upper))
-    for where, cells in _values(result, values, lower, upper, scores.n_trials[first]):
-        n_trials = cells.pop("n_trials")
-        people = int(sizes[where])
-        yield {
-            "group": int(numbers[where]),
-            **cells,
-            "n_participants": people,
-            "n_trials": n_trials,
-        }
-
-
-def _values(
-    result: Result, values: FloatArray, lower: FloatArray, upper: FloatArray, n_trials: IntArray
-) -> Iterator[tuple[int, Row]]:
-    """Cells of each row and column of arrays, where the scope evaluates the column's model."""
-    kinds = {"value": values, "lower_ceiling": lower, "upper_ceiling": upper, "n_trials": n_trials}
-    about = {"scope": result.scope, "measure": result.measure.name}
+    people, n_trials = ratings.participants, scores.n_trials
+    if by_group:
+        # Everybody in a group saw the same trials, so that the first stands for all
+        kinds = {name: scores.of_groups(kind) for name, kind in kinds.items()}
+        n_trials = n_trials[first]
     for row, column in np.argwhere(n_trials).tolist():
-        cells = {name: kind[row, column].item() for name, kind in kinds.items()}
-        yield row, {**about, "model": result.evaluation.models[column], **cells}
+        group = int(numbers[row] if by_group else scores.groups[row])
+        yield {
+            **({} if by_group else {"participant": people[row]}),
+            "group": group,
+            "scope": result.scope,
+            "measure": result.measure.name,
+            "model": scores.models[column],
+            **{name: kind[row, column].item() for name, kind in kinds.items()},
+            **({"n_participants": int(sizes[row])} if by_group else {}),
+            "n_trials": n_trials[row, column].item(),
+        }
 
 
 def _matrices(kind: str, models: Sequence[str], matrices: Mapping[Any, FloatArray]) -> Row:
@@ -167,8 +155,8 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
     """Every table by its name; one without rows has no columns."""
     ratings, results = analysis.ratings, analysis.results
     return {
-        "participants": rows_table(row for r in results for row in _participants(r, ratings)),
-        "groups": rows_table(row for r in results for row in _groups(r)),
+        "participants": rows_table(x for r in results for x in _scores(r, ratings, by_group=False)),
+        "groups": rows_table(x for r in results for x in _scores(r, ratings, by_group=True)),
         "models": _of_results(results, "models"),
         "comparisons": _of_results(results, "comparisons"),
         "model_pairs": rows_table(analysis.pairs),

@@ -66,7 +66,8 @@ def claims(
 ) -> Iterator[tuple[str, str, str]]:
     """What claims are about, published results, and ours; see `reproduce_adc`."""
     judgements = evaluation.judgements
-    unjudged = {s.id for s in judgements.sentences if np.isnan(s.judgement)}
+    known = zip(judgements.sentences, judgements.values, strict=True)
+    unjudged = {name for name, judgement in known if np.isnan(judgement)}
     ours = f"{len(judgements.sentences):,}, {len(unjudged)} without a judgement"
     yield "sentences", "4,178, 2 without a judgement", ours
     ours = f"{len(judgements.pairs):,}, {len(evaluation.excluded)} not evaluated"
@@ -74,13 +75,13 @@ def claims(
     # The paper's ADC counts two of the discarded pairs, which lack a judgement, as met. Ours counts
     # evaluated pairs alone, so that these are added here.
     lacking = sum(bool({p.acceptable, p.unacceptable} & unjudged) for p in judgements.pairs)
-    for criterion in evaluation.criteria:
-        met = int(evaluation.met(criterion)[:, evaluation.models.index(BEST)].sum())
-        about = f"{BEST}: pairs that meet {criterion.name}"
-        if criterion.delta is not None:
+    for name, passed in evaluation.met.items():
+        met = int(passed[:, evaluation.models.index(BEST)].sum())
+        about = f"{BEST}: pairs that meet {name}"
+        if name != "blimp":
             met += lacking
             about += f", with the {lacking} pairs that lack a judgement"
-        published = f"{_PUBLISHED[criterion.name]} of 2,365"
+        published = f"{_PUBLISHED[name]} of 2,365"
         yield about, published, f"{met:,} of {len(evaluation.pairs):,}"
     for model, difference in differences.items():
         ours = "the same" if difference < _SAME else f"differ by up to {difference:.2g}"

@@ -6,7 +6,7 @@ import shutil
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -20,7 +20,7 @@ from contstim.models.checkpoints.checks import (
     check_words,
     without_weights,
 )
-from contstim.models.checkpoints.source import check_folder, foreign_errors, open_source, stamp
+from contstim.models.checkpoints.source import check_folder, open_source, stamp
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.tensors import (
     check_map,
@@ -259,12 +259,11 @@ def load_tokenizer(location: str, *, trust_remote_code: bool = False) -> tuple[A
         import transformers
 
         config = None
-        with foreign_errors(location):
-            if not folder.is_dir() or (folder / "config.json").is_file():
-                source.check()
-                config = source.load(transformers.AutoConfig).get_text_config()
-            tokenizer = source.load(transformers.AutoTokenizer)
-            check_words(location, tokenizer)
+        if not folder.is_dir() or (folder / "config.json").is_file():
+            source.check()
+            config = source.load(transformers.AutoConfig).get_text_config()
+        tokenizer = source.load(transformers.AutoTokenizer)
+        check_words(location, tokenizer)
         return tokenizer, config
 
     return open_source(location, load, trust_remote_code=trust_remote_code)
@@ -274,21 +273,19 @@ def _load(
     location: str, loading: Loading, *, classifier: bool, labels: Sequence[str] = ()
 ) -> Checkpoint:
     """Load from a folder, the local cache or the hub; with labels, with a new head for them."""
-
-    def load(source: Source) -> Checkpoint:
-        with foreign_errors(location):
-            return _open(source, loading, classifier=classifier, labels=labels)
-
-    return open_source(location, load, trust_remote_code=loading.trust_remote_code)
+    return open_source(
+        location,
+        partial(_open, loading=loading, classifier=classifier, labels=labels),
+        trust_remote_code=loading.trust_remote_code,
+    )
 
 
 def _open(
-    source: Source, loading: Loading, *, classifier: bool, labels: Sequence[str]
+    source: Source, *, loading: Loading, classifier: bool, labels: Sequence[str]
 ) -> Checkpoint:
     import transformers
 
     location, trust_remote_code = source.location, source.trust_remote_code
-    # The configuration first: it decides what is built, and must not ask for too much
     source.check()
     named = {"id2label": dict(enumerate(labels))} if labels else {}
     config = source.load(transformers.AutoConfig, **named)

@@ -91,17 +91,19 @@ def open_source(
     """Use a folder or the local cache; the hub where neither has the checkpoint.
 
     Raises:
-        ModelError: see `check_folder` and `check_hub`, or what `use` raises.
+        ModelError: see `check_folder`, `check_hub` and `foreign_errors`, or what `use` raises.
     """
     source = Source(location, local=True, trust_remote_code=trust_remote_code)
     with silence():
         try:
-            return use(source)
+            with foreign_errors(location):
+                return use(source)
         except UnavailableError:
             if Path(location).is_dir():
                 raise
         check_hub(location)
-        return use(replace(source, local=False))
+        with foreign_errors(location):
+            return use(replace(source, local=False))
 
 
 def check_source(location: str, *, trust_remote_code: bool = False) -> None:

@@ -36,6 +36,7 @@ Three words do not fill two sets of two, so that the last set begins anew with t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -116,47 +117,31 @@ def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
     return _plan(pattern, [list(_order(rng, sizes)) for _ in range(n_orders)])
 
 
-def budget_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
+def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = False) -> Plan:
     """An estimate of the mean over all orders, from at most `budget` distinct passes.
 
     Where all sets of hidden words cost at most half the budget, only the orders of tokens within
     words are sampled. Elsewhere as many covers are taken as the budget allows or, for long
     sentences, as many orders.
 
-    Raises:
-        ModelError: the budget does not allow two orders.
-    """
-    sizes = tokens_per_word(pattern)
-    common, draw_sample = _scheme(_generator(seed, sizes), sizes, budget)
-    return _plan(pattern, _within(budget, sizes, common, draw_sample, _MAX_SAMPLES), common)
-
-
-def budget_orders_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
-    """The mean over as many random orders as a budget of distinct passes allows.
+    Args:
+        pattern: of the sentence.
+        seed: decides the samples.
+        budget: how many passes.
+        in_orders: whether to sample random orders alone, as a mixture needs.
 
     Raises:
-        ModelError: the budget does not allow two orders.
+        ModelError: the budget does not allow two samples.
     """
     sizes = tokens_per_word(pattern)
     rng = _generator(seed, sizes)
-    return _plan(pattern, _within(budget, sizes, [], lambda: _order(rng, sizes), _MAX_ORDERS))
-
-
-def _within(
-    budget: int,
-    sizes: IntArray,
-    common: Sequence[Pass],
-    draw_sample: Callable[[], Iterable[Pass]],
-    most: int,
-) -> list[list[Pass]]:
-    """As many samples as a budget of distinct passes allows, beside those that all have in common.
-
-    Raises:
-        ModelError: it does not allow two.
-    """
+    common: list[Pass] = []
+    draw_sample: Callable[[], Iterable[Pass]] = partial(_order, rng, sizes)
+    if not in_orders:
+        common, draw_sample = _scheme(rng, sizes, budget)
     distinct = {hidden.tobytes() for hidden, _, _ in common}
     samples: list[list[Pass]] = []
-    while len(samples) < most:
+    while len(samples) < (_MAX_ORDERS if in_orders else _MAX_SAMPLES):
         sample = list(draw_sample())
         distinct |= {hidden.tobytes() for hidden, _, _ in sample}
         if len(distinct) > budget:
@@ -168,7 +153,7 @@ def _within(
             f"{2 * sizes.sum()} passes or more; the budget is {budget}. Raise pass_budget, or use "
             f"a pseudo-log-likelihood rule such as pll-word-l2r."
         )
-    return samples
+    return _plan(pattern, samples, common)
 
 
 def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
@@ -407,12 +392,14 @@ def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
 
 def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> MaskedRule:
     """A rule over all orders where the budget allows it, else over a sample of them."""
-    sample = budget_orders_plan if mixture else budget_plan
 
     def make(pattern: Pattern, seed: int, budget: int) -> Plan:
         # 2,048 passes are 11 words of one token each
         is_exact = n_passes(pattern) <= budget
-        plan = exact_plan(pattern) if is_exact else sample(pattern, seed, budget)
+        if is_exact:
+            plan = exact_plan(pattern)
+        else:
+            plan = budget_plan(pattern, seed, budget, in_orders=mixture)
         return mixed(plan) if mixture else plan
 
     how = "the log of a sampled mean, too low on average" if mixture else "sampled"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from functools import cached_property, lru_cache
 from itertools import repeat
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.files import is_file
+from contstim.files import checksum, is_file
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.ngram.arpa import read_arpa
@@ -185,8 +184,4 @@ def _digest(path: Path) -> str:
         raise ModelError(
             f"There is no n-gram model at {path}. {what}'contstim train ngram' makes one."
         )
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
+    return checksum(path).removeprefix("sha256:")

@@ -58,14 +58,12 @@ def check_file(path: Path) -> None:
             f"{path} announces n-grams of {len(counts)} lengths; here models have n-grams of 1 to "
             f"at most {MAX_ORDER} words."
         )
-    if not counts[0]:
-        raise ModelError(f"{path} is damaged: it announces no words at all.")
-    for order, count in enumerate(counts, start=1):
-        if count > most:
-            raise ModelError(
-                f"{path} is damaged: it announces {count:,} n-grams of order {order}, and is too "
-                f"short for so many."
-            )
+    if not counts[0] or max(counts) > most:
+        numbers = ", ".join(f"{count:,}" for count in counts)
+        raise ModelError(
+            f"{path} is damaged: it announces {numbers} n-grams of order 1 and so on, none or more "
+            f"than it can hold."
+        )
 
 
 def _announced_by_binary(path: Path, start: bytes) -> list[int]:

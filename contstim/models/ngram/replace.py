@@ -76,8 +76,7 @@ class ReplacementScores:
         self._tables = tables
         self._row = lru_cache(_CACHED_NGRAMS)(partial(_row, tables))
         self._log10_prob = lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, tables, self._row))
-        self._of_start = lru_cache(_CACHED_NGRAMS)(self._sum_of_start)
-        self._of_end = lru_cache(_CACHED_NGRAMS)(self._sum_of_end)
+        self._sum = lru_cache(2 * _CACHED_NGRAMS)(self._sum_of_same)
         self._matches = SizedCache(
             self._find_matches, lambda matches: len(matches[1]), _CACHED_MATCHES
         )
@@ -95,21 +94,14 @@ class ReplacementScores:
         order = self._tables.order
         before, after = ids[:place], ids[place + 1 :]
         changed = self._all_changed(before[1 - order :] if order > 1 else (), after[: order - 1])
-        same = self._of_start(before) + self._of_end(after)
-        return changed + same
+        # Before the place all words but <s>; after it those that depend on no word before it
+        return changed + (self._sum(before, 2) + self._sum(after, order))
 
-    def _sum_of_start(self, ids: tuple[int, ...]) -> float:
-        """Log10 probability of the first words of a sentence, <s> the first of them."""
+    def _sum_of_same(self, ids: tuple[int, ...], first: int) -> float:
+        """Log10 probability of words from the `first` on, which counts from 1."""
         order, total = self._tables.order, 0.0
-        for end in range(2, len(ids) + 1):
+        for end in range(first, len(ids) + 1):
             total += float(self._log10_prob(ids[max(0, end - order) : end]))
-        return total
-
-    def _sum_of_end(self, ids: tuple[int, ...]) -> float:
-        """Log10 probability of those last words that have all words they depend on among these."""
-        order, total = self._tables.order, 0.0
-        for end in range(order, len(ids) + 1):
-            total += float(self._log10_prob(ids[end - order : end]))
         return total
 
     def _sum_of_changed(self, before: tuple[int, ...], after: tuple[int, ...]) -> FloatArray:

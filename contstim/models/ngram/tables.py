@@ -42,11 +42,6 @@ class NgramTable:
     log10_prob: Float32Array
     log10_backoff: Float32Array
 
-    def find_one(self, key: int) -> int:
-        """The row with this key; -1 if the table has none."""
-        row = int(self.keys.searchsorted(key))
-        return row if row < len(self.keys) and self.keys[row] == key else -1
-
     def find(self, keys: IntArray) -> IntArray:
         """Rows with these keys, (n_keys,); -1 where the table has none."""
         if not len(self.keys):
@@ -115,7 +110,9 @@ class NgramTables:
 
     def find_one(self, order: int, prefix: int, word: int) -> int:
         """The row of prefix + word in the table of that order; -1 if it has none."""
-        return self.orders[order - 1].find_one(prefix * len(self.words) + word)
+        keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word
+        row = int(keys.searchsorted(key))
+        return row if row < len(keys) and keys[row] == key else -1
 
     def bigrams_ending_in(self, word: int) -> IntArray:
         """Rows of the bigram table whose second word this is."""

@@ -94,7 +94,6 @@ class _Counts:
     """The distinct n-grams of one order, sorted as in `NgramTable`; arrays are (n_ngrams,)."""
 
     keys: IntArray
-    prefixes: IntArray  # rows, in the table below, of the n-grams without their last word
     suffixes: IntArray  # rows, in the table below, of the n-grams without their first word
     raw: IntArray  # occurrences in the text
     begins: BoolArray  # whether the n-gram starts with <s>
@@ -162,7 +161,6 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
     counts = [
         _Counts(
             keys=unigrams,
-            prefixes=np.zeros(n_words, np.int64),
             suffixes=np.zeros(n_words, np.int64),
             raw=np.bincount(tokens, minlength=n_words),
             begins=unigrams == BEGIN,
@@ -189,9 +187,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
             return_counts=True,
         )
         # the suffix is the n-gram of the order below that ends at the same token
-        prefixes = keys // n_words
-        suffixes = rows[ends[first]]
-        counts.append(_Counts(keys, prefixes, suffixes, raw, counts[-1].begins[prefixes]))
+        counts.append(_Counts(keys, rows[ends[first]], raw, counts[-1].begins[keys // n_words]))
         rows = np.full(len(tokens), -1)
         rows[ends] = inverse
     return counts
@@ -227,13 +223,12 @@ def _interpolate(
     weights: list[FloatArray] = []
     for table, a, d in zip(counts, adjusted, discounts, strict=True):
         n_contexts = len(lower)
+        prefixes = table.keys // n_words  # rows, in the table below, of u
         discount = np.array([0.0, *d])[np.minimum(a, 3)]  # (n_ngrams,): D(a(uw))
-        total = np.bincount(table.prefixes, weights=a, minlength=n_contexts)  # A(u)
+        total = np.bincount(prefixes, weights=a, minlength=n_contexts)  # A(u)
         with np.errstate(invalid="ignore"):  # 0 / 0 where an n-gram is not a context
-            weight = np.bincount(table.prefixes, weights=discount, minlength=n_contexts) / total
-        lower = (a - discount) / total[table.prefixes] + (
-            weight[table.prefixes] * lower[table.suffixes]
-        )
+            weight = np.bincount(prefixes, weights=discount, minlength=n_contexts) / total
+        lower = (a - discount) / total[prefixes] + (weight[prefixes] * lower[table.suffixes])
         weights.append(np.where(total > 0, weight, 1.0))
         tables.append((table.keys, lower))
     # b(u) was computed with the order above that of u; unigrams' own is that of the empty context

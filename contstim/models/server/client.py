@@ -1,4 +1,4 @@
-"""HTTP with retries, time limits and several requests at once.
+"""HTTP with retries, time limits, several requests at once, and connections that are kept.
 
 What may pass is tried again: refused and broken connections, time limits, status 408, 425, 429 and
 500 to 504, answers that are cut off. The pauses double from half a second to half a minute, unless
@@ -10,20 +10,22 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from email.utils import parsedate_to_datetime
+from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import finalize
 
 import httpx2
-from anyio import CapacityLimiter, fail_after, sleep
+from anyio import fail_after, sleep
 from anyio.from_thread import start_blocking_portal
 
 from contstim.errors import ModelError
 from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.models.server.address import ServerAddress
 
@@ -78,8 +80,19 @@ class Client:
 
     def __init__(self, address: ServerAddress) -> None:
         self.address = address
-        # Made once: it takes longer than a request
-        self._verify = address.url.startswith("https") and httpx2.create_ssl_context()
+        key, opened = key_of(address), ExitStack()
+        # A loop in a thread of its own, since in a notebook one runs in this thread
+        self._portal = opened.enter_context(start_blocking_portal())
+        http = httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {key}"} if key else None,
+            limits=httpx2.Limits(),  # none: see `ask_all`
+            verify=address.url.startswith("https") and httpx2.create_ssl_context(),
+            timeout=None,  # of an answer in all, and not of each piece: see `_exchange`
+            trust_env=False,
+        )
+        self._http = opened.enter_context(self._portal.wrap_async_context_manager(http))
+        # Sockets that nobody closes are reported as leaks when the object is dropped
+        finalize(self, opened.close)
 
     def ask_all(
         self,
@@ -102,34 +115,27 @@ class Client:
             ServerFaultError: a request was refused, or `read` raised it.
             ModelError: a request failed until patience was at an end.
         """
-        key = key_of(self.address)
+        limiter = asyncio.Semaphore(self.address.concurrency)
+        patience = min(self.address.patience, longest)
+
+        async def ask(number: int, body: object) -> _Result:
+            async with limiter:
+                return await self._ask(url, body, partial(read, number), patience)
 
         async def ask_all() -> list[_Result]:
-            limiter = CapacityLimiter(self.address.concurrency)
-            async with httpx2.AsyncClient(
-                headers={"Authorization": f"Bearer {key}"} if key else None,
-                verify=self._verify,
-                timeout=None,  # of an answer in all, and not of each piece: see `_exchange`
-                trust_env=False,
-            ) as http:
-
-                async def ask(number: int, body: object) -> _Result:
-                    async with limiter:
-                        return await self._ask(
-                            lambda: self._exchange(http, url, body),
-                            lambda answer: read(number, answer),
-                            min(self.address.patience, longest),
-                        )
-
-                return await asyncio.gather(*(ask(i, body) for i, body in enumerate(bodies)))
+            tasks = [asyncio.ensure_future(ask(*each)) for each in enumerate(bodies)]
+            try:
+                return await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
 
         # After the first failure, and after Ctrl-C, all other requests are cancelled
+        future = self._portal.start_task_soon(ask_all)
         try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(ask_all())
-        with start_blocking_portal() as portal:  # in a notebook, whose own loop runs here
-            return portal.call(ask_all)
+            return future.result()
+        finally:
+            future.cancel()
 
     def get(self, url: str) -> Any | None:
         """The JSON at an address of the server, or None where there is none.
@@ -147,14 +153,15 @@ class Client:
 
     async def _ask(
         self,
-        exchange: Callable[[], Awaitable[Any]],
+        url: str,
+        body: object,
         read: Callable[[Any], _Result],
         patience: float,
     ) -> _Result:
         began, pause, n_incomplete = monotonic(), _FIRST_PAUSE, 0
         while True:
             try:
-                return read(await exchange())
+                return read(await self._exchange(url, body))
             except PassingError as problem:
                 n_incomplete += problem.few
                 if n_incomplete == _TRIES:
@@ -175,12 +182,14 @@ class Client:
             await sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _exchange(self, http: httpx2.AsyncClient, url: str, body: object) -> Any:
+    async def _exchange(self, url: str, body: object) -> Any:
         """Send one request, and read its answer as JSON."""
         limit = self.address.timeout
         try:
             with fail_after(limit):
-                response = await http.request("GET" if body is None else "POST", url, json=body)
+                response = await self._http.request(
+                    "GET" if body is None else "POST", url, json=body
+                )
         except TimeoutError:
             raise PassingError(f"an answer took more than {limit:g} seconds.") from None
         except httpx2.RequestError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -212,7 +212,10 @@ def train_acceptability(
 
 
 def classifier_task(
-    text: Sequence[Sentence], settings: ClassifierSettings, *, trust_remote_code: bool = False
+    text: Sequence[LabelledSentence],
+    settings: ClassifierSettings,
+    *,
+    trust_remote_code: bool = False,
 ) -> TrainingTask:
     """A pretrained network with a new head; it reads a label and then a sentence's tokens."""
     checkpoint = new_classifier(settings.base, LABELS, trust_remote_code=trust_remote_code)
@@ -240,16 +243,16 @@ def classifier_task(
         facts={
             "tokens_a_sentence": float(lengths.mean()),
             "sentences_cut": int((lengths > (checkpoint.window or lengths.max())).sum()),
-            "acceptable_share": float(np.mean([s.acceptable for s in _labelled(text)])),
+            "acceptable_share": float(np.mean([s.acceptable for s in text])),
         },
     )
 
 
-def _rows(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[IntArray]:
+def _rows(checkpoint: Checkpoint, sentences: Sequence[LabelledSentence]) -> list[IntArray]:
     """Rows of a label and the tokens that the network reads, cut to its window."""
     special = set(checkpoint.tokenizer.all_special_ids)
     rows = []
-    for sentence, tokens in zip(_labelled(sentences), _tokens(checkpoint, sentences), strict=True):
+    for sentence, tokens in zip(sentences, _tokens(checkpoint, sentences), strict=True):
         row = tokens[: checkpoint.window or len(tokens)]
         if len(row) < len(tokens) and tokens[-1] in special:
             row[-1] = tokens[-1]  # a row that is cut still ends as the network has learnt to read
@@ -262,8 +265,3 @@ def _tokens(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[list[
     texts = [sentence.text for sentence in sentences]
     ids: list[list[int]] = checkpoint.tokenizer(texts, verbose=False)["input_ids"]
     return ids
-
-
-def _labelled(sentences: Sequence[Sentence]) -> Sequence[LabelledSentence]:
-    """The sentences of `train_acceptability`, which the loop takes as plain sentences."""
-    return cast("Sequence[LabelledSentence]", sentences)

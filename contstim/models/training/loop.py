@@ -52,7 +52,7 @@ class TrainingTask:
     """
 
     network: nn.Module
-    encode: Callable[[Sequence[Sentence]], list[IntArray]]
+    encode: Callable[[Sequence[Any]], list[IntArray]]
     log_probs: Callable[[Tensor, Tensor], Tensor]
     save: Callable[[Path], None]
     facts: dict[str, object]

@@ -24,6 +24,7 @@ from contstim.files import write_text, writing
 from contstim.models.tensors import write_tensors
 from contstim.models.training.loop import Epoch, best_of
 from contstim.records import provenance
+from contstim.reporting.canvas import BLUE, ORANGE, new_figure, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,13 +37,6 @@ if TYPE_CHECKING:
 CHECKPOINT = "checkpoint.safetensors"
 RECORD = "training.json"
 CURVE = "curve.png"
-_INK = "#1f4e79", "#c0504d"
-_NOT_SETTINGS = {
-    "kind": "The kind of model",
-    "text_sha256": "The text",
-    "validation_sha256": "The text kept apart",
-    "precision": "The precision",
-}
 
 
 @dataclass(frozen=True)
@@ -189,12 +183,10 @@ def is_begun(folder: Path, identity: Identity) -> bool:
     now = json.loads(json.dumps(dict(identity)))  # as the old settings went: tuples become lists
     for name in (*now, *then):
         if now.get(name) != then.get(name):
-            what = _NOT_SETTINGS.get(name, f"`{name}`")
-            values = f" ({then.get(name)!r} then, {now.get(name)!r} now)"
-            shown = "" if name.endswith("_sha256") else values
             raise InputError(
-                f"{what} is not the one with which {folder} was begun{shown}. Give what was given "
-                f"then to go on, or name another folder."
+                f"`{name.removesuffix('_sha256')}` is not the one with which {folder} was begun "
+                f"({then.get(name)!r} then, {now.get(name)!r} now). Give what was given then to go "
+                f"on, or name another folder."
             )
     return True
 
@@ -219,26 +211,19 @@ def _read_run(path: Path) -> dict[str, Any]:
 
 
 def _draw(path: Path, curve: Sequence[Epoch]) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter, MaxNLocator
+    """Draw perplexities by epoch, and a line at the epoch whose weights the model has."""
+    from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    for name, colour in zip(("training", "validation"), _INK, strict=True):
-        losses = [math.exp(getattr(epoch, f"{name}_loss")) for epoch in curve]
-        axes.plot(range(1, len(curve) + 1), losses, marker="o", color=colour, label=name)
-    # the epoch whose weights the model has
-    best = best_of(curve)
-    perplexity = math.exp(curve[best].validation_loss)
-    place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
-    axes.annotate(f"kept: {perplexity:,.1f}", (best + 1, perplexity), (0, -7), **place)
-    axes.set(xlabel="epoch", ylabel="perplexity", yscale="log", xlim=(0.5, len(curve) + 0.5))
-    axes.margins(y=0.12)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.yaxis.set_major_formatter("{x:,g}")
-    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
-    axes.legend(frameon=False, loc="upper right")
-    axes.spines[["top", "right"]].set_visible(False)
-    with writing(path) as partial:
-        FigureCanvasAgg(figure).print_png(partial)  # type: ignore[no-untyped-call]
+    epochs = range(1, len(curve) + 1)
+    with styled(), writing(path) as partial:
+        figure = new_figure(6, 4)
+        axes = figure.subplots()
+        for name, colour in (("training", BLUE), ("validation", ORANGE)):
+            losses = [math.exp(getattr(epoch, f"{name}_loss")) for epoch in curve]
+            axes.plot(epochs, losses, marker="o", color=colour, label=name)
+        axes.axvline(best_of(curve) + 1, color="0.8", zorder=0, label="kept")
+        axes.set(xlabel="epoch", ylabel="perplexity", yscale="log", xlim=(0.5, len(curve) + 0.5))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.yaxis.set_major_formatter("{x:,g}")
+        axes.legend()
+        figure.savefig(partial, format="png")

@@ -6,7 +6,7 @@ import hashlib
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from contstim.models.training.record import (
     read_checkpoint,
     write_checkpoint,
 )
-from contstim.models.training.settings import TrainingPrecision
 from contstim.models.training_text import write_training_text
 from contstim.sentence import Sentence
 
@@ -34,19 +33,23 @@ if TYPE_CHECKING:
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress, TrainingTask
     from contstim.models.training.record import Identity
-    from contstim.models.training.settings import NetworkSettings, TrainingSettings
+    from contstim.models.training.settings import (
+        NetworkSettings,
+        TrainingPrecision,
+        TrainingSettings,
+    )
 
 _Sentence = TypeVar("_Sentence", bound=Sentence)
 
 
 def train_network(
-    build: Callable[[Sequence[Sentence]], TrainingTask],
-    sentences: Sequence[Sentence],
+    build: Callable[[Sequence[_Sentence]], TrainingTask],
+    sentences: Sequence[_Sentence],
     out: Path,
     network: NetworkSettings,
     settings: TrainingSettings,
     *,
-    validation: Sequence[Sentence] | None = None,
+    validation: Sequence[_Sentence] | None = None,
     device: Device,
     precision: TrainingPrecision,
     on_progress: Callable[[Progress], None] | None = None,
@@ -168,10 +171,8 @@ def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
     """True if a training computes in bfloat16 where that is safe.
 
     Raises:
-        ModelError: there is no such precision, or the device does not have it.
+        ModelError: the device does not have it.
     """
-    if precision not in get_args(TrainingPrecision):
-        raise ModelError(f"`precision` must be auto, float32 or bfloat16, not {precision!r}.")
     has_it = device != "cuda" or torch.cuda.is_bf16_supported()
     if precision == "bfloat16" and not has_it:
         raise ModelError("This GPU does not compute in bfloat16. Use the precision float32.")

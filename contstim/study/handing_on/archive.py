@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import re
 import shutil
 import zipfile
-from contextlib import chdir
-from dataclasses import dataclass
+from contextlib import chdir, suppress
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -45,7 +43,6 @@ from contstim.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import IO
 
     from contstim.reporter import Reporter
     from contstim.study.study import Study
@@ -57,21 +54,6 @@ LARGEST = 500
 """Megabytes; larger inputs are named with their checksums, and not copied."""
 
 
-@dataclass(frozen=True)
-class Archive:
-    """Archive that was written.
-
-    Attributes:
-        out: the zip or folder.
-        manifest: its list.
-        questions: how many places of its texts are left to the author.
-    """
-
-    out: Path
-    manifest: Manifest
-    questions: int
-
-
 def archive_study(
     study: Study,
     out: Path,
@@ -80,7 +62,7 @@ def archive_study(
     largest: float = LARGEST,
     as_it_is: bool = False,
     reporter: Reporter = SILENT,
-) -> Archive:
+) -> tuple[Manifest, int]:
     """Write a study with its inputs, results, environment and texts, whole or not at all.
 
     The same study makes the same archive: files in order of name, with one date, that of
@@ -93,6 +75,9 @@ def archive_study(
         largest: inputs of more megabytes are left out, too.
         as_it_is: whether stages may be stale, missing or changed by hand.
         reporter: told what is left out.
+
+    Returns:
+        The list of the archive, and how many places of its texts are left to the author.
 
     Raises:
         InputError: stages are stale, missing or changed by hand; a file to leave out is not there;
@@ -112,47 +97,39 @@ def archive_study(
                 f"{study.path.name}' first, and give files that were changed by hand a name in the "
                 f"study file; or archive it with --as-it-is, which says so in it."
             )
-        inputs = study_inputs(study, read_text(study.path.name))
+        study_text, inputs = study_inputs(study, read_text(study.path.name))
         results, astray = _results(study)
-        for line in astray:
-            reporter.say(line)
-        wanted = left_out_names((*inputs.files, *results), without)
-        large = {
-            name: path
-            for name, path in inputs.files.items()
-            if path.stat().st_size > largest * _MEGABYTE
-        }
-        out_of_it = {**dict.fromkeys(wanted), **dict.fromkeys(large)}
-        for name in out_of_it:
+        if astray:
+            reporter.say(
+                f"Left out, because no stage of the study writes them: {', '.join(astray)}."
+            )
+        large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
+        out_of_it = left_out_names((*inputs, *results), without) | large
+        for name in sorted(out_of_it):
             reporter.say(f"{name} is left out; archive.json has its checksum.")
         facts = StudyFacts(study)
-        fingerprints = {
-            name: str(entry["fingerprint"]) for name, entry in facts.conventions.items()
-        }
-        hub = hub_models(study, fingerprints)
+        hub = hub_models(study, {n: str(c["fingerprint"]) for n, c in facts.conventions.items()})
+        to_supply = tuple(_listed(n, p) for n, p in inputs.items() if n in out_of_it)
+        has_page = Path("index.html").is_file()
+        sheet = datasheet(facts, doubts)
         texts = {
-            "datasheet.md": (sheet := datasheet(facts, doubts)).markdown(),
+            "datasheet.md": sheet.markdown(),
             "datasheet.html": sheet.html(),
             "methods.md": methods(facts).markdown(),
             "preregistration.md": preregistration(facts).markdown(),
             "environment.json": environment_text(),
             "constraints.txt": constraints_text(),
-            study.path.name: inputs.text,
+            study.path.name: study_text,
+            "README.md": readme_text(facts, to_supply, hub, doubts, has_page=has_page),
         }
-        page = Path("index.html")
-        if page.is_file():
+        if has_page:
             # Its links lead to results, which the archive has under another name
-            text = read_text(page)
-            for sign in ("href", "src"):
-                for before in (f"{RESULTS}/", f"./{RESULTS}/"):
-                    text = text.replace(f'{sign}="{before}', f'{sign}="{ARCHIVED_RESULTS}/')
-            texts[page.name] = text
-        to_supply = [_listed(n, p) for n, p in inputs.files.items() if n in out_of_it]
-        texts["README.md"] = readme_text(facts, to_supply, hub, doubts, has_page=page.is_file())
-        contents: dict[str, bytes | Path] = {name: text.encode() for name, text in texts.items()}
-        contents |= {name: path for name, path in inputs.files.items() if name not in out_of_it}
-        contents |= {name: path for name, path in results.items() if name not in out_of_it}
-        contents |= _psych_ds(facts, Path(scratch) / PSYCH_DS)
+            links = rf'(href|src)="(?:\./)?{RESULTS}/'
+            texts["index.html"] = re.sub(
+                links, rf'\1="{ARCHIVED_RESULTS}/', read_text(Path("index.html"))
+            )
+        contents = _written(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
+        contents |= {n: p for n, p in (inputs | results).items() if n not in out_of_it}
         inside = len(f"{ARCHIVED_RESULTS}/")
         manifest = Manifest(
             title=study.title,
@@ -161,18 +138,24 @@ def archive_study(
             contstim=__version__,
             files=tuple(_listed(name, contents[name]) for name in sorted(contents)),
             results=tuple(_listed(name[inside:], path) for name, path in sorted(results.items())),
-            to_supply=tuple(to_supply),
+            to_supply=to_supply,
             left_out=tuple(_listed(n, p) for n, p in results.items() if n in out_of_it),
             hub_models=hub,
             as_it_is=tuple(doubts),
         )
-        contents[MANIFEST] = manifest.json.encode()
+        contents |= _written({MANIFEST: manifest.json}, Path(scratch))
         for name in contents:
             path_inside(scratch, name)  # so that nobody who unpacks it writes elsewhere
         write = _write_zip if out.suffix == ".zip" else _write_folder
         write({name: contents[name] for name in sorted(contents)}, out, manifest.date)
-    questions = sum(text.count(TO_FILL_IN) for name, text in texts.items() if name.endswith(".md"))
-    return Archive(out, manifest, questions)
+    return manifest, sum(t.count(TO_FILL_IN) for n, t in texts.items() if n.endswith(".md"))
+
+
+def _written(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
+    """The files of some texts, in a folder, by name."""
+    for name, text in texts.items():
+        (folder / name).write_bytes(text.encode())
+    return {name: folder / name for name in texts}
 
 
 def _doubts(study: Study) -> list[str]:
@@ -191,26 +174,22 @@ def _doubts(study: Study) -> list[str]:
 
 
 def _results(study: Study) -> tuple[dict[str, Path], list[str]]:
-    """Files that the stages wrote, by name in the archive; and a remark on what else lies there."""
+    """Files that the stages wrote, by name in the archive; and what else lies there."""
     stages = stages_of(study)
-    written = {path for stage in stages for path in stage.writes}
-    records = {
-        *(path for stage in stages if (path := stage.step.record_path()) is not None),
-    }
+    written = {path for stage in stages for path in (*stage.writes, stage.step.record_path())}
     results, astray = {}, []
     for path in sorted(RESULTS.rglob("*")):
         inside = path.relative_to(RESULTS)
         if not path.is_file() or any(part.startswith(".") for part in inside.parts):
             continue
-        if path in records or not written.isdisjoint((path, *path.parents)):
+        if not written.isdisjoint((path, *path.parents)):
             results[f"{ARCHIVED_RESULTS}/{inside.as_posix()}"] = path
         elif not path.name.startswith(STORE.name) and inside.parts[0] != _STORES:
             astray.append(path.as_posix())
-    remark = f"Left out, because no stage of the study writes them: {', '.join(astray)}."
-    return results, [remark] if astray else []
+    return results, astray
 
 
-def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, bytes | Path]:
+def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     """The files of a Psych-DS data set of the trials and responses; none where nobody answered."""
     if not facts.responses or not facts.trials:
         return {}
@@ -234,54 +213,36 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, bytes | Path]:
     }
 
 
-def _listed(name: str, content: bytes | Path) -> ArchivedFile:
-    if isinstance(content, Path):
-        digest = checksum(content).removeprefix("sha256:")
-        return ArchivedFile(name, digest, content.stat().st_size)
-    return ArchivedFile(name, hashlib.sha256(content).hexdigest(), len(content))
+def _listed(name: str, path: Path) -> ArchivedFile:
+    return ArchivedFile(name, checksum(path).removeprefix("sha256:"), path.stat().st_size)
 
 
-def _write_zip(contents: Mapping[str, bytes | Path], out: Path, date: str) -> None:
-    moment = datetime.fromisoformat(date)
-    stamp = moment.timetuple()[:6]
-    folder = out.stem
+def _write_zip(contents: Mapping[str, Path], out: Path, date: str) -> None:
+    stamp = datetime.fromisoformat(date).timetuple()[:6]
     with writing(out) as partial, zipfile.ZipFile(partial, "w") as archive:
-        for name, content in contents.items():
+        for name, path in contents.items():
             # Zip files know no date before 1980
-            info = zipfile.ZipInfo(f"{folder}/{name}", max(stamp, (1980, 1, 1, 0, 0, 0)))
+            info = zipfile.ZipInfo(f"{out.stem}/{name}", max(stamp, (1980, 1, 1, 0, 0, 0)))
             info.compress_type = zipfile.ZIP_DEFLATED
             info.create_system = 3  # the same on every system
             info.external_attr = 0o100644 << 16
-            with archive.open(info, "w", force_zip64=_size(content) > 2**31) as target:
-                _copy(content, target)
+            large = path.stat().st_size > 2**31
+            with archive.open(info, "w", force_zip64=large) as target, path.open("rb") as source:
+                shutil.copyfileobj(source, target)
 
 
-def _write_folder(contents: Mapping[str, bytes | Path], out: Path, _date: str) -> None:
+def _write_folder(contents: Mapping[str, Path], out: Path, _date: str) -> None:
     partial = out.with_name(f".{out.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        for name, content in contents.items():
-            path = partial / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as target:
-                _copy(content, target)
+        for name, path in contents.items():
+            (partial / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, partial / name)
         partial.replace(out)  # in one step: an empty folder gives way
     except OSError as error:
         raise InputError(f"Cannot write {out}: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def _size(content: bytes | Path) -> int:
-    return len(content) if isinstance(content, bytes) else content.stat().st_size
-
-
-def _copy(content: bytes | Path, target: IO[bytes]) -> None:
-    if isinstance(content, bytes):
-        target.write(content)
-        return
-    with content.open("rb") as source:
-        shutil.copyfileobj(source, target)
 
 
 def environment_text() -> str:
@@ -315,20 +276,15 @@ def installed_requirements(package: str = "contstim") -> dict[str, str]:
     versions: dict[str, str] = {}
     waiting = [package]
     while waiting:
-        try:
-            needs = metadata.requires(waiting.pop()) or []
-        except metadata.PackageNotFoundError:
-            continue
-        for need in needs:
+        for need in metadata.requires(waiting.pop()) or []:
             name = re.match(_NAME, need)
             # What only an extra needs may be installed for other reasons
             if name is None or re.search(r"\bextra\s*==", need):
                 continue
             plain = re.sub(r"[-_.]+", "-", name[0]).lower()
-            if plain not in versions and plain != package:
-                try:
+            # What is not there is not needed on this system
+            with suppress(metadata.PackageNotFoundError):
+                if plain not in versions and plain != package:
                     versions[plain] = metadata.version(plain)
-                except metadata.PackageNotFoundError:
-                    continue  # not needed on this system
-                waiting.append(plain)
+                    waiting.append(plain)
     return versions

@@ -64,6 +64,10 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+# Fates of searches: the heading of a column, and the name in the record of the searches
+_FATES = {"without a new sentence": "unchanged", "passed over": "inadmissible"}
+_FATES |= {"failed": "failed", "not found": "missing"}
+
 
 class StudyFacts:
     """The facts of a study, as templates name them; of what it has not done, none.
@@ -110,17 +114,11 @@ class StudyFacts:
             if text:
                 embedded = embedded_text(text)
                 path = written if embedded else Path(text)
-                lines = sum(1 for _ in read_sentences(path)) if path.is_file() else "–"
-                digest = checksum(path).removeprefix("sha256:")[:16] if path.exists() else "–"
-                rows.append(
-                    {
-                        "use": use,
-                        "name": path.name,
-                        "lines": lines,
-                        "checksum": digest,
-                        "embedded": embedded,
-                    }
-                )
+                is_there = path.is_file()
+                row = {"use": use, "name": path.name, "embedded": embedded}
+                row["lines"] = sum(1 for _ in read_sentences(path)) if is_there else "–"
+                row["checksum"] = checksum(path)[len("sha256:") :][:16] if is_there else "–"
+                rows.append(row)
         return rows
 
     @cached_property
@@ -142,21 +140,13 @@ class StudyFacts:
         """Each model: where it is from, and how it scores."""
         rows = []
         for model in self.study.models:
-            parsed = parse_specification(model.specification)
+            location = parse_specification(model.specification).location
             on_hub = model.training is None and not model.files
-            convention = self.conventions.get(model.name, {})
-            rows.append(
-                {
-                    "name": model.name,
-                    "trained": model.training is not None,
-                    "on_hub": on_hub,
-                    "location": parsed.location,
-                    "file": Path(parsed.location).name,
-                    "commit": hub_commit(parsed.location) if on_hub else "",
-                    **{n: convention.get(n, "–") for n in ("unit", "precision", "fingerprint")},
-                    "rule": convention.get("rule", "–"),
-                }
-            )
+            row: Row = dict.fromkeys(("rule", "unit", "precision", "fingerprint"), "–")
+            row |= self.conventions.get(model.name, {})
+            row |= {"name": model.name, "location": location, "file": Path(location).name}
+            row |= {"trained": model.training is not None, "on_hub": on_hub}
+            rows.append({**row, "commit": hub_commit(location) if on_hub else ""})
         return rows
 
     @cached_property
@@ -184,26 +174,27 @@ class StudyFacts:
     @cached_property
     def ngrams(self) -> list[Row]:
         """The study's n-gram models: order, number of n-grams, smoothing."""
-        rows = []
-        for model in self.study.models:
-            if model.training is not None and isinstance(model.training.network, NgramSettings):
-                record = self.record(model.files[0])
-                if record:
-                    numbers = " + ".join(f"{number:,}" for number in record["ngrams"])
-                    rows.append({**record, "name": model.name, "numbers": numbers})
-        return rows
+        models = [
+            (model.name, self.record(model.files[0]))
+            for model in self.study.models
+            if model.training and isinstance(model.training.network, NgramSettings)
+        ]
+        return [
+            {**record, "name": name, "numbers": " + ".join(f"{n:,}" for n in record["ngrams"])}
+            for name, record in models
+            if record
+        ]
 
     @cached_property
     def networks(self) -> list[Row]:
         """The study's networks: sizes, settings and outcome of their training."""
         rows = []
         for model in self.study.models:
-            path = model.files[0] / "training.json" if model.training is not None else None
-            if path is not None and model.training is not None and path.is_file():
+            path = model.training and model.files[0] / "training.json"
+            if path and model.training and path.is_file():
                 sizes = {k: v for k, v in asdict(model.training.network).items() if v is not None}
-                kind = sizes.pop("kind")
-                listed = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in sizes.items())
-                row = {"name": model.name, "kind": kind, "sizes": listed}
+                row = {"name": model.name, "kind": sizes.pop("kind")}
+                row["sizes"] = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in sizes.items())
                 rows.append({**row, "settings": model.training.settings, **read_json_object(path)})
         return rows
 
@@ -272,18 +263,12 @@ class StudyFacts:
     @cached_property
     def triplet_columns(self) -> dict[str, list[int]]:
         """Numbers of triplets of every two models, by heading; those that are 0 are left out."""
-        columns = {
-            heading: [of_pair.get(name, 0) for of_pair in self.searches]
-            for heading, name in (
-                ("without a new sentence", "unchanged"),
-                ("passed over", "inadmissible"),
-                ("failed", "failed"),
-                ("not found", "missing"),
-            )
-        }
-        columns = {heading: numbers for heading, numbers in columns.items() if any(numbers)}
-        columns = {"triplets": self.between(self.found), **columns}
-        return {**columns, "selected": self.between(self.selected)} if self.selected else columns
+        found = {"triplets": self.between(self.found)}
+        for heading, name in _FATES.items():
+            numbers = [of_pair.get(name, 0) for of_pair in self.searches]
+            if any(numbers):
+                found[heading] = numbers
+        return found | ({"selected": self.between(self.selected)} if self.selected else {})
 
     @cached_property
     def passed_over(self) -> dict[str, int]:
@@ -301,16 +286,12 @@ class StudyFacts:
     @cached_property
     def controversialities(self) -> list[tuple[object, ...]]:
         """Two models, and of their triplets number, least, mean and greatest controversiality."""
-        rows: list[tuple[object, ...]] = []
-        for first, second in self.model_pairs:
-            values = [
-                triplet.controversiality
-                for triplet in self.selected or self.found
-                if {triplet.model_1, triplet.model_2} == {first, second}
-            ]
-            if values:
-                rows.append((first, second, len(values), min(values), fmean(values), max(values)))
-        return rows
+        items = self.selected or self.found
+        of_pairs = {
+            pair: [t.controversiality for t in items if {t.model_1, t.model_2} == {*pair}]
+            for pair in self.model_pairs
+        }
+        return [(*p, len(v), min(v), fmean(v), max(v)) for p, v in of_pairs.items() if v]
 
     def between(self, items: Iterable[Pair | Triplet]) -> list[int]:
         """Number of items that set two models against each other, for every two."""
@@ -328,34 +309,27 @@ class StudyFacts:
     @cached_property
     def reviewers(self) -> list[tuple[object, ...]]:
         """Reviewer, kind of items, and how many they kept, rejected and did not decide."""
-        review = self.review
-        decided = Counter(
-            (item.reviewer, item.kind, item.decision)
-            for item in (review.decisions if review else ())
-        )
+        decisions = self.review.decisions if self.review else ()
+        decided = Counter((item.reviewer, item.kind, item.decision) for item in decisions)
         order = (Decision.KEEP, Decision.REJECT, Decision.NONE)
-        rows = dict.fromkeys((reviewer, kind) for reviewer, kind, _ in decided)
         return [
-            (who, f"{kind}s", *(decided[who, kind, each] for each in order)) for who, kind in rows
+            (who, f"{kind}s", *(decided[who, kind, each] for each in order))
+            for who, kind in dict.fromkeys((item.reviewer, item.kind) for item in decisions)
         ]
 
     @cached_property
     def rejections(self) -> list[tuple[ItemKind, int, int]]:
         """Kind of items, how many were rejected, and of how many."""
-        if self.review is None:
-            return []
-        kinds = [(kind, self.review.of_kind(kind)) for kind in ItemKind]
-        rejected = self.review.rejected
-        return [(kind, len(rejected & items.keys()), len(items)) for kind, items in kinds if items]
+        review = self.review or Review(())
+        kinds = [(kind, review.of_kind(kind)) for kind in ItemKind]
+        return [(k, len(review.rejected & items.keys()), len(items)) for k, items in kinds if items]
 
     @cached_property
     def reasons(self) -> Counter[str]:
         """Reasons of rejections, with their numbers."""
-        return Counter(
-            item.reason.strip() or "(no reason given)"
-            for item in (self.review.decisions if self.review else ())
-            if item.decision is Decision.REJECT
-        )
+        decisions = self.review.decisions if self.review else ()
+        rejected = (item for item in decisions if item.decision is Decision.REJECT)
+        return Counter(item.reason.strip() or "(no reason given)" for item in rejected)
 
     @cached_property
     def reviewed(self) -> list[Row]:
@@ -389,17 +363,11 @@ class StudyFacts:
             trials = [trial for trial in self.trials if trial.condition is condition]
             if trials:
                 rivals = Counter(frozenset((trial.model_1, trial.model_2)) for trial in trials)
-                is_controversial = condition in CONTROVERSIAL
-                rows.append(
-                    {
-                        "name": str(condition),
-                        "trials": len(trials),
-                        "per_group": sum(trial.group == 1 for trial in trials),
-                        "rivals": len(rivals) if is_controversial else 0,
-                        "between": [rivals[frozenset(pair)] for pair in self.model_pairs],
-                        "measures": self._measures(trials),
-                    }
-                )
+                row: Row = {"name": str(condition), "trials": len(trials)}
+                row["per_group"] = sum(trial.group == 1 for trial in trials)
+                row["rivals"] = len(rivals) if condition in CONTROVERSIAL else 0
+                row["between"] = [rivals[frozenset(pair)] for pair in self.model_pairs]
+                rows.append({**row, "measures": self._measures(trials)})
         return rows
 
     def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
@@ -468,7 +436,9 @@ class StudyFacts:
         """Paragraphs of the analysis on its own statistics."""
         path = ANALYSIS / "methods.md"
         text = read_text(path).strip() if self.analysis and path.is_file() else ""
-        return [each for each in text.split("\n\n") if each and not each.startswith("#")]
+        # The works are listed with those of the whole section
+        leave_out = ("#", "References:")
+        return [each for each in text.split("\n\n") if each and not each.startswith(leave_out)]
 
     @property
     def planned_analysis(self) -> AnalysisSettings | None:

@@ -6,14 +6,14 @@ import json
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.models.catalog import hub_commit, with_neighbours
 from contstim.models.specifications import parse_specification
-from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, HubModel, is_taken
+from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, is_taken
 from contstim.study.places import StudyFiles, present
 from contstim.study.sections import ResponsesSection
 from contstim.study.stages import stages_of
@@ -33,20 +33,7 @@ _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 _BEFORE, _AFTER = r"(?:^|(?<=[:=]))", r"(?=$|[@+:])"
 
 
-@dataclass(frozen=True)
-class StudyInputs:
-    """The user's files of a study.
-
-    Attributes:
-        text: of the study file, which names every file where it is in the archive.
-        files: where each file is now, by its name in the archive.
-    """
-
-    text: str
-    files: Mapping[str, Path]
-
-
-def study_inputs(study: Study, text: str) -> StudyInputs:
+def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
     """The files that stages read and none writes, and the study file that names them.
 
     Files of the study's folder keep their places. Others get one in the folder `inputs`, and the
@@ -55,6 +42,10 @@ def study_inputs(study: Study, text: str) -> StudyInputs:
     Args:
         study: as `read_study` reads it.
         text: of its file.
+
+    Returns:
+        The study file, which names every file where it is in the archive; and where each file is
+        now, by its name in the archive.
 
     Raises:
         InputError: a file of another folder cannot be named otherwise, or another name would
@@ -66,11 +57,11 @@ def study_inputs(study: Study, text: str) -> StudyInputs:
         if path.is_absolute() or ".." in path.parts or is_taken(path):
             named = Path(os.path.normpath(Path.cwd() / path))  # of "..", too
             place = INPUTS / named.name
-            taken = set(places.values())
-            for number in range(2, len(taken) + 3):
-                if place not in taken:
-                    break
-                place = INPUTS / f"{named.stem}-{number}{named.suffix}"
+            taken = (INPUTS / f"{named.stem}-{n}{named.suffix}" for n in count(2))
+            free = (
+                each for each in chain([INPUTS / named.name], taken) if each not in places.values()
+            )
+            place = next(free)
         places[path] = place
     moved = {path.as_posix(): place.as_posix() for path, place in places.items() if path != place}
     before = [model.specification for model in study.models]
@@ -81,14 +72,8 @@ def study_inputs(study: Study, text: str) -> StudyInputs:
             "would be searched in another order, too. Put the models into the study's folder, name "
             "them so in the study file, and run it again."
         )
-    return StudyInputs(
-        _rewritten(text, moved),
-        {
-            name: file
-            for path, place in places.items()
-            for name, file in _files(path, place).items()
-        },
-    )
+    files = [_files(path, place) for path, place in places.items()]
+    return _rewritten(text, moved), {name: file for part in files for name, file in part.items()}
 
 
 def _paths(study: Study) -> list[Path]:
@@ -157,22 +142,26 @@ def _named(path: str) -> str:
     return f"{_BEFORE}{re.escape(path)}{_AFTER}"
 
 
-def hub_models(study: Study, fingerprints: Mapping[str, str]) -> tuple[HubModel, ...]:
-    """The models that are loaded from the hub by their names, with the revisions in the cache.
+def hub_models(study: Study, fingerprints: Mapping[str, str]) -> tuple[dict[str, str], ...]:
+    """The models that are loaded from the hub by their names, with the commits in the cache.
 
     Args:
         study: as `read_study` reads it.
         fingerprints: of models, by their names in the study.
     """
-    return tuple(
-        HubModel(
-            model.name,
-            location := parse_specification(model.specification).location,
-            hub_commit(location),
-            fingerprints.get(model.name, ""),
-        )
+    names = {
+        model.name: parse_specification(model.specification).location
         for model in study.models
         if model.training is None and not model.files
+    }
+    return tuple(
+        {
+            "name": name,
+            "location": location,
+            "revision": hub_commit(location),
+            "fingerprint": fingerprints.get(name, ""),
+        }
+        for name, location in names.items()
     )
 
 

@@ -12,7 +12,6 @@ from contstim.files import checksum, path_inside
 from contstim.study.places import ARCHIVED_ASSIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 MANIFEST = "archive.json"
@@ -36,23 +35,6 @@ class ArchivedFile:
 
 
 @dataclass(frozen=True)
-class HubModel:
-    """A model that is loaded from the hub.
-
-    Attributes:
-        name: in the study.
-        location: its name on the hub.
-        revision: the commit that was loaded; empty where it is not known.
-        fingerprint: of weights, tokenizer and rule; empty where no scores were made.
-    """
-
-    name: str
-    location: str
-    revision: str
-    fingerprint: str
-
-
-@dataclass(frozen=True)
 class Manifest:
     """List of what an archive holds, and of what it does not.
 
@@ -65,7 +47,8 @@ class Manifest:
         results: the archived results, as files of the folder `results`.
         to_supply: inputs that were left out, where they belong.
         left_out: results that were left out.
-        hub_models: loaded by name, and not part of the archive.
+        hub_models: loaded by name and not part of it: name, location, commit (`revision`; empty
+            where it is not known), fingerprint (empty where no scores were made).
         as_it_is: what did not hold when the archive was made; empty if everything did.
         format: of the list.
     """
@@ -78,7 +61,7 @@ class Manifest:
     results: tuple[ArchivedFile, ...]
     to_supply: tuple[ArchivedFile, ...]
     left_out: tuple[ArchivedFile, ...]
-    hub_models: tuple[HubModel, ...]
+    hub_models: tuple[dict[str, str], ...]
     as_it_is: tuple[str, ...]
     format: int = FORMAT
 
@@ -131,23 +114,17 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
             f"This archive was made without files that the study reads. Put them into {folder}:\n"
             f"{listed}\nWhoever sent you the archive can say where they come from."
         )
-    return tuple(_differing(manifest, folder))
-
-
-def _differing(manifest: Manifest, folder: Path) -> Iterator[str]:
     # Of the files, those that a study reads: not its page and texts, which are written anew
-    inputs = [file for file in manifest.files if _is_input(file.name, manifest)]
+    ours = (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)
+    inputs = [file for file in manifest.files if file.name.partition("/")[0] not in ours]
+    remarks = []
     for file in (*manifest.to_supply, *inputs):
         path = folder / file.name
         if not path.is_file():
-            yield f"{file.name} is missing."
+            remarks.append(f"{file.name} is missing.")
         elif checksum(path) != f"sha256:{file.sha256}":
-            yield f"{file.name} is not the file that the archive was made with."
-
-
-def _is_input(name: str, manifest: Manifest) -> bool:
-    first = name.partition("/")[0]
-    return first not in (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)
+            remarks.append(f"{file.name} is not the file that the archive was made with.")
+    return tuple(remarks)
 
 
 PSYCH_DS = "psych-ds"

@@ -17,7 +17,7 @@ from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.platforms.r import RSettings, export_r
 from contstim.experiments.responses.table import write_responses
-from contstim.steps.mixed import FitMixed, MixedOptions
+from contstim.steps.mixed import FitMixed
 from contstim.stimuli import Condition, write_trials
 from contstim.testing.platform import read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -132,17 +132,15 @@ def written(made: Experiment, folder: Path) -> tuple[Path, Path, Path]:
     return paths
 
 
-def fit(paths: tuple[Path, Path, Path], out: Path, settings: MixedOptions) -> MixedAnalysis:
+def fit(paths: tuple[Path, Path, Path], out: Path, **options: Any) -> MixedAnalysis:
     trials, responses, scores = paths
-    step = FitMixed(trials=trials, responses=responses, scores=scores, out=out, settings=settings)
-    return step.run()
+    return FitMixed(trials=trials, responses=responses, scores=scores, out=out, **options).run()
 
 
 @pytest.mark.parametrize("people", ["slopes", "none"])
 def test_mixed(experiments: tuple[Experiment, Experiment], people: Any, tmp_path: Path) -> None:
-    options = MixedOptions(together=True, people=people)
     before, after = (
-        fit(written(made, tmp_path / str(n)), tmp_path / f"out{n}", options)
+        fit(written(made, tmp_path / str(n)), tmp_path / f"out{n}", together=True, people=people)
         for n, made in enumerate(experiments)
     )
     for name, table in before.tables().items():
@@ -197,7 +195,7 @@ def test_other_trials_are_refused_before_anybody_is_left_out(
     paths = written(made, tmp_path / "files")
     for refused in (
         lambda: analyze(made.trials, made.responses, made.scores),
-        lambda: fit(paths, tmp_path / "out", MixedOptions()),
+        lambda: fit(paths, tmp_path / "out"),
         lambda: export_r(made.trials, tmp_path / "r", RSettings(*paths[1:])),
     ):
         with pytest.raises(InputError, match=message):

@@ -85,13 +85,16 @@ class DataPipe:
 def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
-    """The answer to the first file is lost on the way: it is sent again, and not kept twice."""
+    """The answer to the first file is lost on the way: it is sent again, and not kept twice.
+
+    Identities that a spreadsheet would run are escaped as `escape_formula` does it.
+    """
     pipe = DataPipe()
     folder = export(save="datapipe", datapipe_id="abc123", redirect="https://example.org/?cc=1")
     page = visit()
     page.add_init_script(f"window.contstimSimulation = {PLANNED}")
     page.route("https://pipe.jspsych.org/api/**", pipe)
-    page.goto(f"{collect(folder).address}?PROLIFIC_PID=person&STUDY_ID=s&SESSION_ID=t")
+    page.goto(f"{collect(folder).address}?PROLIFIC_PID==HYPERLINK(1)&STUDY_ID=s&SESSION_ID=t")
     begin(page)
     pipe.lose_answers = 1
     for _ in range(PAIRS):
@@ -101,10 +104,14 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     assert page.locator("button.leave").count() == 1
     identities, answers = sorted(pipe.files)
     assert identities == f"identity-{answers}"
-    assert "person" not in pipe.files[answers]
+    assert "HYPERLINK" not in pipe.files[answers]
     name = answers.removesuffix(".csv")
     assert pipe.files[identities] == (
-        f'"participant","PROLIFIC_PID","STUDY_ID","SESSION_ID"\n"{name}","person","s","t"\n'
+        f'"participant","PROLIFIC_PID","STUDY_ID","SESSION_ID"\n"{name}","\'=HYPERLINK(1)","s","t"\n'
+    )
+    texts = [quote + sign + "1" for quote in ("", "'") for sign in "=+-@\t\r\n＝＋－＠a1 "]
+    assert page.evaluate("texts => texts.map(contstim.escapeFormula)", texts) == list(
+        map(escape_formula, texts)
     )
     (tmp_path / answers).write_text(pipe.files[answers])
     responses = read_responses(tmp_path / answers)
@@ -112,24 +119,6 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     assert {r.group for r in responses} == {2}  # DataPipe counts conditions from 0
     assert import_jspsych([tmp_path / answers], TRIALS).responses == responses
     assert '"datapipe"' in pipe.files[answers]
-
-
-def test_identities_that_a_spreadsheet_would_run_are_escaped(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    """As `escape_formula` of responses.csv does it, for every sign that it knows."""
-    pipe = DataPipe()
-    page = visit()
-    page.route("https://pipe.jspsych.org/api/**", pipe)
-    folder = export(save="datapipe", datapipe_id="abc123")
-    page.goto(f"{collect(folder).address}?simulate&group=1&PROLIFIC_PID==HYPERLINK(1)&STUDY_ID=s")
-    reach(page, "saved")
-    identities, answers = sorted(pipe.files)
-    assert pipe.files[identities].endswith(f'"{answers[:-4]}","\'=HYPERLINK(1)","s"\n')
-    texts = [quote + sign + "1" for quote in ("", "'") for sign in "=+-@\t\r\n＝＋－＠a1 "]
-    assert page.evaluate("texts => texts.map(contstim.escapeFormula)", texts) == list(
-        map(escape_formula, texts)
-    )
 
 
 JATOS = """

@@ -100,6 +100,8 @@ def test_the_model_that_people_follow_comes_out_first(
     found = through(tmp_path, people)
     assert list(found.responses) == people.responses
     assert found.report.findings == ()
+    if through is not through_pcibex:
+        return  # all give back the same answers, which are analysed once
     direct, returned = simulated, accuracies(found.responses)
     assert len(direct) >= 5
     assert returned == {scope: pytest.approx(values) for scope, values in direct.items()}

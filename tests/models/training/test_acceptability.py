@@ -146,7 +146,7 @@ def test_interrupted_restarts_go_on_bit_for_bit(
 
 def test_other_labels_are_another_text(base: str, done: list[Training]) -> None:
     turned = [replace(one, acceptable=not one.acceptable) for one in SENTENCES]
-    with pytest.raises(InputError, match="The text is not the one"):
+    with pytest.raises(InputError, match="`text` is not the one"):
         train_acceptability(
             turned,
             done[0].out.parent,

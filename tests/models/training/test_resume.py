@@ -102,10 +102,10 @@ def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
     assert_same(tmp_path / "parts", whole.out)
 
 
-@pytest.mark.parametrize("kind", ["lstm", "bert"])
-def test_the_seed_decides(kind: str, tmp_path: Path, whole_of: Callable[[str], Training]) -> None:
-    first, again = whole_of(kind), train(kind, tmp_path / "again")
-    other = train(kind, tmp_path / "other", replace(TRAINING, seed=5))
+def test_the_seed_decides(tmp_path: Path, whole_of: Callable[[str], Training]) -> None:
+    """With dropout and masks at work."""
+    first, again = whole_of("bert"), train("bert", tmp_path / "again")
+    other = train("bert", tmp_path / "other", replace(TRAINING, seed=5))
     assert losses(first) == losses(again) != losses(other)
 
 
@@ -158,7 +158,7 @@ def test_changed_settings_are_refused_by_name(
 
 def test_another_kind_of_network_is_refused(tmp_path: Path) -> None:
     train("lstm", tmp_path / "model")
-    with pytest.raises(InputError, match="The kind of model is not"):
+    with pytest.raises(InputError, match="`kind` is not"):
         train("rnn", tmp_path / "model")
 
 
@@ -167,7 +167,7 @@ def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from tests.models.training import runs
 
     monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
-    with pytest.raises(InputError, match=r"The text is not the one with which .* was begun"):
+    with pytest.raises(InputError, match=r"`text` is not the one with which .* was begun"):
         train("rnn", tmp_path / "rnn")
 
 

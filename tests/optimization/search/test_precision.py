@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 import torch
 
 from contstim.errors import ModelError, VerificationError
-from contstim.models.base import Convention
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
@@ -108,12 +106,6 @@ def test_conventions_tell_precision_and_tolerance(make: Make) -> None:
     assert coarse.precision == "bfloat16"
     assert 2**-8 <= coarse.tolerance < 0.1
     assert make("gpt2").convention == coarse
-
-
-def test_records_from_before_precision_was_told_are_read() -> None:
-    told = asdict(Convention("chain", "", True, "f"))
-    old = {key: value for key, value in told.items() if key not in {"precision", "tolerance"}}
-    assert asdict(Convention(**old)) == told
 
 
 def test_where_float32_does_not_fit_the_search_is_refused_and_weights_stay(

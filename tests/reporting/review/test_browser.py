@@ -145,13 +145,6 @@ def test_focus_is_visible_and_where_the_keys_say(open_page: Open) -> None:
     assert page.inner_text("#count").startswith("0 of")
 
 
-def test_a_sentence_with_markup_stays_text(open_page: Open) -> None:
-    page = open_page()
-    text = page.inner_text(".item >> nth=2 >> .sentence >> nth=0")
-    assert text == Sentence.parse(EVIL).text
-    assert page.locator("img").count() == 0
-
-
 def test_names_on_one_browser_and_two_tables_do_not_mix(open_page: Open, tmp_path: Path) -> None:
     page = open_page()
     press(page, "j a")
@@ -258,17 +251,17 @@ def test_filters_search_and_order(open_page: Open) -> None:
     assert numbers == sorted(numbers, reverse=True)
 
 
-def test_the_most_controversial_items_come_first_if_asked_for(open_page: Open) -> None:
+def test_a_sentence_with_markup_stays_text_and_orders_are_those_asked_for(open_page: Open) -> None:
+    """Items without answers come last; without any the order is not offered."""
     page = open_page()
+    text = page.inner_text(".item >> nth=2 >> .sentence >> nth=0")
+    assert text == Sentence.parse(EVIL).text
+    assert page.locator("img").count() == 0
     assert page.locator("#group").is_hidden()  # triplets have none
+    offered = "[...document.querySelectorAll('#order option')].map(option => option.value)"
+    assert "unsure" not in page.evaluate(offered)
     page.select_option("#order", "most")
     assert shown(page) == [f"t{number}" for number in range(5, -1, -1)]
-
-
-def test_items_that_people_are_least_sure_of_come_first_if_asked_for(open_page: Open) -> None:
-    """Items without answers come last; without any the order is not offered."""
-    offered = "[...document.querySelectorAll('#order option')].map(option => option.value)"
-    assert "unsure" not in open_page().evaluate(offered)
     answers: dict[str, tuple[str, float | None]] = {
         f"t{n}": (f"{n} people", sure) for n, sure in ((1, 0.9), (4, 0.6))
     }

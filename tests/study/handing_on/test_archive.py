@@ -14,7 +14,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.study.handing_on.archive import archive_study
-from contstim.study.handing_on.inputs import StudyInputs, study_inputs
+from contstim.study.handing_on.inputs import study_inputs
 from contstim.study.study_file import read_study
 from tests.cli.running import run, succeed
 from tests.study.small import change
@@ -115,8 +115,8 @@ def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> 
 
 
 def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> None:
-    made = archive_study(read_study(study), tmp_path / "large", largest=0.000001)
-    assert {file.name for file in made.manifest.to_supply} == {"corpus.txt", "more.txt"}
+    manifest, _ = archive_study(read_study(study), tmp_path / "large", largest=0.000001)
+    assert {file.name for file in manifest.to_supply} == {"corpus.txt", "more.txt"}
 
 
 def test_files_of_other_folders_get_a_place_and_the_study_file_names_it(
@@ -135,19 +135,19 @@ def test_files_of_other_folders_get_a_place_and_the_study_file_names_it(
         ('words = "8"', 'words = "8"\nexclude = ["README.md"]'),
     )
     read = read_study(study)
-    inputs = _inputs(study)
-    assert set(inputs.files) == {
+    text, files = _inputs(study)
+    assert set(files) == {
         *("inputs/corpus.txt", "inputs/README.md", "more.txt"),
         *(f"inputs/old=1.arpa{e}" for e in ("", ".counts.csv", ".sentences.npy")),
     }
-    assert 'training = "inputs/corpus.txt" # "corpus.txt"' in inputs.text
-    assert 'old = "kenlm:inputs/old=1.arpa"' in inputs.text
-    assert 'exclude = ["inputs/README.md"]' in inputs.text
-    assert 'natural = "more.txt"' in inputs.text
-    assert read.title in inputs.text
+    assert 'training = "inputs/corpus.txt" # "corpus.txt"' in text
+    assert 'old = "kenlm:inputs/old=1.arpa"' in text
+    assert 'exclude = ["inputs/README.md"]' in text
+    assert 'natural = "more.txt"' in text
+    assert read.title in text
 
 
-def _inputs(study: Path) -> StudyInputs:
+def _inputs(study: Path) -> tuple[str, dict[str, Path]]:
     with chdir(study):
         return study_inputs(read_study("study.toml"), Path("study.toml").read_text())
 

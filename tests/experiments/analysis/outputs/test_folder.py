@@ -16,10 +16,10 @@ from contstim.errors import InputError
 from contstim.experiments.analysis import page as writing
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.families import CEILING, ModelContrast
-from contstim.experiments.analysis.figures import drawings
+from contstim.experiments.analysis.figures import drawings, sureness_figure
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.page import methods_text, write_analysis
-from contstim.experiments.analysis.ratings import Scope
+from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.responses.checks import Problem
@@ -165,16 +165,18 @@ def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder
 
 def test_the_figure_of_reliability_has_a_dot_for_each_trial(folder: Path) -> None:
     made = simulate(groups=(3, 4), seed=6)
-    analysis = analysed(made)
     rows = [row for row in read(folder / "tables" / "trials.csv") if row["condition"] != "catch"]
-    (axes,) = dict(drawings(analysis))["reliability"].axes
+    figure = sureness_figure(gather(made.trials, made.responses, made.scores))
+    assert figure is not None
+    (axes,) = figure.axes
     lines = [line for line in axes.lines if line.get_marker() == "o"]
     filled = [line for line in lines if line.get_markerfacecolor() != "white"]
     sure = sum(max(float(r["sure_of_2"]), 1 - float(r["sure_of_2"])) >= 0.95 for r in rows)
     assert sum(np.size(line.get_xdata()) for line in lines) == len(rows)
     assert sum(np.size(line.get_xdata()) for line in filled) == sure
     # Nobody knows what is chance where every trial was rated by one person
-    assert "reliability" not in dict(drawings(analysed(simulate(groups=(1, 1)))))
+    alone = simulate(groups=(1, 1))
+    assert sureness_figure(gather(alone.trials, alone.responses, alone.scores)) is None
 
 
 def test_the_same_analysis_writes_the_same_bytes(tmp_path: Path) -> None:

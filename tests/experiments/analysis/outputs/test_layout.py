@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from contstim.evaluation import acceptability_report as acceptability
 from contstim.evaluation import comparison
 from contstim.evaluation import minimal_pair_report as minimal_pairs
-from contstim.evaluation.accuracies import BIN, FEATURES, Accuracies, LearningCurve
+from contstim.evaluation.accuracies import BIN, FEATURES, Accuracies
 from contstim.evaluation.criteria import evaluate_acceptability
 from contstim.evaluation.desiderata import Desiderata
 from contstim.evaluation.desiderata_report import desiderata_figure
@@ -96,9 +96,13 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
         for feature in FEATURES
         for x in (3.0, 60.0, 2_000.0)
     ]
-    sizes = tuple(1_000 * 10**i for i in range(3))
     curves = [
-        LearningCurve(name, sizes, sizes, (0.4, 0.6, 0.8), (0.3,) * 3, (0.9,) * 3, 0.05, 0.01)
+        {
+            "phenomenon": name,
+            "sentences": np.array([1_000, 10_000, 100_000]),
+            "accuracy": np.array([0.4, 0.6, 0.8]),
+            "slope_per_doubling": 0.05,
+        }
         for name in ("overall", *PHENOMENA)
     ]
     return [

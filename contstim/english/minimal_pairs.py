@@ -1,7 +1,12 @@
-"""Minimal pairs: the grammar derives the good sentence, the paradigm says what goes wrong.
+"""Minimal pairs made here: sentences of the embedded grammar, and each with one thing wrong.
 
-Everything that both sentences have is drawn once and stands in both, so that they differ where the
-paradigm says and nowhere else.
+The grammar derives the good sentence, the paradigm (`paradigm`) says what goes wrong. Everything
+that both sentences have is drawn once and stands in both, so that they differ where the paradigm
+says and nowhere else.
+
+The file format and the idea of a paradigm: Warstadt, Parrish, Liu, Mohananey, Peng, Wang & Bowman
+(2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms are our
+own.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from contstim.english.grammar import (
     rules,
 )
 from contstim.english.lexicon import Entry, Symbol, lexicon
-from contstim.english.minimal_pairs.paradigm import shipped_paradigms
+from contstim.english.paradigm import shipped_paradigms
 from contstim.english.sampling import CONTENT, PATIENCE, Derivation, Sampler, is_sensible
 from contstim.errors import InputError
 from contstim.files import write_text
@@ -32,11 +37,15 @@ from contstim.files import write_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.english.minimal_pairs.paradigm import Item, Paradigm, Version
+    from contstim.english.paradigm import Item, Paradigm, Version
     from contstim.sentence import Sentence
 
-_WORDS = "WORDS"
-Drawn = dict[str, Derivation]
+__all__ = ["Generator", "LabelledPair", "generate_pairs", "refuse_other_pairs", "write_pairs"]
+
+_PREFIX_FIELDS = {
+    "one": ("prefix", "word_good", "word_bad"),
+    "two": ("prefix_good", "prefix_bad", "word"),
+}
 
 
 @dataclass(frozen=True)
@@ -62,84 +71,18 @@ class LabelledPair:
     UID: str
     pairID: str  # noqa: N815 - BLiMP's name
     lexically_identical: bool
-    one_prefix: tuple[str, str, str] | None = None
-    two_prefix: tuple[str, str, str] | None = None
+    one_prefix: tuple[str, ...] = ()
+    two_prefix: tuple[str, ...] = ()
 
     @property
     def row(self) -> dict[str, Any]:
         """The fields of BLiMP's JSON lines; those of prefix methods only where they apply."""
         row = asdict(self) | {"simple_LM_method": True}
-        parts = {
-            "one": ("prefix", "word_good", "word_bad"),
-            "two": ("prefix_good", "prefix_bad", "word"),
-        }
-        for method, names in parts.items():
+        for method, names in _PREFIX_FIELDS.items():
             values = row.pop(f"{method}_prefix")
-            row[f"{method}_prefix_method"] = values is not None
-            row |= {f"{method}_prefix_{n}": v for n, v in zip(names, values or (), strict=False)}
+            row[f"{method}_prefix_method"] = bool(values)
+            row |= {f"{method}_prefix_{n}": v for n, v in zip(names, values, strict=False)}
         return row
-
-
-def labelled(
-    paradigm: Paradigm,
-    number: int,
-    good: tuple[Sequence[Item], Derivation],
-    bad: tuple[Sequence[Item], Derivation],
-) -> LabelledPair | None:
-    """A numbered pair from the items and trees of two sentences; None if they read the same.
-
-    Raises:
-        InputError: the paradigm's prefix method does not fit the sentences.
-    """
-    twins = [replace(tree.sentence, end=paradigm.end) for _, tree in (good, bad)]
-    if twins[0] == twins[1]:
-        return None
-    lemmas = [sorted(entry.lemma for entry in tree.entries()) for _, tree in (good, bad)]
-    return LabelledPair(
-        sentence_good=twins[0].text,
-        sentence_bad=twins[1].text,
-        field=paradigm.field,
-        linguistics_term=paradigm.phenomenon,
-        UID=paradigm.uid,
-        pairID=str(number),
-        lexically_identical=lemmas[0] == lemmas[1],
-        one_prefix=_one_prefix(paradigm, *twins) if paradigm.prefix == "one" else None,
-        two_prefix=_two_prefix(paradigm, good, bad, twins) if paradigm.prefix == "two" else None,
-    )
-
-
-def _one_prefix(paradigm: Paradigm, good: Sentence, bad: Sentence) -> tuple[str, str, str]:
-    pairs = list(zip(good.words, bad.words, strict=False))
-    # The first word that differs; 0 where it is the very first, or where none differs.
-    place = next((i for i, (word, other) in enumerate(pairs) if word != other), 0)
-    if not place:
-        raise InputError(
-            f"Paradigm {paradigm.uid}: {good.text!r} and {bad.text!r} do not begin alike and go on "
-            f"with different words; prefix = 'one' does not fit them."
-        )
-    return " ".join(good.words[:place]), good.words[place], bad.words[place]
-
-
-def _two_prefix(
-    paradigm: Paradigm,
-    good: tuple[Sequence[Item], Derivation],
-    bad: tuple[Sequence[Item], Derivation],
-    twins: Sequence[Sentence],
-) -> tuple[str, str, str]:
-    prefixes, words = [], []
-    for (items, tree), sentence in zip((good, bad), twins, strict=True):
-        # The words before the critical constituent are those of the constituents before it
-        place = [item.name for item in items].index(paradigm.critical)
-        lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
-        start = sum(lengths[:place])
-        prefixes.append(" ".join(sentence.words[:start]))
-        words.append(" ".join(sentence.words[start : start + lengths[place]]))
-    if words[0] != words[1] or prefixes[0] == prefixes[1]:
-        raise InputError(
-            f"Paradigm {paradigm.uid}: {twins[0].text!r} and {twins[1].text!r} do not have "
-            f"{paradigm.critical!r} after different beginnings; prefix = 'two' does not fit them."
-        )
-    return prefixes[0], prefixes[1], words[0]
 
 
 class Generator:
@@ -156,20 +99,23 @@ class Generator:
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
         # All that a version draws is the right side of one rule: so variables that constituents
         # share have one value, as in "NP[agr=?a] V[agr=?a]".
-        tops = {}
+        self._tops: dict[tuple[str, int], Symbol] = {}
+        tops = []
         for paradigm in paradigms:
             for number, version in enumerate(paradigm.versions):
-                name = f"{paradigm.uid} {number}"
                 patterns = [item.pattern for item in _constituents(version)]
-                for pattern in patterns:
-                    _rule_of(paradigm, [pattern], name)  # so that an error is about one constituent
-                tops[paradigm.uid, number] = _rule_of(paradigm, patterns, f"PAIR {name}")
+                for pattern in patterns:  # so that an error is about one constituent
+                    _right_side(paradigm, pattern)
+                # A name of its own, which the notation of the grammar would not allow
+                top = Pattern(f"PAIR {paradigm.uid} {number}", ())
+                tops.append(GrammarRule(top, _right_side(paradigm, " ".join(patterns)), 1.0))
+                self._tops[paradigm.uid, number] = Symbol(top.category)
+        phrases = resources.files("contstim.english").joinpath("phrases.fcfg").read_text("utf-8")
         texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
         own = [rule for text in texts for rule in _own_rules(text)]
-        self._tops = {key: Symbol(rule.left.category) for key, rule in tops.items()}
-        self._grammar = Grammar((*rules(), *_phrases(), *own, *tops.values()), lexicon())
-        categories = self._grammar.categories - {top.category for top in self._tops.values()}
-        for (uid, _), rule in tops.items():
+        self._grammar = Grammar((*rules(), *further_rules(phrases), *own, *tops), lexicon())
+        categories = self._grammar.categories - {top.left.category for top in tops}
+        for (uid, _), rule in zip(self._tops, tops, strict=True):
             unknown = [p.category for p in rule.right if p.category not in categories]
             if unknown:
                 raise InputError(
@@ -195,11 +141,10 @@ class Generator:
         with collector_paused():
             while len(pairs) < n:
                 pair = self._draw(paradigm, rng, len(pairs))
+                misses += 1
                 if pair and (pair.sentence_good, pair.sentence_bad) not in pairs:
                     pairs[pair.sentence_good, pair.sentence_bad] = pair
                     misses = 0
-                else:
-                    misses += 1
                 if misses > PATIENCE:
                     raise InputError(
                         f"Paradigm {paradigm.uid} gave {len(pairs):,} distinct pairs, not {n:,}: "
@@ -218,33 +163,48 @@ class Generator:
                 f"Paradigm {paradigm.uid}: a rule of its file leads back to its own left side; "
                 f"give a phrase inside a phrase a category of its own."
             ) from None
+        constituents = _constituents(version)
         if not mass:
             raise InputError(
                 f"Paradigm {paradigm.uid}: no words go together in "
-                f"{' '.join(item.pattern for item in _constituents(version))}. See that categories "
+                f"{' '.join(item.pattern for item in constituents)}. See that categories "
                 f"have the features asked for, and that variables can have one value."
             )
         # Children of the rule stand in the order of the constituents, good ones before bad ones.
-        children = self._sampler.draw_freely(rng, top).children
-        names = [item.name for item in _constituents(version)]
-        drawn = dict(zip(names, children, strict=True))
+        children = self._sampler.draw(rng, symbol=top).children
+        drawn = {item.name: child for item, child in zip(constituents, children, strict=True)}
         # The good sentence first: the bad one takes over words that it has chosen of several.
-        good = self._realise(version.good, drawn, rng, top)
-        bad = self._realise(version.bad, drawn, rng, top) if good else None
+        good_items, bad_items, _ = version
+        good = self._realise(good_items, drawn, rng, top)
+        bad = self._realise(bad_items, drawn, rng, top) if good else None
         if not good or not bad:
             return None
-        return labelled(paradigm, number, (version.good, good), (version.bad, bad))
+        twins = [replace(tree.sentence, end=paradigm.end) for tree in (good, bad)]
+        if twins[0] == twins[1]:
+            return None
+        lemmas = [sorted(entry.lemma for entry in tree.entries()) for tree in (good, bad)]
+        prefix = _prefix(paradigm, twins, ((good_items, good), (bad_items, bad)))
+        return LabelledPair(
+            sentence_good=twins[0].text,
+            sentence_bad=twins[1].text,
+            field=paradigm.field,
+            linguistics_term=paradigm.phenomenon,
+            UID=paradigm.uid,
+            pairID=str(number),
+            lexically_identical=lemmas[0] == lemmas[1],
+            **({f"{paradigm.prefix}_prefix": prefix} if prefix else {}),
+        )
 
     def _realise(
-        self, items: Iterable[Item], drawn: Drawn, rng: random.Random, top: Symbol
+        self, items: Iterable[Item], drawn: dict[str, Derivation], rng: random.Random, top: Symbol
     ) -> Derivation | None:
         """A sentence of the items; `drawn` gets the words that it chooses, for the other one."""
         children = []
         for item in items:
             if item.alternatives:
                 text = rng.choice(item.alternatives)
-                entry = Entry(_WORDS, text, text, 1.0, {})
-                drawn[item.name] = Derivation(Symbol(_WORDS), (), entry)
+                entry = Entry("WORDS", text, text, 1.0, {})
+                drawn[item.name] = Derivation(Symbol("WORDS"), (), entry)
             child: Derivation | None = drawn[item.name]
             if item.changes:
                 child = self._inflect(drawn[item.name], dict(item.changes))
@@ -268,12 +228,49 @@ class Generator:
         return Derivation(symbol, (), same[0]) if same else None
 
 
+def _prefix(
+    paradigm: Paradigm,
+    twins: Sequence[Sentence],
+    shown: Iterable[tuple[Sequence[Item], Derivation]],
+) -> tuple[str, ...]:
+    """The fields of the paradigm's prefix method; none where it has no such method.
+
+    Raises:
+        InputError: the method does not fit the sentences.
+    """
+    good, bad = (sentence.words for sentence in twins)
+    if paradigm.prefix == "one":
+        # The first word that differs; none where one sentence is the beginning of the other
+        both = enumerate(zip(good, bad, strict=False))
+        if place := next((i for i, (word, other) in both if word != other), 0):
+            return " ".join(good[:place]), good[place], bad[place]
+        what = "begin alike and go on with different words"
+    elif paradigm.prefix == "two":
+        parts = []
+        for (items, tree), sentence in zip(shown, twins, strict=True):
+            # The words before the critical constituent are those of the constituents before it
+            place = [item.name for item in items].index(paradigm.critical)
+            lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
+            start, end = sum(lengths[:place]), sum(lengths[: place + 1])
+            parts.append((" ".join(sentence.words[:start]), " ".join(sentence.words[start:end])))
+        (good_prefix, good_word), (bad_prefix, bad_word) = parts
+        if good_word == bad_word and good_prefix != bad_prefix:
+            return good_prefix, bad_prefix, good_word
+        what = f"have {paradigm.critical!r} after different beginnings"
+    else:
+        return ()
+    raise InputError(
+        f"Paradigm {paradigm.uid}: {twins[0].text!r} and {twins[1].text!r} do not {what}; "
+        f"prefix = {paradigm.prefix!r} does not fit them."
+    )
+
+
 def generate_pairs(
     n: int,
     *,
     seed: int,
     paradigms: Sequence[Paradigm] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[LabelledPair]:
     """Distinct minimal pairs of each paradigm, the same ones for the same seed.
 
@@ -287,9 +284,8 @@ def generate_pairs(
         InputError: n is below 1, two paradigms share a name, or a paradigm has no n pairs.
     """
     wanted = shipped_paradigms() if paradigms is None else list(paradigms)
-    names = [paradigm.uid for paradigm in wanted]
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
+    names = Counter(paradigm.uid for paradigm in wanted)
+    if twice := sorted(name for name, count in names.items() if count > 1):
         raise InputError(f"Two paradigms are called {', '.join(twice)}; files need distinct names.")
     # Paradigms of one file share its rules, and so a grammar that is written out once.
     generators = {
@@ -299,31 +295,22 @@ def generate_pairs(
     pairs = []
     for number, paradigm in enumerate(wanted, start=1):
         pairs += generators[paradigm.rules].pairs(paradigm, n, seed=seed)
-        if progress:
-            progress(number, len(wanted))
+        progress(number, len(wanted))
     return pairs
 
 
 def _constituents(version: Version) -> list[Item]:
-    items = (*version.good, *version.bad, *version.hidden)
-    return [item for item in items if item.pattern]
+    return [item for items in version for item in items if item.pattern]
 
 
-def _rule_of(paradigm: Paradigm, patterns: Sequence[str], name: str) -> GrammarRule:
-    right = " ".join(patterns)
+def _right_side(paradigm: Paradigm, right: str) -> tuple[Pattern, ...]:
     try:
         (rule,) = further_rules(f"PAIR -> {right} [1.0]")
     except ValueError as error:
         raise InputError(
             f"Paradigm {paradigm.uid}: cannot read {right!r}: {_last_line(error)}."
         ) from error
-    # Read under one name and kept under its own, which the notation of the grammar would not allow.
-    return GrammarRule(Pattern(name, ()), rule.right, 1.0)
-
-
-def _phrases() -> tuple[GrammarRule, ...]:
-    folder = resources.files("contstim.english.minimal_pairs")
-    return further_rules(folder.joinpath("phrases.fcfg").read_text(encoding="utf-8"))
+    return rule.right
 
 
 def _own_rules(text: str) -> tuple[GrammarRule, ...]:
@@ -333,8 +320,7 @@ def _own_rules(text: str) -> tuple[GrammarRule, ...]:
         raise InputError(
             f"Cannot read the rules of a paradigm file: {_last_line(error)}."
         ) from error
-    weightless = [rule.left.category for rule in own if not rule.weight > 0]
-    if weightless:
+    if weightless := [rule.left.category for rule in own if not rule.weight > 0]:
         raise InputError(
             f"The rules of {', '.join(weightless)} need a share above 0 in brackets at the end, "
             f"such as [1.0]."
@@ -353,13 +339,13 @@ def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]
     Raises:
         InputError: a file cannot be written.
     """
-    lines: dict[str, list[str]] = {}
+    texts: dict[Path, str] = {}
     for pair in pairs:
-        lines.setdefault(pair.UID, []).append(json.dumps(pair.row, ensure_ascii=False) + "\n")
-    paths = [Path(folder) / f"{uid}.jsonl" for uid in lines]
-    for path, of_paradigm in zip(paths, lines.values(), strict=True):
-        write_text(path, "".join(of_paradigm))
-    return paths
+        path = Path(folder) / f"{pair.UID}.jsonl"
+        texts[path] = texts.get(path, "") + json.dumps(pair.row, ensure_ascii=False) + "\n"
+    for path, text in texts.items():
+        write_text(path, text)
+    return list(texts)
 
 
 def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:

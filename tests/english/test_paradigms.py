@@ -7,14 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from contstim.english.minimal_pairs import (
-    choose_paradigms,
-    generate_pairs,
-    read_paradigms,
-    refuse_other_pairs,
-    shipped_paradigms,
-    write_pairs,
-)
+from contstim.english.minimal_pairs import generate_pairs, refuse_other_pairs, write_pairs
+from contstim.english.paradigm import choose_paradigms, read_paradigms, shipped_paradigms
 from contstim.errors import InputError
 
 HEAD = 'field = "morphology"\nphenomenon = "mine"\n'
@@ -28,7 +22,7 @@ bad = "NAME"
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give up soon where nothing new is drawn: the few pairs there are come within a few draws."""
-    monkeypatch.setattr("contstim.english.minimal_pairs.generation.PATIENCE", 500)
+    monkeypatch.setattr("contstim.english.minimal_pairs.PATIENCE", 500)
 
 
 def _file(folder: Path, text: str, name: str = "mine.toml") -> Path:

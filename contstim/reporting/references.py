@@ -1,0 +1,26 @@
+"""The bibliography, `references.txt`: of works that a text cites, the references."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+
+@cache
+def works() -> tuple[tuple[str, str, str], ...]:
+    """First author, year and reference of each work, in the order of the bibliography."""
+    text = (resources.files(__package__) / "references.txt").read_text(encoding="utf-8")
+    return tuple(
+        (*re.findall(r"^([^,]+),.*?\((\d{4})\)", work)[0], work) for work in text.splitlines()
+    )
+
+
+def works_in(text: str) -> list[str]:
+    """The works that a text names by first author and year: `Golan et al., 2023`, or `(2023)`."""
+    plain = text.replace("\\", "")
+    return [
+        work
+        for author, year, work in works()
+        if re.search(rf"{author}('s| and \w+| & \w+| et al\.)?,? \(?{year}", plain)
+    ]
