@@ -87,7 +87,7 @@ if TYPE_CHECKING:
         shared_vocabulary as shared_vocabulary,
     )
     from contstim.optimization.search.recipes import RECIPES as RECIPES
-    from contstim.optimization.search.symmetric import synthesize_pair as synthesize_pair
+    from contstim.optimization.search.synthesize import synthesize_pair as synthesize_pair
     from contstim.optimization.search.synthesize import (
         synthesize as synthesize,
         synthesize_triplet as synthesize_triplet,

@@ -10,8 +10,7 @@ from contstim.cli.output import names_for_tables, print_rows, print_sentences, r
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from contstim.optimization.search.symmetric import SymmetricPair
-    from contstim.optimization.search.synthesize import Synthesis
+    from contstim.optimization.search.synthesize import SymmetricPair, Synthesis
     from contstim.steps.step import Outcome
 
 
@@ -37,7 +36,7 @@ def show_result(step: Any, outcome: Outcome[Any], *, quiet: bool) -> None:
 
 def _synthesis(result: Synthesis | SymmetricPair) -> None:
     """A table of sentences and log-probabilities, why the search ended, and what it cost."""
-    from contstim.optimization.search.symmetric import SymmetricPair
+    from contstim.optimization.search.synthesize import SymmetricPair
 
     names = names_for_tables(result.models)
     columns = [*names.values()]

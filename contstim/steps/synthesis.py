@@ -15,8 +15,7 @@ from contstim.models.transforms import tell_unknown, unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
-from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesize import synthesize
+from contstim.optimization.search.synthesize import synthesize, synthesize_pair
 from contstim.options import Aside, Help, Models, Seed, Writes
 from contstim.sentence import Sentence
 from contstim.steps.fields import OfferedWords, files_of_words, words_read
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search import climb
     from contstim.optimization.search.restarts import SearchSummary
-    from contstim.optimization.search.symmetric import SymmetricPair
-    from contstim.optimization.search.synthesize import Synthesis
+    from contstim.optimization.search.synthesize import SymmetricPair, Synthesis
     from contstim.reporter import Reporter
 
 

@@ -162,8 +162,13 @@ class SearchTriplets(
         )
         write_triplets(self.out, results.triplets)
         reporter.say(f"{self.out}: {counted(len(results.triplets), 'triplet')}.")
-        if results.time.text:
-            reporter.say(results.time.text)
+        wall = results.wall_seconds
+        if wall:
+            network = round(100 * results.network_seconds / wall)
+            reporter.say(
+                f"Searches took {wall:,.0f} s, all workers together: {network} % in networks, "
+                f"{100 - network} % in everything around them."
+            )
         if self.review or results.removed:
             reporter.say(
                 f"As before: {results.kept:,}; removed: {results.removed:,}; new: {results.new:,}."
@@ -183,8 +188,12 @@ class SearchTriplets(
                 for triplet in results.unchanged
             ],
             **contamination_facts(seen),
-            **({"time": asdict(results.time)} if results.time.text else {}),
         }
+        if wall:
+            facts["time"] = {
+                "wall_seconds": wall,
+                "network_seconds": results.network_seconds,
+            }
         header = ("model_1", "model_2", "triplets", "Eq. 4 (nats)", "unchanged", "failed")
         rows = [
             (p.model_1, p.model_2, p.triplets, _mean(p.controversiality), p.unchanged, p.failed)

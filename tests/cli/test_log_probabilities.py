@@ -12,8 +12,7 @@ from contstim.errors import InputError, ModelError
 from contstim.models.base import Convention
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.classifier import UNIT
-from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, write_trials
 from contstim.testing import TableModel

@@ -28,9 +28,9 @@ Before, each model is loaded once to know what it is. The pool and the executors
 triplets     the whole job, from a question to its results
 question     what a study asks of its searches, and what of it decides a result
 assignment   natural sentences for each pair of models, and their table
-queues       a task for each slot of a pair, the result that stands there, and which comes next
-tasks        what workers do, and where: models that are loaded, and the words of searches
-floors       how rare a sentence may be, as a quantile of natural ones
-word_cap     in how many sentences of the study a word may stand; searches in rounds
+queues       a task for each slot of a pair, the result that stands there, and which comes next;
+             rounds, where a word may stand in so many sentences of the study only
+tasks        what workers do, and where: models that are loaded, the words of searches, and how
+             rare a sentence may be
 results      what is found: triplets, failures, statistics; the names that the user gave
 """

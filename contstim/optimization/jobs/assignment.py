@@ -192,15 +192,12 @@ class Assignment:
         if not short:
             return
         pair, lacks = next(iter(short.items()))
-        # Of all sentences, taken or not: how far the pool goes if more are wanted.
-        usable = sum(any(can_use(s) for can_use in self._usable.values()) for s in self.pool)
-        others = len(self._reserved)
         raise InputError(
             f"Too few natural sentences: {len(self.slots) * per_pair:,} are needed, none used "
-            f"twice. Of the {len(self.pool):,} given, {usable:,} have two words or more, all known "
-            f"to both models of some pair, less {others:,} of models that were left out. "
-            f"{' × '.join(pair)} lacks {lacks:,} of {per_pair:,}. Give at least "
-            f"{sum(short.values()):,} more, or lower per_pair."
+            f"twice, of words that both models of a pair know. Of {len(self.pool):,} given, "
+            f"{len(self._reserved):,} are of models that were left out. {' × '.join(pair)} lacks "
+            f"{lacks:,} of {per_pair:,}. Give at least {sum(short.values()):,} more, or lower "
+            f"per_pair."
         )
 
 

@@ -1,33 +1,52 @@
-"""Searches of a study, what is kept of them, and which comes next, with few models to be loaded."""
+"""Searches of a study, what is kept of them, and which comes next, with few models to be loaded.
+
+A cap on how often a word stands in the sentences of the whole study is kept during the search:
+
+    accepted triplets --- words that are used up ---> searches of a round, without these words
+           ^                                                   |
+           |                 one after the other, in an order that depends on the study alone
+           |                                                   v
+           +-------- no word above the cap ----------- each triplet of the round
+                                                               |
+              a word above the cap: searched again, also without that word, with the next round
+
+A round has some slots of every pair of models. All its searches go by the triplets that were
+accepted before it began, and are decided about when the last of them is there. So results depend
+neither on which worker was faster nor on when a job was killed: all that a decision needs is in the
+store. What is searched again is searched without at least one word more, or its natural sentence
+has no room any more and is passed over, so that this comes to an end.
+
+A natural sentence cannot be changed, and what is made of it keeps many of its words: it is passed
+over where one of its words has no room for three sentences more.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field, replace
+from collections import Counter, deque
+from dataclasses import replace
 from itertools import combinations
 from math import inf
 from typing import TYPE_CHECKING
 
 from contstim.jobs.pool import TaskQueue
-from contstim.optimization.jobs.results import SearchTime
-from contstim.optimization.jobs.tasks import Judge, TripletTask, describe_words
+from contstim.optimization.jobs.tasks import TripletTask, describe_words
 from contstim.reporter import SILENT
 from contstim.store.triplets import Outcome, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from contstim.errors import ContstimError
     from contstim.optimization.jobs.assignment import Assignment
-    from contstim.optimization.jobs.floors import Floors
     from contstim.optimization.jobs.question import SearchQuestion
-    from contstim.optimization.jobs.tasks import ModelProfile
-    from contstim.optimization.jobs.word_cap import CapRounds
+    from contstim.optimization.jobs.tasks import Floors, ModelProfile
     from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
     from contstim.store.triplets import Slot, TripletStore
     from contstim.vocabulary import Vocabulary
 
     ModelPair = tuple[str, str]
+
 
 _ATTEMPTS = 3
 
@@ -45,6 +64,10 @@ class Searches:
         floors: of plausibility.
         store: where results are kept.
         retry_failed: searches that failed are done again.
+
+    Attributes:
+        wall_seconds: that searches of this run took, all workers together.
+        network_seconds: within networks; the rest is the work of everything around them.
     """
 
     def __init__(
@@ -63,6 +86,7 @@ class Searches:
         self._judge, self._further = question.judge, question.further
         self._results = store.results(question.seed)
         self._retry_failed = retry_failed
+        self.wall_seconds = self.network_seconds = 0.0
 
     def task(self, slot: Slot, capped: frozenset[str] = frozenset()) -> TripletTask:
         """The search of a slot, without words that a cap keeps out."""
@@ -73,7 +97,7 @@ class Searches:
         if self._further is not None:
             name = self._further.specification
             floor = least[name] if self._judge is None else self._judge[1]
-            judge = Judge(name, self._fingerprint(name), floor)
+            judge = (name, self._fingerprint(name), floor)
         # The floor of a model that judges all sentences is the judge's, a part of the search. Of
         # models that judge what they accept, that of the natural sentence is all, judge of fluency
         # or not: what they accept is no less likely.
@@ -127,6 +151,8 @@ class Searches:
 
     def keep(self, task: TripletTask, outcome: Outcome) -> Result:
         """Keep the outcome of a search."""
+        self.wall_seconds += outcome.wall_seconds
+        self.network_seconds += outcome.network_seconds
         costs = [cost for trail in outcome.trails for cost in trail["costs"].values()]
         result = Result(
             id=0,
@@ -147,33 +173,12 @@ class Searches:
         return result
 
 
-@dataclass
-class PairQueue:
-    """The searches of one pair of models, by the slots of its sentences.
-
-    Slots are taken in order, until as many as wanted have a triplet or failed; a sentence that
-    turns out inadmissible makes room for the next. So which sentences are taken depends on nothing
-    but their order.
-
-    Attributes:
-        pair: the models' names.
-        waiting: the slots whose searches are to be taken.
-        planned: how many slots are planned so far, whatever became of them.
-        running: how many searches have been taken and have not come back.
-        settled: how many have ended, inadmissible sentences apart.
-        missing: how many triplets are wanted for which there is no sentence.
-    """
-
-    pair: ModelPair
-    waiting: deque[int] = field(default_factory=deque)
-    planned: int = 0
-    running: int = 0
-    settled: int = 0
-    missing: int = 0
-
-
 class TripletQueue(TaskQueue[TripletTask]):
     """The searches for every pair's triplets; each outcome is kept as it comes.
+
+    Slots of a pair are taken in order, until as many as wanted have a triplet or failed; a sentence
+    that turns out inadmissible makes room for the next. So which sentences are taken depends on
+    nothing but their order.
 
     Args:
         searches: of the study.
@@ -183,9 +188,8 @@ class TripletQueue(TaskQueue[TripletTask]):
         together: whether workers gain by searching between the same models at the same time.
 
     Attributes:
-        pairs: each pair's searches.
         results: what is known of the slots of each pair, in the order of the study.
-        time: how long the searches took that came to an end.
+        missing: how many triplets of each pair are wanted for which there is no sentence.
     """
 
     def __init__(
@@ -200,30 +204,34 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._searches, self._assignment, self._reporter = searches, assignment, reporter
         self._rounds, self._together = rounds, together
         self._slots = assignment.slots  # which further rounds lengthen
-        self._wanted = searches.question.per_pair
-        wanted = self._wanted if rounds is None else rounds.wanted
-        self.time = SearchTime()
         self.results: dict[ModelPair, dict[int, Result]] = {p: {} for p in self._slots}
-        self.pairs = {pair: PairQueue(pair) for pair in self._slots}
-        for pair in self.pairs.values():
-            for _ in range(wanted):
+        # Of each pair: slots to be taken, and how many were planned, whatever became of them, are
+        # with workers, or have ended, inadmissible sentences apart
+        self._waiting: dict[ModelPair, deque[int]] = {p: deque() for p in self._slots}
+        self._planned: Counter[ModelPair] = Counter()
+        self._running: Counter[ModelPair] = Counter()
+        self._settled: Counter[ModelPair] = Counter()
+        self.missing: Counter[ModelPair] = Counter()
+        for pair in self._slots:
+            for _ in range(searches.question.per_pair if rounds is None else rounds.wanted):
                 self._plan_one_more(pair)
         models = list(dict.fromkeys(model for pair in self._slots for model in pair))
-        self._order = [self.pairs[names] for names in pairs_sharing_models(models)]
+        self._order = pairs_sharing_models(models)
         self._report_progress()
 
-    def _plan_one_more(self, pair: PairQueue) -> None:
+    def _plan_one_more(self, pair: ModelPair) -> None:
         """Plan the next slot that is not inadmissible already."""
-        while self._assignment.has(pair.pair, pair.planned):
-            slot, pair.planned = pair.planned, pair.planned + 1
-            state = self._known(pair.pair, slot)
+        while self._assignment.has(pair, self._planned[pair]):
+            number = self._planned[pair]
+            self._planned[pair] += 1
+            state = self._known(pair, number)
             if state is None:
-                pair.waiting.append(slot)
+                self._waiting[pair].append(number)
             elif state != "inadmissible":
-                pair.settled += 1
+                self._settled[pair] += 1
             if state != "inadmissible":
                 return
-        pair.missing += 1
+        self.missing[pair] += 1
 
     def _known(self, pair: ModelPair, number: int) -> str | None:
         """What became of the search of a slot; that it is unsuitable is kept as its outcome."""
@@ -276,15 +284,13 @@ class TripletQueue(TaskQueue[TripletTask]):
                 yield self._slots[pair][number], result
 
     def _report_progress(self) -> None:
-        missing = sum(pair.missing for pair in self._order)
-        wanted = len(self._order) * self._wanted - missing
-        settled = sum(pair.settled for pair in self._order)
-        self._reporter.progress("triplets", settled, wanted)
+        wanted = len(self._slots) * self._searches.question.per_pair - self.missing.total()
+        self._reporter.progress("triplets", self._settled.total(), wanted)
 
     @property
     def finished(self) -> bool:
         """See `TaskQueue.finished`."""
-        return not any(pair.waiting or pair.running for pair in self._order)
+        return not any(self._waiting.values()) and not self._running.total()
 
     def take(self, loaded: Sequence[str]) -> TripletTask | None:
         """See `TaskQueue.take`.
@@ -293,39 +299,36 @@ class TripletQueue(TaskQueue[TripletTask]):
         most if they are to be together; of these the first in an order in which consecutive pairs
         share a model.
         """
-        # Of equals, `min` takes the first.
-        open_pairs = [pair for pair in self._order if pair.waiting]
-        if not open_pairs:
+        waiting = [pair for pair in self._order if self._waiting[pair]]
+        if not waiting:
             return None
         sign = -1 if self._together else 1
-        chosen = min(open_pairs, key=lambda p: (len({*p.pair} - {*loaded}), sign * p.running))
-        chosen.running += 1
-        return self._task(self._slots[chosen.pair][chosen.waiting.popleft()])
+        # Of equals, `min` takes the first.
+        pair = min(waiting, key=lambda p: (len({*p} - {*loaded}), sign * self._running[p]))
+        self._running[pair] += 1
+        return self._task(self._slots[pair][self._waiting[pair].popleft()])
 
     def done(self, task: TripletTask, result: Outcome) -> None:
         """See `TaskQueue.done`."""
         # Kept before it counts: what was reported survives the end of this process.
-        kept = self._searches.keep(task, result)
-        self.time += SearchTime(result.wall_seconds, result.network_seconds)
-        self._stand(self._slots[task.models][task.slot], kept)
-        self.results[task.models][task.slot] = kept
-        pair = self.pairs[task.models]
-        pair.running -= 1
+        pair, kept = task.models, self._searches.keep(task, result)
+        self._stand(self._slots[pair][task.slot], kept)
+        self.results[pair][task.slot] = kept
+        self._running[pair] -= 1
         if result.state == "inadmissible":
             self._plan_one_more(pair)
         else:
-            pair.settled += 1
+            self._settled[pair] += 1
         self._report_progress()
 
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`: the third time is kept as the outcome."""
         if attempt == _ATTEMPTS:
             self.done(task, Outcome("failed", str(error)))
-        else:
-            pair = self.pairs[task.models]
-            pair.running -= 1
-            # In front, so that slots are still taken in order.
-            pair.waiting.appendleft(task.slot)
+            return
+        self._running[task.models] -= 1
+        # In front, so that slots are still taken in order.
+        self._waiting[task.models].appendleft(task.slot)
 
 
 def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:
@@ -340,3 +343,110 @@ def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:
     for (i, first), (_, second) in combinations(enumerate(models), 2):
         rows[i].append((first, second))
     return [pair for i, row in enumerate(rows) for pair in (reversed(row) if i % 2 else row)]
+
+
+_TRIPLETS_PER_ROUND, _LEAST_PER_PAIR = 32, 4
+_SENTENCES = 3  # of a triplet
+
+
+class CapRounds:
+    """Rounds of a study with a cap: some slots of every pair at a time.
+
+    Args:
+        cap: in how many sentences of the study, natural ones included, a word may stand.
+        searches: of the study.
+        assignment: the slots of each pair.
+    """
+
+    def __init__(self, cap: int, searches: Searches, assignment: Assignment) -> None:
+        self._cap, self._searches = cap, searches
+        self._per_pair = searches.question.per_pair
+        self._uncapped = frozenset(map(str.lower, searches.question.uncapped))
+        self._assignment, slots = assignment, assignment.slots
+        self._order = {pair: number for number, pair in enumerate(slots)}
+        # Enough searches at once for many workers, whatever their number is; and several of a
+        # pair, so that a worker does not load other models after each.
+        self._size = max(_LEAST_PER_PAIR, -(-_TRIPLETS_PER_ROUND // len(slots)))
+        self._used = Counter[str]()
+        self._used_up = frozenset[str]()  # words that no further sentence may have
+        self._accepted: set[tuple[ModelPair, int]] = set()
+        standing = {
+            pair: [
+                (slot, result)
+                for slot in of_pair
+                if (result := searches.standing(slot)) and result.state != "inadmissible"
+            ]
+            for pair, of_pair in slots.items()
+        }
+        self._decide([each for some in standing.values() for each in some])
+        # A study that goes on does so with the round in which it was, and one that has a new pair
+        # with the first.
+        sizes = [len(some) for some in standing.values()]
+        self._end = self._size * max(1, -(-max(sizes) // self._size) if min(sizes) else 1)
+
+    def _count(self, result: Result) -> Counter[str]:
+        """In how many sentences of a triplet each word that counts stands, in lower case."""
+        # A triplet whose sentences are not all different is in no table.
+        triplet = result.triplet
+        if triplet is None or not triplet.distinct:
+            return Counter()
+        sentences = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
+        each = ({word.lower() for word in sentence.words} for sentence in sentences)
+        return Counter(word for words in each for word in words - self._uncapped)
+
+    @property
+    def wanted(self) -> int:
+        """Number of triplets that each pair is to have at the end of the present round."""
+        return min(self._end, self._per_pair)
+
+    def excluded(self, slot: Slot) -> frozenset[str]:
+        """The words that a search of the present round may not put in."""
+        return self._used_up | self._searches.refused(slot)
+
+    def no_room(self, natural: Sentence) -> str:
+        """Why a natural sentence has no room in the present round; empty where it has."""
+        words = [
+            word
+            for word in dict.fromkeys(map(str.lower, natural.words))
+            if word not in self._uncapped and self._used[word] + _SENTENCES > self._cap
+        ]
+        return f"no room under the cap on words: {', '.join(words)}" if words else ""
+
+    def decide(self, outcomes: Iterable[tuple[Slot, Result]]) -> bool:
+        """Accept or refuse the triplets of the round; whether more follow.
+
+        Args:
+            outcomes: of all searches, those of earlier rounds among them.
+        """
+        new = [
+            (slot, result)
+            for slot, result in outcomes
+            if result.state != "inadmissible" and (slot.pair, slot.slot) not in self._accepted
+        ]
+        refused = self._decide(new)
+        is_last = not refused and self._end >= self._per_pair
+        if not refused and not is_last:
+            self._end += self._size
+        return not is_last
+
+    def _decide(self, new: Iterable[tuple[Slot, Result]]) -> bool:
+        """Accept or refuse triplets, slot by slot; True if one was refused.
+
+        What is decided is stored in one transaction, so that a job that was killed meanwhile
+        decides again, and the same.
+        """
+        changed, refused = [], False
+        for slot, result in sorted(new, key=lambda each: (each[0].slot, self._order[each[0].pair])):
+            # A failed search has no triplet, and no words.
+            words = self._count(result)
+            over = {w for w, n in words.items() if self._used[w] + n > self._cap}
+            excluded = self.excluded(slot) | over if over else frozenset()
+            changed.append(replace(slot, result=result.id, refused=excluded))
+            if over:
+                refused = True
+            else:
+                self._used += words
+        self._assignment.stand(changed)
+        self._accepted |= {(slot.pair, slot.slot) for slot in changed if not slot.refused}
+        self._used_up = frozenset(word for word, n in self._used.items() if n >= self._cap)
+        return refused

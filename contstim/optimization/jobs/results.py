@@ -45,7 +45,8 @@ class TripletResults:
             they hold a word that has been excluded since, or a model, the words or the natural
             sentences have changed.
         new: triplets that did not stand there.
-        time: how long the searches of this run took that came to an end.
+        wall_seconds: that the searches of this run took which came to an end, all workers together.
+        network_seconds: of these within networks; the rest is everything around them.
     """
 
     triplets: tuple[Triplet, ...]
@@ -61,7 +62,8 @@ class TripletResults:
     kept: int = field(compare=False)
     removed: int = field(compare=False)
     new: int = field(compare=False)
-    time: SearchTime = field(compare=False)
+    wall_seconds: float = field(compare=False)
+    network_seconds: float = field(compare=False)
 
     @property
     def complete(self) -> bool:
@@ -71,9 +73,8 @@ class TripletResults:
     @property
     def lacking(self) -> Iterator[str]:
         """A line for each triplet that was wanted and is not there: the sentence, and why."""
-        for triplet in self.unchanged:
-            models = f"{triplet.model_1} × {triplet.model_2}"
-            yield f"unchanged: {models}, {triplet.natural.text!r}: {triplet.alike}"
+        for t in self.unchanged:
+            yield f"unchanged: {t.model_1} × {t.model_2}, {t.natural.text!r}: {t.alike}"
         for result in self.failures:
             models = f"{result.model_1} × {result.model_2}"
             yield f"failed: {models}, {result.natural!r}: {result.reason}"
@@ -81,35 +82,6 @@ class TripletResults:
             if pair.missing:
                 models = f"{pair.model_1} × {pair.model_2}"
                 yield f"missing: {models}, {counted(pair.missing, 'triplet')}: too few sentences"
-
-
-@dataclass(frozen=True)
-class SearchTime:
-    """Time that searches took, all workers together.
-
-    Attributes:
-        wall_seconds: from their beginnings to their ends.
-        network_seconds: within networks; the rest is the work of everything around them.
-    """
-
-    wall_seconds: float = 0.0
-    network_seconds: float = 0.0
-
-    def __add__(self, other: SearchTime) -> SearchTime:
-        return SearchTime(
-            self.wall_seconds + other.wall_seconds, self.network_seconds + other.network_seconds
-        )
-
-    @property
-    def text(self) -> str:
-        """The shares of networks and of everything else in percent; empty if nothing was done."""
-        if not self.wall_seconds:
-            return ""
-        network = round(100 * self.network_seconds / self.wall_seconds)
-        return (
-            f"Searches took {self.wall_seconds:,.0f} s, all workers together: {network} % in "
-            f"networks, {100 - network} % in everything around them."
-        )
 
 
 @dataclass(frozen=True)
@@ -164,26 +136,27 @@ def pair_statistics(
     found = [result.triplet for result in results if result.triplet is not None]
     triplets = [triplet for triplet in found if triplet.distinct]
     passed_over = [r for r in results if r.state == "inadmissible"]
-    reasons = Counter(inadmissibility(result.reason) for result in passed_over)
-    # What each model loses by the sentence that it rejects: the two terms of Eq. 4.
-    drops = [
+    # Eq. 4, and what each model loses by the sentence that it rejects: its two terms
+    means = [
         (
+            t.controversiality,
             t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1,
             t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2,
         )
         for t in triplets
     ]
+    controversiality, drop_1, drop_2 = map(fmean, zip(*means, strict=True)) if means else [None] * 3
     return PairStatistics(
         *models,
         triplets=len(triplets),
         unchanged=len(found) - len(triplets),
         failed=sum(result.state == "failed" for result in results),
         inadmissible=len(passed_over),
-        reasons=dict(reasons.most_common()),
+        reasons=dict(Counter(inadmissibility(r.reason) for r in passed_over).most_common()),
         missing=missing,
-        controversiality=_mean([triplet.controversiality for triplet in triplets]),
-        drop_1=_mean([drop for drop, _ in drops]),
-        drop_2=_mean([drop for _, drop in drops]),
+        controversiality=controversiality,
+        drop_1=drop_1,
+        drop_2=drop_2,
         rows=sum(result.rows for result in results),
         tokens=sum(result.tokens for result in results),
         searches=sum(result.searches for result in results),
@@ -195,7 +168,3 @@ def inadmissibility(reason: str) -> str:
     if reason.endswith("gives it probability zero"):  # behind the model's name
         return "impossible to one of the models"
     return reason.partition(":")[0]
-
-
-def _mean(values: list[float]) -> float | None:
-    return fmean(values) if values else None

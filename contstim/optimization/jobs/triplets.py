@@ -12,11 +12,9 @@ from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.models.transforms import tell_unknown
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
-from contstim.optimization.jobs.floors import find_floors
-from contstim.optimization.jobs.queues import Searches, TripletQueue
-from contstim.optimization.jobs.results import SearchTime, TripletResults, pair_statistics
-from contstim.optimization.jobs.tasks import InspectionTask, shared_words
-from contstim.optimization.jobs.word_cap import CapRounds
+from contstim.optimization.jobs.queues import CapRounds, Searches, TripletQueue
+from contstim.optimization.jobs.results import TripletResults, pair_statistics
+from contstim.optimization.jobs.tasks import InspectionTask, find_floors, shared_words
 from contstim.optimization.search.settings import fixed_positions
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT
@@ -149,12 +147,10 @@ def find_triplets(
         searches = Searches(question, profiles, words, floors, store, retry_failed=retry_failed)
         cap = question.word_cap
         rounds = None if cap is None else CapRounds(cap, searches, held)
-        time = SearchTime()
         # Without a cap on words there is one round of all searches.
         while True:
             queue = TripletQueue(searches, held, reporter, rounds, together=executor.shares_models)
             workers.work_off(queue)
-            time += queue.time
             if rounds is None or not rounds.decide(queue.outcomes):
                 break
 
@@ -170,12 +166,8 @@ def find_triplets(
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
         failures=tuple(_renamed(r, names) for r in found if r.state == "failed"),
         pairs=tuple(
-            pair_statistics(
-                (names[pair[0]], names[pair[1]]),
-                results,
-                queue.pairs[pair].missing,
-            )
-            for pair, results in queue.found.items()
+            pair_statistics((names[first], names[second]), results, queue.missing[first, second])
+            for (first, second), results in queue.found.items()
         ),
         conventions={names[model]: profiles[model].convention for model in ordered},
         training_texts={names[model]: profiles[model].training_text for model in ordered},
@@ -192,7 +184,8 @@ def find_triplets(
         kept=len(stood & stands),
         removed=len(stood - stands),
         new=len(stands - stood),
-        time=time,
+        wall_seconds=searches.wall_seconds,
+        network_seconds=searches.network_seconds,
     )
 
 

@@ -35,8 +35,7 @@ again from scratch; floor and constraints are checked on that.
 
 From what the rest of the package uses to what it rests on, in the order in which to read them:
 
-synthesize    one direction, or a triplet; begin here
-symmetric     a pair of sentences at once
+synthesize    one direction, a triplet, or a symmetric pair; begin here
 recipes       ways to search under a name: ours (`default`), and the published one
               (`golan2023`)
 climb         the one loop

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, permutations
 from math import floor
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from contstim.arrays import BoolArray, IntArray
-    from contstim.optimization.selection.strata import Stratum, Totals
+    from contstim.optimization.selection.strata import Stratum
     from contstim.reviews import Review
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair
+
+    Arcs: TypeAlias = tuple[IntArray, IntArray, IntArray]
 
 _SECONDS = 60.0  # to find which reviewed pairs stay where not all can
 _ROUNDING = 1e-6  # of the solver's whole numbers
@@ -106,13 +109,13 @@ def select_natural(
             for stratum in strata(table, question, excluded)
         ]
 
-    parts = answer(question, shared=False)
-    shared = review is not None and _lacks(parts)
-    if shared:
-        parts = answer(question, shared=True)
-    if shared and _lacks(parts):
-        parts = answer(question, shared=True, fewest=True)
-    if _lacks(parts):
+    # After a review, sentences of other trials and other changes only where need be
+    ways = ((False, False), (True, False), (True, True))
+    for shared, fewest in ways if review is not None else ways[:1]:
+        parts = answer(question, shared=shared, fewest=fewest)
+        if not _lacks(parts):
+            break
+    else:
         raise _infeasible(question, parts, lambda fewer: _lacks(answer(fewer, shared=True)))
     # Pairs stand in the order of the models, then of rows, whatever their stratum.
     order = {models: number for number, models in enumerate(combinations(table.models, 2))}
@@ -139,7 +142,7 @@ class _Part:
     Attributes:
         stratum: which sentences, and how many pairs of them.
         standing: reviewed pairs that stay.
-        free: (n,) sentences that may be chosen beside them.
+        taken: words of sentences that may not be chosen.
         needs: (n_sources,) sentences that each source needs beside those that stay.
         reachable: (n_sources,) sentences that it may use, as far as they were looked at.
         shortfall: (n_sources,) sentences that it lacks.
@@ -151,7 +154,7 @@ class _Part:
 
     stratum: Stratum
     standing: list[Pair]
-    free: BoolArray
+    taken: frozenset[tuple[str, ...]]
     needs: IntArray
     reachable: IntArray
     shortfall: IntArray
@@ -173,11 +176,6 @@ class _Part:
             new += [self.stratum.pair(models, rows) for rows in matches]
         return [*self.standing, *new]
 
-    @property
-    def totals(self) -> Totals:
-        """See `Stratum.totals`."""
-        return self.stratum.totals(self.pairs, self.prices, self.needs, self.free, self.standing)
-
 
 def _best(stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ...]]) -> _Part:
     """Pairs of a stratum that stay, and the best choice of the rest.
@@ -187,27 +185,18 @@ def _best(stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ..
         standing: pairs that stay.
         taken: words of sentences that may not be chosen.
     """
-    # Neither what stays nor what looks like it is free
-    sides = (s for pair in standing for s in (pair.sentence_1, pair.sentence_2))
-    free = stratum.without(taken | {s.words for s in sides if s is not None})
     needs = stratum.needs(standing)
     # One sentence more than the total demand: so each source's cheapest idle one is among them.
-    arcs = _cheapest_arcs(stratum, free, int(needs.sum()) + 1)
+    arcs = _cheapest_arcs(stratum, stratum.free(taken, standing), int(needs.sum()) + 1)
+    source, sentence, _ = arcs
     used, shortfall = transportation(needs, *arcs)
-    part = _Part(
-        stratum,
-        standing,
-        free,
-        needs,
-        reachable=np.bincount(arcs.source, minlength=len(needs)),
-        shortfall=shortfall,
-        lacked=shortfall,
-        kept_bound=len(standing),
-    )
+    reachable = np.bincount(source, minlength=len(needs))
+    stay = len(standing)
+    part = _Part(stratum, standing, taken, needs, reachable, shortfall, shortfall, stay)
     if shortfall.any():
         return part
     # Arcs are sorted by source, and `used` ascends: the indices of each source, in turn.
-    chosen = np.split(arcs.sentence[used], np.cumsum(needs)[:-1])
+    chosen = np.split(sentence[used], np.cumsum(needs)[:-1])
     return replace(part, chosen=chosen, prices=_prices(stratum, arcs, used, needs))
 
 
@@ -219,22 +208,22 @@ def _fewest_changes(
     if not every.shortfall.any() or not standing:
         return every
     needs = stratum.needs(())
-    arcs = _cheapest_arcs(stratum, stratum.without(taken), int(needs.sum()) + 1)
+    source, sentence, _ = _cheapest_arcs(stratum, stratum.free(taken, ()), int(needs.sum()) + 1)
     # Candidates are the reviewed pairs, then the arcs
     n = len(standing)
     uses: dict[int, list[int]] = defaultdict(list)  # row → candidates
     for k, pair in enumerate(standing):
         for row in (pair.row_1, pair.row_2):
             uses[row].append(k)
-    for k, row in enumerate(stratum.rows[arcs.sentence].tolist(), start=n):
+    for k, row in enumerate(stratum.rows[sentence].tolist(), start=n):
         uses[row].append(k)
     rules = [LinearRule(f"row {row}", who, [1] * len(who), 0, 1) for row, who in uses.items()]
     for number, models in enumerate(permutations(stratum.table.models, 2)):
         stay = [k for k, p in enumerate(standing) if {p.model_1, p.model_2} == {*models}]
-        members = [*stay, *(n + np.flatnonzero(arcs.source == number)).tolist()]
+        members = [*stay, *(n + np.flatnonzero(source == number)).tolist()]
         need = int(needs[number])
         rules.append(LinearRule(f"source {number}", members, [1] * len(members), need, need))
-    choice = best_choice(np.repeat([-1.0, 0.0], [n, len(arcs.source)]), rules, seconds=_SECONDS)
+    choice = best_choice(np.repeat([-1.0, 0.0], [n, len(source)]), rules, seconds=_SECONDS)
     if choice.chosen is None:
         return every
     kept = [pair for pair, stays in zip(standing, choice.chosen[:n], strict=True) if stays]
@@ -242,16 +231,12 @@ def _fewest_changes(
     return replace(part, kept_bound=floor(_ROUNDING - choice.bound), lacked=every.shortfall)
 
 
-class _Arcs(NamedTuple):
-    """Arcs from sources to the sentences that they may use, (n_arcs,) each, sorted by source."""
+def _cheapest_arcs(stratum: Stratum, free: BoolArray, count: int) -> Arcs:
+    """Arcs of each source to its `count` cheapest admissible sentences, or to all there are.
 
-    source: IntArray  # number of (reject, accept) among the models' permutations
-    sentence: IntArray  # its index in the stratum
-    cost: IntArray  # its doubled rank under the reject model
-
-
-def _cheapest_arcs(stratum: Stratum, free: BoolArray, count: int) -> _Arcs:
-    """Arcs of each source to its `count` cheapest admissible sentences, or to all there are."""
+    The number of (reject, accept) among the models' permutations, by which they are sorted, the
+    index of a sentence in the stratum, and its doubled rank under the reject model; (n_arcs,) each.
+    """
     doubled = stratum.doubled
     # Free sentences by rank, one order for each reject model.
     orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
@@ -259,36 +244,29 @@ def _cheapest_arcs(stratum: Stratum, free: BoolArray, count: int) -> _Arcs:
     indices, costs = [], []  # of each source
     for reject, accept in permutations(range(len(doubled)), 2):
         order = orders[reject]
-        admissible = stratum.admits(doubled[reject], doubled[accept])
-        # About half are admissible and few are needed: look at a start of the order, doubled until
-        # it holds enough or is the whole.
-        seen = 4 * count
-        while True:
-            cheapest = order[:seen][admissible[order[:seen]]][:count]
-            if len(cheapest) == count or seen >= len(order):
-                break
-            seen *= 2
-        indices.append(cheapest)
-        costs.append(doubled[reject, cheapest])
+        admissible = stratum.admits(doubled[reject, order], doubled[accept, order])
+        indices.append(order[admissible][:count])
+        costs.append(doubled[reject, indices[-1]])
     source = np.repeat(np.arange(len(indices)), list(map(len, indices)))
-    return _Arcs(source, np.concatenate(indices), np.concatenate(costs))
+    return source, np.concatenate(indices), np.concatenate(costs)
 
 
-def _prices(stratum: Stratum, arcs: _Arcs, chosen: IntArray, needs: IntArray) -> IntArray:
+def _prices(stratum: Stratum, arcs: Arcs, chosen: IntArray, needs: IntArray) -> IntArray:
     """Dual prices of a plan over all sentences, (n_sources,); 0 where nothing is needed."""
     # Costs of every chosen sentence to every source, (n_sources, n_chosen), and of each source's
     # cheapest sentence that is not chosen, (n_sources,): one more than was needed has been looked
     # at, so that there is one, or none at all.
+    source, sentence, cost = arcs
     n_models, n_sentences = stratum.doubled.shape
     reject, accept = np.array(list(permutations(range(n_models), 2))).T
-    ranks = stratum.doubled[:, arcs.sentence[chosen]]  # (n_models, n_chosen)
+    ranks = stratum.doubled[:, sentence[chosen]]  # (n_models, n_chosen)
     costs = np.where(stratum.admits(ranks[reject], ranks[accept]), ranks[reject], NEVER)
     # No rearrangement saves as much as this: it stands for "no sentence is idle".
     cheapest = np.full(len(needs), (len(needs) + 1) * 2 * n_sentences + 1)
-    idle = ~np.isin(arcs.sentence, arcs.sentence[chosen])
-    np.minimum.at(cheapest, arcs.source[idle], arcs.cost[idle])
+    idle = ~np.isin(sentence, sentence[chosen])
+    np.minimum.at(cheapest, source[idle], cost[idle])
     cheapest[needs == 0] = 0
-    return dual_prices(costs, arcs.source[chosen], cheapest)
+    return dual_prices(costs, source[chosen], cheapest)
 
 
 def match_by_length(
@@ -316,7 +294,7 @@ def _certify(
         # (n_models, n_sentences): ranks from the median on
         accepted = stratum.doubled >= len(stratum.rows)
         candidates += int((accepted.any(axis=0) & ~accepted.all(axis=0) & stratum.usable).sum())
-    totals = tuple(part.totals for part in parts)
+    totals = tuple(p.stratum.totals(p.pairs, p.standing, p.taken, p.prices) for p in parts)
     objective, bound = rank_sums(totals)
     admissible = np.sum([part.stratum.admissible() for part in parts], axis=0).tolist()
     lacked = np.sum([part.lacked for part in parts], axis=0).tolist()
@@ -358,32 +336,30 @@ def _infeasible(
     question: NaturalQuestion, parts: Sequence[_Part], lacks: Callable[[NaturalQuestion], bool]
 ) -> InfeasibleError:
     # Too few admissible sentences explain a lack by themselves; else other sources need the same.
+    below = "" if question.agreeing else "below 0.5 under {} and "
     reasons = []
     for part in parts:
         of_length = f" of {part.stratum.words} words" if part.stratum.words else ""
         sources = permutations(part.stratum.table.models, 2)
         numbers = zip(sources, part.needs, part.reachable, part.shortfall, strict=True)
         for (reject, accept), needs, has, short in numbers:
-            below = "" if question.agreeing else f"below 0.5 under {reject} and "
-            needed = f"of {needs} sentences{of_length}"
+            lacks_so_many, why = short, "others need the same ones"
             if has < needs:
-                why = f"only {has} usable ones rank {below}at least 0.5 under {accept}"
-                reasons.append(f"{reject} against {accept} lacks {needs - has} {needed}: {why}")
-            elif short:
-                why = "others need the same ones"
-                reasons.append(f"{reject} against {accept} lacks {short} {needed}: {why}")
+                rank = f"rank {below.format(reject)}at least 0.5 under {accept}"
+                lacks_so_many, why = needs - has, f"only {has} usable ones {rank}"
+            if lacks_so_many:
+                which = f"{lacks_so_many} of {needs} sentences{of_length}"
+                reasons.append(f"{reject} against {accept} lacks {which}: {why}")
     stay = sum(len(part.standing) for part in parts)
     beside = f" beside the {counted(stay, 'reviewed pair')} that stay" if stay else ""
+
+    def at_most(number: int) -> NaturalQuestion:
+        counts = tuple((a, b, min(count, number)) for a, b, count in question.counts)
+        return replace(question, per_pair=min(question.per_pair, number), counts=counts)
+
     # The largest number that can be had: a bisection, since fewer pairs need fewer sentences
-    most, none = 0, max(question.per_pair, *(count for *_, count in question.counts), 0)
-    while none - most > 1:
-        half = (most + none) // 2
-        counts = tuple((a, b, min(count, half)) for a, b, count in question.counts)
-        fewer = replace(question, per_pair=min(question.per_pair, half), counts=counts)
-        if lacks(fewer):
-            none = half
-        else:
-            most = half
+    asked = max(question.per_pair, *(count for *_, count in question.counts), 0)
+    most = bisect_left(range(1, asked), True, key=lambda number: lacks(at_most(number)))
     agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
     return InfeasibleError(
         f"There is no set of {counted(question.per_pair, 'pair')} for every model pair{beside}: "

@@ -143,18 +143,17 @@ class ReviewedTriplets:
             )
         words = _words(trial for trial in trials if not review.rejects(trial))
         names = [triplet.triplet_id for triplet in triplets]
-        shown = [
-            any(s.words in words for s in (t.natural, t.synthetic_1, t.synthetic_2))
-            for t in triplets
-        ]
+        shown = (
+            i
+            for i, t in enumerate(triplets)
+            if any(s.words in words for s in (t.natural, t.synthetic_1, t.synthetic_2))
+        )
         return cls(
             len(reviewed),
             len(reviewed & rejected),
             tuple(i for i, name in enumerate(names) if name in reviewed - rejected),
             tuple(i for i, name in enumerate(names) if name in rejected),
-            tuple(
-                i for i, name in enumerate(names) if name not in reviewed | rejected and shown[i]
-            ),
+            tuple(i for i in shown if names[i] not in reviewed | rejected),
         )
 
     def rules(self, *, shared: bool) -> list[LinearRule]:

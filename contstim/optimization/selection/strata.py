@@ -77,9 +77,11 @@ class Stratum:
         ranks = self.doubled[:, self.usable]
         return np.array([self.admits(*pair).sum() for pair in permutations(ranks, 2)])
 
-    def without(self, words: Collection[tuple[str, ...]]) -> BoolArray:
-        """(n,) usable sentences but for those of certain words."""
+    def free(self, taken: Collection[tuple[str, ...]], standing: Iterable[Pair]) -> BoolArray:
+        """(n,) usable sentences but for those of certain words, and those of pairs that stay."""
         sentences = self.table.sentences
+        shown = (s.words for pair in standing for s in (pair.sentence_1, pair.sentence_2) if s)
+        words = {*taken, *shown}
         if not words or sentences is None:
             return self.usable
         return self.usable & [sentences[row].words not in words for row in self.rows.tolist()]
@@ -109,32 +111,27 @@ class Stratum:
         models = [self.table.models.index(model) for model in (pair.model_1, pair.model_2)]
         return int(self.doubled[models, np.searchsorted(self.rows, (pair.row_1, pair.row_2))].sum())
 
-    def bound(
-        self, prices: IntArray, needs: IntArray, free: BoolArray, standing: Iterable[Pair]
-    ) -> int:
-        """Least cost, in doubled ranks, of any pairs beside those that stay, as prices prove.
-
-        That is what the sources pay less what the sentences earn, the dual objective; see `flow`.
-
-        Args:
-            prices: (n_sources,) of one sentence.
-            needs: (n_sources,) sentences.
-            free: (n,) sentences that may be used.
-            standing: pairs that stay.
-        """
-        earned = sentence_prices(self.doubled, prices, self.below)[free].sum()
-        return sum(map(self.cost, standing)) + int(needs @ prices) - int(earned)
-
     def totals(
         self,
         pairs: Iterable[Pair],
+        standing: Collection[Pair],
+        taken: Collection[tuple[str, ...]],
         prices: IntArray,
-        needs: IntArray,
-        free: BoolArray,
-        standing: Iterable[Pair],
     ) -> Totals:
-        """Words, sentences, cost of pairs, and what no others cost less than; see `bound`."""
-        bound = self.bound(prices, needs, free, standing)
+        """Words, sentences, cost of pairs in doubled ranks, and what no others cost less than.
+
+        That is, as prices prove, what the sources pay less what the sentences earn, the dual
+        objective, beside pairs that stay; see `flow`.
+
+        Args:
+            pairs: all of them.
+            standing: those that stay.
+            taken: words of sentences that may not be used.
+            prices: (n_sources,) of one sentence.
+        """
+        free = self.free(taken, standing)
+        earned = sentence_prices(self.doubled, prices, self.below)[free].sum()
+        bound = sum(map(self.cost, standing)) + int(self.needs(standing) @ prices) - int(earned)
         return self.words, len(self.rows), sum(map(self.cost, pairs)), bound
 
     def standing(

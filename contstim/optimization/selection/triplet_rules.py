@@ -67,15 +67,14 @@ def usable_triplets(triplets: Sequence[Triplet], question: TripletQuestion) -> l
 
 def _recomputed(triplet: Triplet) -> Triplet:
     natural_1, natural_2 = triplet.log_prob_natural_model_1, triplet.log_prob_natural_model_2
-    rejected_1 = triplet.log_prob_synthetic_1_model_1
-    rejected_2 = triplet.log_prob_synthetic_2_model_2
-    made = natural_1 - rejected_1 + natural_2 - rejected_2
+    rejected = triplet.log_prob_synthetic_1_model_1, triplet.log_prob_synthetic_2_model_2
+    made = natural_1 - rejected[0] + natural_2 - rejected[1]
     if not np.isfinite(made):
         raise InputError(
             f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
         )
     # What is stated was computed from the same numbers, each rounded to float32 on the way.
-    largest = max(map(abs, (natural_1, natural_2, rejected_1, rejected_2, 1.0)))
+    largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
     if not abs(made - triplet.controversiality) <= _ROUNDING * largest:
         raise InputError(
             f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but its "
@@ -178,23 +177,22 @@ def build_rules(
                     LinearRule(name, pairs[pair], surplus, -surplus_most, surplus_most, rank=1)
                 )
     exempt = frozenset(map(str.lower, question.uncapped))
-    naturals: dict[str, dict[int, int]] = defaultdict(dict)  # name → triplet → how often
-    words: dict[str, dict[int, int]] = defaultdict(dict)
-    for index, triplet in enumerate(triplets):
-        naturals[f"natural sentence {triplet.natural.bare!r}"][index] = 1
-        for word, times in Counter(shown_words(triplet)).items():
-            if word not in exempt:
-                words[f"word {word!r}"][index] = times
-    for limited, most in (
-        (naturals, 1 if question.natural_once else None),
-        (words, question.word_cap),
-    ):
-        # What is too rare to reach its limit, were all its triplets chosen, needs no rule.
-        rules += [
-            LinearRule(name, list(uses), list(uses.values()), 0, most, rank=1)
-            for name, uses in limited.items()
-            if most is not None and sum(uses.values()) > most
-        ]
+    # name and most → triplet → how often
+    uses: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+    if question.natural_once:
+        for index, triplet in enumerate(triplets):
+            uses[f"natural sentence {triplet.natural.bare!r}", 1][index] = 1
+    if question.word_cap is not None:
+        for index, triplet in enumerate(triplets):
+            for word, times in Counter(shown_words(triplet)).items():
+                if word not in exempt:
+                    uses[f"word {word!r}", question.word_cap][index] = times
+    # What is too rare to reach its limit, were all its triplets chosen, needs no rule.
+    rules += [
+        LinearRule(name, list(times), list(times.values()), 0, most, rank=1)
+        for (name, most), times in uses.items()
+        if sum(times.values()) > most
+    ]
     return rules
 
 

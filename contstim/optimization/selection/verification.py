@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contstim.reviews import Review
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
-    from contstim.stimuli import Pair, Triplet
+    from contstim.stimuli import Triplet
 
 
 def verify_natural(
@@ -88,15 +88,16 @@ def verify_natural(
             named_by = pair.trial_id if pair in stay else ""
             true = stratum.pair((pair.model_1, pair.model_2), (pair.row_1, pair.row_2), named_by)
             _require(pair == true, f"{pair.trial_id} should be {true}")
-            _require(_admitted(pair, agreeing=stratum.agreeing), f"{pair.trial_id} is inadmissible")
+            accepted = min(pair.rank_1_model_2, pair.rank_2_model_1) >= 0.5
+            below = stratum.agreeing or max(pair.rank_1_model_1, pair.rank_2_model_2) < 0.5
+            _require(accepted and below, f"{pair.trial_id} is inadmissible")
         taken = banned | {s.words for pair in stay for s in (pair.sentence_1, pair.sentence_2) if s}
         shown = {s.words for pair in new for s in (pair.sentence_1, pair.sentence_2) if s}
         _require(shown.isdisjoint(taken), "sentences of rejected or other items are chosen again")
         counts = Counter((pair.model_1, pair.model_2) for pair in own)
         wanted = Counter({models: count for models, count in stratum.counts.items() if count})
         _require(counts == wanted, f"it has {dict(counts)} pairs, not {dict(wanted)}")
-        free = stratum.without(taken)
-        totals.append(stratum.totals(own, of_sources, stratum.needs(stay), free, stay))
+        totals.append(stratum.totals(own, stay, banned, of_sources))
     _require(not left, f"rows are not usable, or of two lengths: {left[:1]}")
     rows = Counter(row for pair in pairs for row in (pair.row_1, pair.row_2))
     _require(not any(n > 1 for n in rows.values()), "a sentence is used more than once")
@@ -113,14 +114,6 @@ def verify_natural(
         and (kept == able or bool(certificate.against)),
         f"of {len(reviewed)} reviewed pairs {kept} stay of {able} that can",
     )
-
-
-def _admitted(pair: Pair, *, agreeing: bool) -> bool:
-    rejecting, accepting = (
-        (pair.rank_1_model_1, pair.rank_2_model_2),
-        (pair.rank_1_model_2, pair.rank_2_model_1),
-    )
-    return min(accepting) >= 0.5 and (agreeing or max(rejecting) < 0.5)
 
 
 def verify_triplets(

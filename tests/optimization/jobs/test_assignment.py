@@ -192,7 +192,7 @@ def test_sentences_kept_for_models_left_out_are_said() -> None:
     few = SENTENCES[:5]
     allocator = allocation(few, [everyone], seed=0, reserved={SENTENCES[0], SENTENCES[1]})
     assert "can use 3 or more" in allocator.supply(4)
-    with pytest.raises(InputError, match="less 2 of models that were left out"):
+    with pytest.raises(InputError, match="2 are of models that were left out"):
         allocator.assign(4)
     gone = Slot("a", "b", 2, SENTENCES[0])
     with pytest.raises(InputError, match=r"2 sentences that pairs .* for 1 of them there is no"):

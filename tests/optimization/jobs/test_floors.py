@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.floors import MOST_SENTENCES, floors_of, reference_sentences
-from contstim.optimization.jobs.tasks import SEEDS, Judge, ScoringTask, TripletTask
+from contstim.optimization.jobs.tasks import (
+    MOST_SENTENCES,
+    SEEDS,
+    ScoringTask,
+    TripletTask,
+    floors_of,
+    reference_sentences,
+)
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
@@ -165,7 +171,7 @@ def test_a_sentence_is_not_below_a_floor_that_is_its_own_score_but_for_rounding(
             0,
             natural,
             "words",
-            judge=Judge(two.models[0], first, floors[0]) if by_judge else None,
+            judge=(two.models[0], first, floors[0]) if by_judge else None,
             floors=None if by_judge else floors,
         )
         outcome: Outcome = task.perform(two.context)

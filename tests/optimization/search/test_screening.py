@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
 
-from contstim.optimization.search.screening import Calibration, SearchState
+from contstim.arrays import FloatArray
+from contstim.optimization.search.objectives import Objective, PairObjective
+from contstim.optimization.search.screening import (
+    Calibration,
+    SearchState,
+    expected_improvement,
+    most_improving,
+)
+from tests.optimization.search.toys import TableModel, accept_reject
 
 
 def test_a_calibration_is_ridge_regression_towards_the_diagonal() -> None:
@@ -41,3 +52,97 @@ def test_costs_and_batches_follow_what_was_spent_and_gained() -> None:
     for improved in (False, False, False, False, True):
         state.record_batch(improved=improved)
     assert state.batch_size(8) == round(7 / 3)
+
+
+PUBLISHED = accept_reject(TableModel(1), TableModel(2), -20.0)
+
+
+def closed_form(loss: float, mean: FloatArray, spread: FloatArray) -> FloatArray:
+    z = (loss - mean[1]) / spread[1]
+    improvement = spread[1] * (z * norm.cdf(z) + norm.pdf(z))
+    expected: FloatArray = improvement * norm.cdf((mean[0] - PUBLISHED.limits[0]) / spread[0])
+    return expected
+
+
+def test_the_expected_improvement_is_constrained() -> None:
+    """Witness: its closed form for independent normal errors (Gardner et al. 2014)."""
+    mean = np.array([[-19.5, -17.0, -21.0], [-22.0, -20.5, -30.0]])
+    spread = np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    expected = closed_form(-20.0, mean, spread)
+    computed = expected_improvement(PUBLISHED, -20.0, mean, spread)
+    np.testing.assert_allclose(computed, expected, rtol=0.35)
+    assert (np.argsort(computed) == np.argsort(expected)).all()
+
+
+def test_of_exact_scores_it_is_the_improvement_itself() -> None:
+    """Witness: by hand."""
+    mean = np.array([[-19.0, -21.0, -20.0], [-25.0, -30.0, -19.0]])
+    computed = expected_improvement(PUBLISHED, -20.0, mean, np.zeros((2, 3)))
+    assert computed.tolist() == [5.0, 0.0, 0.0]
+
+
+def test_the_worked_example_holds() -> None:
+    """Witness: the closed form; the numbers are those on top of `screening.py`."""
+    mean = np.array([[-20.0, -20.5, -26.0], [-18.0, -21.0, -27.0]])
+    spread = np.full((2, 3), 2.0)
+    expected = closed_form(-18.0, mean, spread)
+    np.testing.assert_allclose(expected[1:], [1.2, 0.01], atol=0.05)
+    computed = expected_improvement(PUBLISHED, -18.0, mean, spread)
+    assert computed[1] == pytest.approx(expected[1], rel=0.35)
+    assert computed[2] < 0.1
+
+
+def test_the_example_of_expected_improvements_holds() -> None:
+    """Witness: the closed form; the numbers are those on top of `screening.py`."""
+    mean, spread = np.array([[-19.5], [-21.0]]), np.full((2, 1), 2.0)
+    assert closed_form(-18.0, mean, spread) == pytest.approx(1.8, abs=0.05)
+    assert expected_improvement(PUBLISHED, -18.0, mean, spread) == pytest.approx(1.8, rel=0.35)
+
+
+A, B, C = TableModel(1), TableModel(2), TableModel(3)
+OBJECTIVES: list[Objective] = [
+    PUBLISHED,
+    Objective((A, B, C), (True, False, True), (-20.0, 0.0, -21.0)),
+    Objective((A, B, C), (True, True, False), (-20.0, -20.5, -19.0)),
+    PairObjective((A, B), (True, False), (-21.0, -19.0)),
+]
+
+
+@given(
+    objective=st.sampled_from(OBJECTIVES),
+    n_words=st.sampled_from([0, 1, 100, 2_500, 6_000]),
+    scale=st.sampled_from([0.01, 1.0, 5.0]),
+    share_refined=st.sampled_from([0.0, 0.1]),
+    share_among=st.sampled_from([0.01, 0.6, 1.0]),
+    ties=st.booleans(),
+    limit=st.sampled_from([1, 8, 40]),
+    least=st.sampled_from([0.0, 0.5]),
+    seed=st.integers(0, 1_000),
+)
+def test_the_best_words_are_those_of_all_words_sorted(
+    objective: Objective,
+    n_words: int,
+    scale: float,
+    share_refined: float,
+    share_among: float,
+    ties: bool,
+    limit: int,
+    least: float,
+    seed: int,
+) -> None:
+    """Witness: the expected improvements of all words, sorted; of equal ones the first first."""
+    rng = np.random.default_rng(seed)
+    shape = (len(objective.models), n_words)
+    mean = rng.normal(-20, scale, shape)
+    mean[rng.random(shape) < 0.02] = -np.inf  # impossible words
+    if ties:
+        mean = np.round(mean, 1)
+    spread = np.where(rng.random(shape) < share_refined, rng.random(shape), 2.0)
+    spread[:, rng.random(n_words) < share_refined] = 0.0  # words with exact scores
+    among = rng.random(n_words) < share_among
+    improvement = expected_improvement(objective, -18.0, mean, spread)
+    columns = np.flatnonzero(among)
+    order = columns[np.argsort(-improvement[columns], kind="stable")][:limit]
+    expected = order[improvement[order] > least]
+    chosen = most_improving(objective, -18.0, mean, spread, among, limit, least)
+    np.testing.assert_array_equal(chosen, expected)

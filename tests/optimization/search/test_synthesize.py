@@ -26,10 +26,11 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search import synthesize as synthesis
+from contstim.optimization.search.constraints import max_changes
 from contstim.optimization.search.proposers import ScreeningProposer
-from contstim.optimization.search.recipes import RECIPES, Recipe
+from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
 from contstim.optimization.search.restarts import SINGLE
-from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.models.tiny import build
@@ -97,7 +98,7 @@ def test_the_constraint_holds_exactly_and_the_loss_falls(
 ) -> None:
     """Witness: both sentences scored afresh by KenLM."""
     drops = []
-    for natural in naturals[:10]:
+    for natural in naturals[:5]:
         found = synthesize(trigram, bigram, natural, words, seed=1, restarts=SINGLE)
         accepted, rejected = (m.log_probs([natural, found.synthetic]) for m in (trigram, bigram))
         assert accepted[1] >= accepted[0]
@@ -105,7 +106,7 @@ def test_the_constraint_holds_exactly_and_the_loss_falls(
         assert found.natural_log_probs == (accepted[0], rejected[0])
         assert found.log_probs == (accepted[1], rejected[1])
         drops.append(rejected[0] - rejected[1])
-    assert sum(drop > 1 for drop in drops) >= 5
+    assert sum(drop > 1 for drop in drops) >= 3
 
 
 def test_a_triplets_numbers_follow_equation_4(
@@ -178,7 +179,7 @@ def test_one_model_against_many(
     """Witness: scores computed afresh; one rejects what two accept, and the reverse."""
     rejected = 0.0
     options: dict[str, Any] = {"recipe": recipe, "restarts": SINGLE}
-    for natural in naturals[:4]:
+    for natural in naturals[:2]:
         found = synthesize([trigram, fourgram], bigram, natural, words, **options)
         for model in (trigram, fourgram):
             scores = model.log_probs([natural, found.synthetic])
@@ -193,7 +194,7 @@ def test_one_model_against_many(
         for model in (trigram, fourgram):
             scores = model.log_probs([natural, back.synthetic])
             assert scores[1] <= scores[0]
-    assert rejected > 4
+    assert rejected > 2
 
 
 def test_a_judge_of_fluency_keeps_its_floor() -> None:
@@ -402,3 +403,103 @@ def test_models_and_the_sentence_may_be_given_as_texts(
 def test_what_is_expected_is_said_where_something_else_is_given(given: Any, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
         synthesize(*given)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_each_model_prefers_its_own_sentence_and_no_single_word_adds_to_it(recipe: object) -> None:
+    """Witness: all single replacements in plain loops, on scores computed afresh."""
+    for seed in range(3):
+        models = TableModel(seed), TableModel(seed + 50)
+        pair = synthesize_pair(*models, NATURAL, WORDS, recipe=recipe)  # type: ignore[arg-type]
+        both = [pair.sentence_1, pair.sentence_2]
+        (a, b), (c, d) = ([m.score(s) for s in both] for m in models)
+        assert pair.log_probs == ((a, b), (c, d))
+        assert b >= a
+        assert c >= d
+        assert pair.disagreement == pytest.approx(b - a + c - d)
+        for position in range(4):
+            for word in WORDS.at(position):
+                changed = pair.sentence_1.replace(position, word)
+                lowered = [w.lower() for w in changed.words if w.lower() != "a"]
+                if len(set(lowered)) < len(lowered):
+                    continue
+                first, second = (m.score(changed) for m in models)
+                allowed = b >= first and second >= d
+                assert not allowed or b - first + second - d <= pair.disagreement + 1e-9
+
+
+def test_it_disagrees_at_least_as_much_as_a_triplet_does(
+    bigram: NgramModel, trigram: NgramModel, unseen: list[Sentence], english: list[Sentence]
+) -> None:
+    """Witness: the published objective under the same recipe, summed over six sentences."""
+    words = Vocabulary.from_sentences(english, min_count=3)
+    naturals = [s for s in unseen if not words.missing(s)][:6]
+    ours = theirs = 0.0
+    for natural in naturals:
+        pair = synthesize_pair(bigram, trigram, natural, words, recipe=GOLAN2023)
+        t, _, _ = synthesize_triplet(bigram, trigram, natural, words, recipe=GOLAN2023)
+        ours += pair.disagreement
+        theirs += t.log_prob_synthetic_2_model_1 - t.log_prob_synthetic_1_model_1
+        theirs += t.log_prob_synthetic_1_model_2 - t.log_prob_synthetic_2_model_2
+    assert ours > theirs
+
+
+def test_constraints_hold_for_both_sentences() -> None:
+    pair = synthesize_pair(
+        TableModel(1), TableModel(2), NATURAL, WORDS, constraints=[max_changes(1)]
+    )
+    for sentence in (pair.sentence_1, pair.sentence_2):
+        assert np.sum([x != y for x, y in zip(sentence.words, NATURAL.words, strict=True)]) <= 1
+
+
+def test_one_model_cannot_disagree_with_itself() -> None:
+    with pytest.raises(ModelError, match="the same model"):
+        synthesize_pair(TableModel(1), TableModel(1), NATURAL, WORDS)
+
+
+def test_a_model_of_fluency_keeps_both_sentences_above_its_floor() -> None:
+    """Witness: its scores computed afresh; without it a sentence falls below."""
+    models = TableModel(0), TableModel(50)
+    free = synthesize_pair(*models, NATURAL, WORDS)
+    judge = next(
+        model
+        for model in map(TableModel, range(100, 200))
+        if model.score(free.sentence_1) < model.score(NATURAL)
+    )
+    floor = judge.score(NATURAL)
+    pair = synthesize_pair(*models, NATURAL, WORDS, fluency=(judge, floor))
+    both = (pair.sentence_1, pair.sentence_2)
+    assert pair.models == (models[0].name, models[1].name, judge.name)
+    assert pair.log_probs == tuple(
+        tuple(model.score(s) for s in both) for model in (*models, judge)
+    )
+    assert min(pair.log_probs[2]) >= floor
+    assert pair.changed
+    facts = pair.facts
+    assert facts["log_probs_sentence_1"][judge.name] == judge.score(pair.sentence_1)
+    with pytest.raises(InputError, match="below the floor"):
+        synthesize_pair(*models, NATURAL, WORDS, fluency=(judge, 0.0))
+
+
+def test_a_triplet_keeps_a_model_of_fluency_above_its_floor() -> None:
+    """Witness: `synthesize` in each direction."""
+    models = TableModel(0), TableModel(50)
+    judge = TableModel(7)
+    fluency = (judge, judge.score(NATURAL))
+    triplet, first, second = synthesize_triplet(*models, NATURAL, WORDS, fluency=fluency)
+    for found, (accept, reject) in ((first, models[::-1]), (second, models)):
+        alone = synthesize(accept, reject, NATURAL, WORDS, fluency=fluency)
+        assert (found.synthetic, found.log_probs) == (alone.synthetic, alone.log_probs)
+        assert judge.score(found.synthetic) >= fluency[1]
+    assert triplet.log_prob_synthetic_1_model_1 == models[0].score(triplet.synthetic_1)
+
+
+def test_sentences_and_scores_of_a_pair_are_read_back() -> None:
+    """Witness: the models asked for the scores of the sentences that the JSON holds."""
+    models = TableModel(1), TableModel(51)
+    facts = json.loads(json.dumps(synthesize_pair(*models, NATURAL, WORDS).facts))
+    for number in (1, 2):
+        sentence = Sentence.parse(facts[f"sentence_{number}"])
+        expected = {model.name: model.score(sentence) for model in models}
+        assert facts[f"log_probs_sentence_{number}"] == expected
+    assert (facts["model_1"], facts["model_2"]) == tuple(model.name for model in models)
