@@ -70,9 +70,10 @@ def _synthesis(result: Synthesis | SymmetricPair) -> None:
         f"{climbs[-1].end}."
     ]
     if len(result.searches) > 1:
+        vain = f", the last {result.in_vain} of which gained next to nothing"
         lines.append(
-            f"This is the best of {len(result.searches)} searches, the last {result.in_vain} of "
-            f"which gained next to nothing; {result.end_of_searches}."
+            f"This is the best of {len(result.searches)} searches{vain if result.in_vain else ''}; "
+            f"{result.end_of_searches}."
         )
     lines += [
         f"{name} read {counted(cost.rows, 'sequence')} of {counted(cost.tokens, 'token')}."

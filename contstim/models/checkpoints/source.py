@@ -7,6 +7,7 @@ silenced, or raised as a ModelError.
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from contstim.models.catalog import hub_commit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
+_MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
 _Result = TypeVar("_Result")
 
@@ -61,9 +64,15 @@ class Source:
         A checkpoint with code for a network that the library has too loads with the library's.
 
         Raises:
-            ModelError: it asks for code that is not allowed.
+            ModelError: it asks for more parts than can be built, or for code that is not allowed.
         """
         config, tokenizer_config = self._configurations()
+        for name, value in _numbers(config):
+            if _COUNT.search(name) and value > _MOST_PARTS:
+                raise ModelError(
+                    f"{self.location}: config.json says {name} = {min(value, 10**15):,}; networks "
+                    f"of up to {_MOST_PARTS:,} can be loaded. Is the file that of the weights?"
+                )
         if self.trust_remote_code:
             return
         if _code_of(config) and not _has_network(config):
@@ -164,6 +173,14 @@ def stamp(location: str) -> tuple[object, ...]:
         state = file.stat() if file.exists() else None
         stamps.append((file.name, state.st_mtime_ns, state.st_size) if state else (file.name, 0, 0))
     return tuple(stamps)
+
+
+def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
+    if isinstance(config, dict):
+        for key, value in config.items():
+            yield from _numbers(value, str(key))
+    elif isinstance(config, int):
+        yield name, config
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:

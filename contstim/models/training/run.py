@@ -6,7 +6,7 @@ import hashlib
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from contstim.models.training.record import (
     read_checkpoint,
     write_checkpoint,
 )
+from contstim.models.training.settings import TrainingPrecision
 from contstim.models.training_text import write_training_text
 from contstim.sentence import Sentence
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from contstim.models.training.record import Identity
     from contstim.models.training.settings import (
         NetworkSettings,
-        TrainingPrecision,
         TrainingSettings,
     )
 
@@ -171,8 +171,10 @@ def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
     """True if a training computes in bfloat16 where that is safe.
 
     Raises:
-        ModelError: the device does not have it.
+        ModelError: there is no such precision, or the device does not have it.
     """
+    if precision not in get_args(TrainingPrecision):
+        raise ModelError(f"`precision` must be auto, float32 or bfloat16, not {precision!r}.")
     has_it = device != "cuda" or torch.cuda.is_bf16_supported()
     if precision == "bfloat16" and not has_it:
         raise ModelError("This GPU does not compute in bfloat16. Use the precision float32.")
