@@ -211,7 +211,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ),
         ("score --model kenlm:bigram.arpa --sentences null.jsonl --out s.csv", "empty cells"),
         ("select natural --scores zip.npz --out p.csv", "not an .npz"),
-        ("select natural --scores null.jsonl --out p.csv", "row 0: None is not a sentence"),
+        ("select natural --scores null.jsonl --out p.csv", "row 0: None under sentence"),
         ("select natural --scores few.csv --repeatable lists.txt --out p.csv", "give both"),
         ("sentences --text corpus.txt --words 99 --out n.txt", "exactly 99 words"),
         ("sentences --text corpus.txt --vocabulary none.txt --out n.txt", "Cannot read none.txt"),
