@@ -29,6 +29,6 @@ def test_fields_and_kinds_are_those_of_the_published_files(published_data: Path)
     paradigms += [p for p in shipped_paradigms() if p.phenomenon == "island_effects"]
     ours = {}
     for pair in generate_pairs(1, seed=0, paradigms=paradigms):
-        methods = (pair.one_prefix is not None, pair.two_prefix is not None)
+        methods = (bool(pair.one_prefix), bool(pair.two_prefix))
         ours[methods] = {name: type(value) for name, value in pair.row.items()}
     assert ours == published
