@@ -14,32 +14,24 @@ from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
 
-def _faster(kind: type[Any], *, transposed: bool) -> type[Any]:
-    """The layer of that kind through oneDNN; as before where the inputs do not suit it.
-
-    Args:
-        kind: of layer.
-        transposed: whether its weight is (in, out), as in GPT-2.
-    """
-
-    class Faster(kind):  # type: ignore[misc]
-        def forward(self, inputs: Tensor) -> Tensor:
-            weight = self.weight
-            if not _suits(inputs, weight):
-                whole: Tensor = super().forward(inputs)
-                return whole
-            product: Tensor = _Product.apply(  # type: ignore[no-untyped-call]
-                inputs, weight.t() if transposed else weight, self.bias
-            )
-            return product
-
-    return Faster
+class _Linear(torch.nn.Linear):
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+        if not _suits(input, self.weight):
+            return super().forward(input)
+        return _linear(input, self.weight, self.bias)
 
 
-_FASTER = {
-    torch.nn.Linear: _faster(torch.nn.Linear, transposed=False),
-    Conv1D: _faster(Conv1D, transposed=True),
-}
+class _TransposedLinear(Conv1D):
+    """GPT-2's layer, whose weight is (in, out)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not _suits(x, self.weight):
+            whole: Tensor = super().forward(x)  # type: ignore[no-untyped-call]
+            return whole
+        return _linear(x, self.weight.t(), self.bias)
+
+
+_FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
 
 
 _CACHED_PRODUCTS = 64
@@ -101,6 +93,11 @@ class _Product(torch.autograd.Function):
             _product(outer.t(), inner.t()) if of_weight else None,
             outer.sum(0) if of_bias else None,
         )
+
+
+def _linear(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    product: Tensor = _Product.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
+    return product
 
 
 def _product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

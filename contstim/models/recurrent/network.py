@@ -37,6 +37,14 @@ _WEIGHT_RANGE = 0.1
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 
 
+class _Scores(nn.Linear):
+    """Scores of all classes; of a class of its own, so that `use_onednn` leaves the layer alone.
+
+    Through oneDNN the sums are rounded otherwise, and a training with the same seed would end with
+    other weights.
+    """
+
+
 @dataclass(frozen=True)
 class Shape:
     """The sizes of a network.
@@ -91,7 +99,7 @@ class RecurrentNetwork(nn.Module):
         self.output: nn.Linear | nn.AdaptiveLogSoftmaxWithLoss = (
             nn.AdaptiveLogSoftmaxWithLoss(width, classes, shape.cutoffs, head_bias=True)
             if shape.cutoffs
-            else nn.Linear(width, classes)
+            else _Scores(width, classes)
         )
         nn.init.uniform_(self.embedding.weight, -_WEIGHT_RANGE, _WEIGHT_RANGE)
 
