@@ -194,11 +194,9 @@ class TrainAcceptability(
         if left_out:
             reporter.say(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.")
         reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
-        tables = [page_table(findings.tables[name]) for name in ("summary", "features")]
-        shown: list[str | Table] = [
-            "Matthews correlation:",
-            *(table for table in tables if table.rows),
-        ]
+        tables = (findings.tables[name] for name in ("summary", "features"))
+        shown: list[str | Table] = ["Matthews correlation:"]
+        shown += [page_table(table) for table in tables if table]
         return Outcome(findings, facts, writes=(*written, *folders), shown=shown)
 
 

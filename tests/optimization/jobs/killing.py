@@ -33,6 +33,7 @@ def run(arguments: list[str]) -> int:
     process = os.fork()
     if process:
         return process
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # its tables are not ours
     sys.argv = ["contstim", *arguments]
     try:
         contstim.cli.main()
