@@ -2,26 +2,24 @@
 
     python benchmarks/causal_scoring.py [--base] [--quick] [--words N] [--repeats N]
 
-The small GPT-2 is read from the folder `gpt2-mini` in CONTSTIM_MODELS, by default ../shared/models
-beside the repository. `--base` is a network of GPT-2's own size with random weights and the same
-tokenizer. Candidates that are one token each are listed apart from words as they come in a text,
-read from CONTSTIM_DATA. Times on a CPU are processor seconds of one thread, which other programs
-disturb less than wall time.
+The small GPT-2 is read from the folder `gpt2-mini` in CONTSTIM_MODELS. `--base` is a network of
+GPT-2's own size with random weights and the same tokenizer. Candidates that are one token each are
+listed apart from words as they come in a text, read from CONTSTIM_DATA. Times on a CPU are
+processor seconds of one thread, which other programs disturb less than wall time.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from inputs import DATA, MODELS
 
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.causal.network import CausalNetwork
@@ -33,9 +31,6 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOT = Path(__file__).resolve().parents[1]
-MODELS = Path(os.environ.get("CONTSTIM_MODELS", ROOT.parent / "shared" / "models"))
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
 SENTENCE = Sentence.parse("The state of the art was never important")
 POSITION = 5
 

@@ -2,26 +2,25 @@
 
     python benchmarks/masked_scoring.py [--base] [--quick] [--repeats 3] [--list 200]
 
-Runs on $CONTSTIM_MODELS/bert-mini (default: ../shared/models), or with --base on a network of
-BERT-base's shape with random weights. Prints seconds, ratios, and the peak memory of the process.
-minicons is compared where it is installed, on the same weights in the network as transformers makes
-it; every other comparison runs on the very same network.
+Runs on $CONTSTIM_MODELS/bert-mini, or with --base on a network of BERT-base's shape with random
+weights. Prints seconds, ratios, and the peak memory of the process. minicons is compared where it
+is installed, on the same weights in the network as transformers makes it; every other comparison
+runs on the very same network.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import time
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
+from inputs import MODELS
 
 from contstim.english import generate
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
@@ -35,9 +34,6 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MODELS = Path(
-    os.environ.get("CONTSTIM_MODELS", Path(__file__).resolve().parents[2] / "shared" / "models")
-)
 WORDS = (
     "the man saw his old house and was very happy when they came back to him with good food"
 ).split()

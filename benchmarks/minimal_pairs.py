@@ -7,7 +7,6 @@ where they are present, else on the embedded English and pairs made by shuffling
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
@@ -15,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
+
+from inputs import DATA, OPENSTAX
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
@@ -32,9 +33,6 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence
 from contstim.store import Store
-
-DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))
-TEXT = DATA / "text" / "openstax.train.txt"
 
 
 @contextmanager
@@ -63,7 +61,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with timed("training"):
-            text = read_sentences(TEXT) if TEXT.is_file() else generate(5_000, seed=0)
+            text = read_sentences(OPENSTAX) if OPENSTAX.is_file() else generate(5_000, seed=0)
             train_ngram(text, 2 if quick else 5, folder / "model.arpa")
         with timed("loading"):
             model = NgramModel(folder / "model.arpa", name="n-gram")

@@ -12,12 +12,11 @@ the same with trials as the only units, as Vuong's test would have it.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from inputs import STUDY
 from scipy.stats import t as student
 
 from contstim.experiments.analysis.mixed.models import MixedSettings, compare_fits, fit_mixed
@@ -27,8 +26,6 @@ from contstim.experiments.reproduce.published import read_stimulus_scores
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"
 # Groups, people and trials of each, standard deviation of people's slopes as a share of the slope
 DESIGNS = ((1, 20, 60, 0.28), (1, 12, 100, 0.5), (1, 40, 40, 0.0), (4, 5, 30, 0.28))
 THRESHOLDS = (-1.36, -0.58, 0.0, 0.58, 1.36)  # about those of experiment 1, as are the variances
@@ -91,11 +88,11 @@ def calibration(experiments: int, designs: Sequence[tuple[int, int, int, float]]
 
 
 def speed(quick: bool) -> None:
-    if not DATA.is_dir():
-        print(f"no published data in {DATA}: speed is not measured")
+    if not STUDY.is_dir():
+        print(f"no published data in {STUDY}: speed is not measured")
         return
-    trials, responses = read_experiment(DATA, DATA.parent / "contstimlang-fork" / "data")
-    ratings = gather(trials, responses, read_stimulus_scores(DATA))
+    trials, responses = read_experiment(STUDY, STUDY.parent / "contstimlang-fork" / "data")
+    ratings = gather(trials, responses, read_stimulus_scores(STUDY))
     print("model    effects of people  log-likelihood  seconds")
     for model in ratings.models[-1:] if quick else ratings.models:
         for settings in (

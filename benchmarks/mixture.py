@@ -2,9 +2,9 @@
 
     python benchmarks/mixture.py [--quick] [--model bert-mini] [--sentences 20] [--longest 3]
 
-Runs on $CONTSTIM_MODELS/bert-mini (default: ../shared/models), or on any folder of a masked model,
-and on sentences of the held-out text in $CONTSTIM_DATA (default: ../shared/data), or else of the
-embedded English, whose words have one token each. Prints
+Runs on $CONTSTIM_MODELS/bert-mini, or on any folder of a masked model, and on sentences of the
+held-out text in $CONTSTIM_DATA, or else of the embedded English, whose words have one token each.
+Prints
 
 * how far the mixture is above the chain (their gap), by number of words, all orders exactly;
 * the time of twelve words in 4,095 contexts, and that of the sums alone;
@@ -16,13 +16,13 @@ embedded English, whose words have one token each. Prints
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from inputs import DATA, MODELS
 from scipy.stats import spearmanr
 
 from contstim.corpus import read_sentences
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from contstim.models.masked.plan import Plan
     from contstim.sentence import Sentence
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
-MODELS = Path(os.environ.get("CONTSTIM_MODELS", SHARED / "models"))
-DATA = Path(os.environ.get("CONTSTIM_DATA", SHARED / "data"))
 N_ORDERS, N_SEEDS, LONGEST = 128, 50, 12
 
 

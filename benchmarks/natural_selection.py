@@ -2,26 +2,24 @@
 
     python benchmarks/natural_selection.py [--quick]
 
-The published scores are read from the folder in CONTSTIM_DATA, by default ../shared/data beside the
-repository; without them that part is skipped. The second part is synthetic: models that share a
-factor, scores rounded so that some tie. Either is then selected again after a review that rejects
-every eighteenth pair, and as sentences of 7 to 9 words, a nat or two less likely for each word, of
-which both of a pair have the same number.
+The published scores are read from the folder in CONTSTIM_DATA; without them that part is skipped.
+The second part is synthetic: models that share a factor, scores rounded so that some tie. Either is
+then selected again after a review that rejects every eighteenth pair, and as sentences of 7 to 9
+words, a nat or two less likely for each word, of which both of a pair have the same number.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from inputs import STUDY
 
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import NaturalQuestion
@@ -29,9 +27,7 @@ from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
-SCORES = DATA / "contstimlang" / "resources" / "precomputed_sentence_probabilities"
+SCORES = STUDY / "resources" / "precomputed_sentence_probabilities"
 PREFIX = "natural_sentences_for_natural_controversial_sentence_pair_selection_probs_"
 MODELS = "bigram trigram rnn lstm bert roberta xlm electra gpt2".split()
 

@@ -10,7 +10,6 @@ Where kenlm is not installed, what compares with it is left out, which is said.
 from __future__ import annotations
 
 import math
-import os
 import resource
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
 import numpy as np
+from inputs import DATA, OPENSTAX, STUDY
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
@@ -33,8 +33,6 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))
-TEXT = DATA / "text" / "openstax.train.txt"
 HELD_OUT = DATA / "text" / "openstax.heldout.txt"
 LMPLZ = DATA / "text" / "openstax.heldout.lmplz.tsv"
 LMPLZ_COLUMN = {2: 0, 3: 1, 5: 2}
@@ -42,7 +40,7 @@ LMPLZ_COLUMN = {2: 0, 3: 1, 5: 2}
 
 def train(order: int, folder: Path) -> NgramModel:
     """Train one order in this process, and print what it took."""
-    sentences = read_sentences(TEXT) if TEXT.is_file() else generate(20_000, seed=0)
+    sentences = read_sentences(OPENSTAX) if OPENSTAX.is_file() else generate(20_000, seed=0)
     start = perf_counter()
     made = train_ngram(sentences, order, folder / f"{order}.arpa")
     seconds = perf_counter() - start
@@ -188,13 +186,12 @@ def main() -> None:
         for order, model in models.items():
             agree(model, order)
             score(model, 10_000 if quick else 200_000)
-        published = DATA / "contstimlang"
-        if published.is_dir():
+        if STUDY.is_dir():
             from contstim.experiments.reproduce.published import read_vocabulary
 
-            words = read_vocabulary(published).inner
+            words = read_vocabulary(STUDY).inner
             sentence = Sentence.parse("Luke has a ton of experience with winning")
-            (corpus,) = (published / "resources" / "sentence_corpora").glob("*.txt")
+            (corpus,) = (STUDY / "resources" / "sentence_corpora").glob("*.txt")
             naturals = list(islice(read_sentences(corpus), 30))
         else:
             words = models[2].vocabulary(1).inner

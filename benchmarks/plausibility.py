@@ -3,26 +3,26 @@
     python benchmarks/plausibility.py [--quick] [DATA]
 
 Three questions to the published answers (experiment 1 of the 2023 study, ten people a trial). The
-first: about which synthetic pairs do nine of ten people agree? Not the most controversial ones
-(Eq. 4), but those whose better sentence strong models find likely. The second: how likely, as a
-quantile of the 231,725 natural sentences under GPT-2 and under the mean of four transformers? The
-third is the default of `contstim triplets --plausible`: about which pairs do people agree, by the
-quantile of their natural sentence under the two models that were searched with, the lower of the
-two, and what does a floor there leave of controversiality? Intervals are bootstraps over pairs.
-The published data are read from a folder, by default that in CONTSTIM_DATA, else ../shared/data
-beside the repository; without them there is nothing to measure.
+first: about which synthetic pairs do nine of ten people agree? Not the most controversial ones (Eq.
+4), but those whose better sentence strong models find likely. The second: how likely, as a quantile
+of the 231,725 natural sentences under GPT-2 and under the mean of four transformers? The third is
+the default of `contstim triplets --plausible`: about which pairs do people agree, by the quantile
+of their natural sentence under the two models that were searched with, the lower of the two, and
+what does a floor there leave of controversiality? Intervals are bootstraps over pairs. The
+published data are read from CONTSTIM_DATA or a folder that is named; without them there is nothing
+to measure.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from inputs import DATA
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
@@ -33,8 +33,6 @@ from contstim.stimuli import Condition
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.published.readers import read_natural_scores
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
 STRONG = [MODELS.index(name) for name in ("bert", "roberta", "electra", "gpt2")]
 GPT2 = MODELS.index("gpt2")
 EDGES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.01)  # of quantiles; the last is above all

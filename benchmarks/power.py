@@ -8,19 +8,19 @@ or close, which is the range that `contstim design --power` states without a pil
 all models, each as far as that experiment measured. And what real people's answers say: trials of
 experiment 1 are drawn anew, and it is counted how often the model comes first that does with all of
 them, and how many of its comparisons are significant. The published data are read from the folder
-in CONTSTIM_DATA, by default ../shared/data beside the repository.
+in CONTSTIM_DATA.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from inputs import STUDY
 
 from contstim.experiments.analysis.measures import ACCURACY, evaluate
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask
@@ -40,8 +40,6 @@ from contstim.experiments.reproduce.published import MODELS, read_stimulus_score
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.published.readers import read_natural_scores
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"
 RATES = (0.8, 0.9, 0.95)
 SIZES = (3, 6, 9, 12, 18, 24, 36, 72)
 TOTALS = (12, 18, 24, 36, 72, 90, 180, 360)
@@ -50,7 +48,7 @@ Kinds = dict[str, tuple[TrialPreferences, list[Population]]]
 
 
 def random_pairs(n: int) -> ScopedPreferences:
-    scores = read_natural_scores(DATA).log_probs
+    scores = read_natural_scores(STUDY).log_probs
     finite = scores[np.isfinite(scores).all(axis=1)]
     one, two = np.random.default_rng(0).permutation(len(finite))[: 2 * n].reshape(2, n)
     every = TrialPreferences(
@@ -83,7 +81,7 @@ def kinds(ratings: Ratings, people: MeasuredPeople, n_random: int) -> Kinds:
     trials = [trial for group in ratings.groups for trial in group.trials]
     result: Kinds = {}
     for study in (
-        preferences_by_scope(trials, read_stimulus_scores(DATA)),
+        preferences_by_scope(trials, read_stimulus_scores(STUDY)),
         *([random_pairs(n_random)] if n_random else []),
     ):
         for scope, populations in calibrate(study, people)[0].items():
@@ -92,8 +90,8 @@ def kinds(ratings: Ratings, people: MeasuredPeople, n_random: int) -> Kinds:
 
 
 def real_ratings() -> Ratings:
-    trials, responses = read_experiment(DATA, DATA.parent / "contstimlang-fork" / "data")
-    return gather(trials, responses, read_stimulus_scores(DATA))
+    trials, responses = read_experiment(STUDY, STUDY.parent / "contstimlang-fork" / "data")
+    return gather(trials, responses, read_stimulus_scores(STUDY))
 
 
 def resampled(ratings: Ratings, scope: Scope, n: int, draws: int) -> tuple[str, float]:
@@ -263,8 +261,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer simulations")
     parser.add_argument("--figure", type=Path, help="draw the curves into this file")
     options = parser.parse_args()
-    if not DATA.is_dir():
-        print(f"skipped, there is no folder {DATA} (set CONTSTIM_DATA)")
+    if not STUDY.is_dir():
+        print(f"skipped, there is no folder {STUDY} (set CONTSTIM_DATA)")
         return
     simulations = 20 if options.quick else 200
     ratings = real_ratings()

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from inputs import DATA
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
@@ -36,7 +36,6 @@ from contstim.models.training.recurrent import train_recurrent
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.sentence import Sentence
 
-DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TEXT, HELD_OUT = (DATA / "text" / f"openstax.{part}.txt" for part in ("train", "heldout"))
 WORDS = 20_000
 UNKNOWN = "_unknown_"

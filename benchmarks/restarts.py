@@ -11,14 +11,12 @@ means over the sentences with 95 % bootstrap intervals. A second table tells for
 many searches it allows and how far they get: what the default recipe's own was chosen from.
 
 The models are those of the demo, trained on the embedded English on the spot. `2-gram/3-gram` is
-measured over the vocabulary and the sentences of the 2023 study where CONTSTIM_DATA (by default
-../shared/data beside the repository) has them.
+measured over the vocabulary and the sentences of the 2023 study where CONTSTIM_DATA has them.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +25,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from inputs import DATA, STUDY
 
 from contstim.corpus import read_sentences
 from contstim.demo import train
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.synthesize import Synthesis
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
-STUDY = DATA / "contstimlang"
 CORPUS = "natural_sentences_for_synthetic_controversial_sentence_pair_optimization.txt"
 PAIRS = ("2-gram/3-gram", "LSTM/3-gram", "GPT-2/3-gram")
 # Between n-gram models as between networks

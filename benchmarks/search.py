@@ -7,15 +7,14 @@ recipes with one seed; drop is log p(natural | reject) - log p(synthetic | rejec
 are sequences through either network, drafts and estimates included. Runs are kept in FILE as they
 finish and not repeated; --report only reads them.
 
-Natural sentences and the vocabulary are those of the 2023 study, read from CONTSTIM_DATA (by
-default ../shared/data beside the repository), bert-mini and gpt2-mini from CONTSTIM_MODELS.
+Natural sentences and the vocabulary are those of the 2023 study, read from CONTSTIM_DATA, bert-mini
+and gpt2-mini from CONTSTIM_MODELS.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import warnings
 from dataclasses import asdict
 from functools import lru_cache
@@ -26,6 +25,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from inputs import DATA, MODELS, STUDY
 from scipy.stats import spearmanr
 
 from contstim.corpus import read_sentences
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.vocabulary import Vocabulary
 
-ROOT = Path(__file__).resolve().parents[1]
-MODELS = Path(os.environ.get("CONTSTIM_MODELS", ROOT.parent / "shared" / "models"))
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
-STUDY = DATA / "contstimlang"
 CORPUS = "natural_sentences_for_synthetic_controversial_sentence_pair_optimization.txt"
 BERT, GPT = f"hf:{MODELS / 'bert-mini'}", f"hf:{MODELS / 'gpt2-mini'}@chain"
 SEED = 0

@@ -5,21 +5,19 @@
 A small GPT-2 is asked in this process, where a search sees bounds and estimates of all words, and
 behind a server of its own, where it sees the scores of whole sentences, with a small local model
 that drafts, and without. The draft is a 3-gram of the language that the GPT-2 was trained on, where
-CONTSTIM_DATA (by default ../shared/data beside the repository) has a text of it, else a 2-gram of
-the embedded English, which tells next to nothing of it. Searches through the server may be repeated
-with other seeds; the best is kept. The other model is a 3-gram; natural sentences are searched by
-turns in one and the other direction. Settings were chosen on the pool of seed 101. Drop is
-log p(natural | reject) - log p(synthetic | reject) in nats; sentences are those that the GPT-2
-scored; seconds are of the processor, the server's included.
+CONTSTIM_DATA has a text of it, else a 2-gram of the embedded English, which tells next to nothing
+of it. Searches through the server may be repeated with other seeds; the best is kept. The other
+model is a 3-gram; natural sentences are searched by turns in one and the other direction. Settings
+were chosen on the pool of seed 101. Drop is log p(natural | reject) - log p(synthetic | reject) in
+nats; sentences are those that the GPT-2 scored; seconds are of the processor, the server's
+included.
 
-Texts and vocabulary are those of the embedded English; gpt2-mini is read from CONTSTIM_MODELS (by
-default ../shared/models beside the repository).
+Texts and vocabulary are those of the embedded English; gpt2-mini is read from CONTSTIM_MODELS.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import warnings
 from pathlib import Path
@@ -29,20 +27,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from inputs import MODELS, OPENSTAX, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from contstim.corpus import read_sentences  # noqa: E402
-from contstim.english import generate  # noqa: E402
-from contstim.models.catalog import load_model  # noqa: E402
-from contstim.models.checkpoints import load_checkpoint  # noqa: E402
-from contstim.models.loading import Loading  # noqa: E402
-from contstim.models.ngram.training import train_ngram  # noqa: E402
-from contstim.optimization.search.synthesize import synthesize  # noqa: E402
-from contstim.sentence import repeats  # noqa: E402
-from contstim.vocabulary import Vocabulary  # noqa: E402
-from tests.models.server.fakes import MODEL, FakeServer  # noqa: E402
+from contstim.corpus import read_sentences
+from contstim.english import generate
+from contstim.models.catalog import load_model
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
+from contstim.models.ngram.training import train_ngram
+from contstim.optimization.search.synthesize import synthesize
+from contstim.sentence import repeats
+from contstim.vocabulary import Vocabulary
+from tests.models.server.fakes import MODEL, FakeServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,9 +48,6 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.sentence import Sentence
-
-TEXT = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "text"
-MODELS = Path(os.environ.get("CONTSTIM_MODELS", ROOT.parent / "shared" / "models"))
 
 
 class Counted:
@@ -86,6 +81,10 @@ def main() -> None:
     parser.add_argument("--searches", type=int, default=1, help="through the server, best of all")
     parser.add_argument("--pool", type=int, default=11, help="seed of the natural sentences")
     options = parser.parse_args()
+    location = MODELS / "gpt2-mini"
+    if not location.is_dir():
+        print(f"skipped, there is no folder {location} (set CONTSTIM_MODELS)")
+        return
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     text = generate(3_000, seed=7)
@@ -93,11 +92,10 @@ def main() -> None:
     for order in (2, 3):
         train_ngram(text, order, folder / f"{order}.arpa")
     draft = folder / "2.arpa"
-    if (TEXT / "openstax.train.txt").is_file() and not options.quick:
+    if OPENSTAX.is_file() and not options.quick:
         draft = folder / "draft.arpa"
-        train_ngram(read_sentences(TEXT / "openstax.train.txt"), 3, draft)
+        train_ngram(read_sentences(OPENSTAX), 3, draft)
     trigram = load_model(f"kenlm:{folder / '3.arpa'}")
-    location = MODELS / "gpt2-mini"
     checkpoint = load_checkpoint(str(location), Loading(device="cpu"))
     words = Vocabulary.from_sentences(text, min_count=2)
     pool = generate(2_000, seed=options.pool, words=6)

@@ -4,23 +4,21 @@
 
 What people in general prefer is known of simulated trials: each has a hidden value that varies as
 in experiment 1 of the 2023 study; people differ in their leaning, and in how readily they call
-themselves sure (`--scale`), and rate in six steps. Of all
-trials on which a preference is said to be likely to .80-.85, .85-.90, …, the share is printed on
-which people in general do prefer that sentence. Real people's preferences are not known; what half
-of the raters of experiment 1 say is compared with the majority of the other half, which is right
-less often than people in general. These data are read from the folder in CONTSTIM_DATA, by default
-../shared/data beside the repository.
+themselves sure (`--scale`), and rate in six steps. Of all trials on which a preference is said to
+be likely to .80-.85, .85-.90, …, the share is printed on which people in general do prefer that
+sentence. Real people's preferences are not known; what half of the raters of experiment 1 say is
+compared with the majority of the other half, which is right less often than people in general.
+These data are read from the folder in CONTSTIM_DATA.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
+from inputs import DATA, STUDY
 
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.reproduce.golan2023_data import read_experiment
@@ -28,8 +26,6 @@ from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
 # Mean and standard deviation of trials' hidden values, in standard deviations of single answers:
 # the likeliest for the choices in experiment 1, by condition.
 PUBLISHED = {
@@ -93,7 +89,7 @@ def simulated(studies: int, scale: float) -> None:
 
 def recorded(splits: int) -> Iterator[tuple[Condition, np.ndarray, np.ndarray]]:
     """What one half of the raters say, and the majority of the other half."""
-    design, responses = read_experiment(DATA / "contstimlang", DATA / "contstimlang-fork" / "data")
+    design, responses = read_experiment(STUDY, DATA / "contstimlang-fork" / "data")
     of_trial: dict[str, list[int]] = {}
     for response in responses:
         of_trial.setdefault(response.trial_id, []).append(response.rating)

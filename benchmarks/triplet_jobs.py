@@ -8,7 +8,6 @@ CONTSTIM_DATA has them, else of the embedded English. `--quick` takes few triple
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 import tempfile
@@ -18,6 +17,8 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
+
+from inputs import OPENSTAX, STUDY
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
@@ -42,9 +43,6 @@ from contstim.sentence import Sentence
 from contstim.store import Store
 from contstim.vocabulary import Vocabulary
 
-DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))
-TEXT = DATA / "text" / "openstax.train.txt"
-PUBLISHED = DATA / "contstimlang"
 QUICK = "--quick" in sys.argv
 
 
@@ -59,15 +57,15 @@ class Nothing(WorkerTask[WorkerContext]):
 
 def materials() -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
     """Training text, words, natural sentences."""
-    if QUICK or not TEXT.is_file() or not PUBLISHED.is_dir():
+    if QUICK or not OPENSTAX.is_file() or not STUDY.is_dir():
         text = generate(20_000 if not QUICK else 4_000, seed=0)
         words = Vocabulary.from_sentences(text, min_count=2)
         return text, words, generate(2_000, seed=1, words=8)
     from contstim.experiments.reproduce.published import read_vocabulary
 
-    (corpus,) = (PUBLISHED / "resources" / "sentence_corpora").glob("*.txt")
+    (corpus,) = (STUDY / "resources" / "sentence_corpora").glob("*.txt")
     natural = list(islice(read_sentences(corpus), 3_000))
-    return list(read_sentences(TEXT)), read_vocabulary(PUBLISHED), natural
+    return list(read_sentences(OPENSTAX)), read_vocabulary(STUDY), natural
 
 
 def trips(executor: Executor, folder: Path, repeats: int) -> None:

@@ -2,14 +2,13 @@
 
     python benchmarks/triplet_selection.py [--quick]
 
-The published triplets are read from the folder in CONTSTIM_DATA, by default ../shared/data beside
-the repository; without them that part is skipped, and made-up triplets take their place.
+The published triplets are read from the folder in CONTSTIM_DATA; without them that part is skipped,
+and made-up triplets take their place.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -18,6 +17,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
+from inputs import STUDY
 
 from contstim.experiments.design.building import build_design
 from contstim.experiments.reproduce.published import read_natural_pairs, read_triplets
@@ -29,9 +29,6 @@ from contstim.stimuli import Pair, Triplet
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.published.readers import read_natural_sentences
-
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"
 
 
 def made_up(per_pair: int, n_models: int) -> tuple[Triplet, ...]:
@@ -91,7 +88,7 @@ def share(triplets: tuple[Triplet, ...], part: float) -> list[Triplet]:
 
 
 def allocate(pairs: tuple[Pair, ...], triplets: tuple[Triplet, ...]) -> None:
-    natural = read_natural_sentences(DATA)
+    natural = read_natural_sentences(STUDY)
     for part in (0.0, 0.3):
         found = build_design(pairs, share(triplets, part), natural)
         certificate = found.certificate
@@ -110,12 +107,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer made-up triplets")
     quick = parser.parse_args().quick
-    if DATA.is_dir():
-        seen = read_triplets(DATA, selected=True)
-        choose("published", read_triplets(DATA), seen)
-        allocate(read_natural_pairs(DATA), seen)
+    if STUDY.is_dir():
+        seen = read_triplets(STUDY, selected=True)
+        choose("published", read_triplets(STUDY), seen)
+        allocate(read_natural_pairs(STUDY), seen)
     else:
-        print(f"published: skipped, there is no folder {DATA} (set CONTSTIM_DATA)")
+        print(f"published: skipped, there is no folder {STUDY} (set CONTSTIM_DATA)")
     choose("made up", made_up(*((100, 4) if quick else (500, 12))), ())
 
 

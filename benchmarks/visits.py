@@ -11,15 +11,14 @@ where these are absent. Every pair is searched in both directions under the defa
 few visits are timed again with all words tokenised anew at each, as though no word's tokens could
 be kept, and the ratio is printed.
 
-The vocabulary is that of the 2023 study, read from CONTSTIM_DATA (by default ../shared/data beside
-the repository), or the embedded English where that is absent.
+The vocabulary is that of the 2023 study, read from CONTSTIM_DATA, or the embedded English where
+that is absent.
 """
 
 from __future__ import annotations
 
 import argparse
 import cProfile
-import os
 import pstats
 import sys
 import warnings
@@ -31,6 +30,7 @@ from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from inputs import DATA, ROOT, STUDY
 
 from contstim.english import generate
 from contstim.experiments.reproduce.published import read_vocabulary
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
-STUDY = DATA / "contstimlang"
 REAL = DATA.parent / "tokenizers"
 N_WORDS = 8
 
