@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
@@ -40,6 +40,7 @@ def bits(table: ScoreTable) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
+@settings(max_examples=12)
 @given(table=tables())
 def test_files_give_back_every_bit(suffix: str, table: ScoreTable) -> None:
     with TemporaryDirectory() as folder:
