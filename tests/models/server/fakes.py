@@ -1,7 +1,8 @@
-"""Servers in threads that speak the three dialects, healthy or faulty in a way that is theirs.
+"""Servers that speak the three dialects, healthy or faulty in a way that is theirs.
 
 A fake reads rows of token ids with a network of this process. Each fault changes one step of
-`FakeServer`: what is read, what is answered, or what HTTP does.
+`FakeServer`: what is read, what is answered, or what HTTP does. It answers in a thread, through a
+socket, or without either where HTTP is not what is tried.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest import mock
 
+import httpx2
 import numpy as np
+
+from contstim.models.server import client
 
 Row = list[int]
 Network = Callable[[Row], np.ndarray]  # ids -> (n_tokens, n_vocabulary) nats of what follows
@@ -194,9 +200,25 @@ class FakeServer:
             server.server_close()
             thread.join()
 
+    @contextmanager
+    def at_hand(self, host: str = "at.hand") -> Iterator[str]:
+        """The same without a socket: clients that are made meanwhile call this object."""
+
+        def answer(request: httpx2.Request) -> httpx2.Response:
+            body = json.loads(request.content) if request.content else None
+            key = request.headers.get("Authorization", "")
+            reply = self.respond(request.url.path, body, key)
+            content = json.dumps(reply.body).encode()
+            return httpx2.Response(reply.status, headers=reply.headers, content=content)
+
+        http = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(answer))
+        with mock.patch.object(client.httpx2, "AsyncClient", http):
+            yield f"http://{host}/v1"
+
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 64  # one that is turned away knocks again after a second
     fake: FakeServer
 
     def __init__(self, *arguments: Any) -> None:

@@ -157,7 +157,7 @@ def test_means_are_exact_and_words_are_told_without_a_server(
     checkpoint: Checkpoint, hashed: HashedNetwork
 ) -> None:
     sentence = Sentence.parse("The old teacher reads a book.")
-    with FakeServer(hashed, checkpoint.tokenizer).running() as url:
+    with FakeServer(hashed, checkpoint.tokenizer).at_hand() as url:
         specification = f"server:{url}#{MODEL}?tokenizer={checkpoint.location}"
         whole = load_model(specification)
         mean = load_scorer(f"{specification}+mean").scores([sentence])[0]

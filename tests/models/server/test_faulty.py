@@ -343,8 +343,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_LONGEST_PAUSE", 0.05)
 
 
-def scores(fake: FakeServer, url: str, options: str = "") -> np.ndarray:
-    address = parse_address(f"{url}#{MODEL}?patience=3{options}")
+def scores(fake: FakeServer, url: str, options: str = "", patience: float = 3.0) -> np.ndarray:
+    address = parse_address(f"{url}#{MODEL}?patience={patience}{options}")
     served = ServerModel(address, fake.tokenizer)
     fake.is_tired = True
     return served.log_probs(SENTENCES)
@@ -394,7 +394,7 @@ def test_a_faulty_server_is_refused_by_name(
     hashed: HashedNetwork,
 ) -> None:
     fake = faulty(hashed, checkpoint.tokenizer, tells_ids=tells_ids)
-    with fake.running() as url, pytest.raises(ServerFaultError) as caught:
+    with fake.at_hand() as url, pytest.raises(ServerFaultError) as caught:
         scores(fake, url, f"&dialect={dialect}")
     assert any(f"cannot be used: {fault}" in str(caught.value) for fault in REFUSED[faulty])
 
@@ -431,7 +431,7 @@ class Slow(FakeServer):
     """Takes longer than is allowed, for a while."""
 
     def replies(self, reply: Reply) -> Reply:
-        return replace(reply, pause=1.0 if self.is_tired and self.rng.random() < 0.3 else 0.0)
+        return replace(reply, pause=0.4 if self.is_tired and self.rng.random() < 0.3 else 0.0)
 
 
 class FewAlternatives(FakeServer):
@@ -464,8 +464,8 @@ def test_what_passes_is_survived_without_a_wrong_score(
     faulty: type[FakeServer], dialect: str, checkpoint: Checkpoint, hashed: HashedNetwork
 ) -> None:
     fake = faulty(hashed, checkpoint.tokenizer)
-    with fake.running() as url:
-        served = scores(fake, url, f"&dialect={dialect}&batch=5&timeout=0.7")
+    with fake.running() if faulty in {Burst, CutOff, Slow} else fake.at_hand() as url:
+        served = scores(fake, url, f"&dialect={dialect}&batch=5&timeout=0.3")
     own = expected(hashed, checkpoint.tokenizer, SENTENCES)
     np.testing.assert_allclose(served, own, rtol=0, atol=1e-4)
 
@@ -476,11 +476,11 @@ def test_a_server_that_stays_slow_is_given_up(
 ) -> None:
     class Asleep(FakeServer):
         def replies(self, reply: Reply) -> Reply:
-            return replace(reply, pause=0.5 if self.is_tired else 0.0)
+            return replace(reply, pause=0.3 if self.is_tired else 0.0)
 
     fake = Asleep(hashed, checkpoint.tokenizer)
     with fake.running() as url, pytest.raises(ModelError, match=r"took more than 0\.2 seconds"):
-        scores(fake, url, "&timeout=0.2")
+        scores(fake, url, "&timeout=0.2", patience=0.5)
 
 
 @pytest.mark.usefixtures("quick")
@@ -549,7 +549,7 @@ def test_values_that_change_behind_a_connection_that_was_kept_are_not_given_out(
             return values
 
     fake = Changed(hashed, checkpoint.tokenizer)
-    with fake.running() as url:
+    with fake.at_hand() as url:
         served = load_server(f"{url}#{MODEL}?tokenizer={checkpoint.location}", name="served")
         served.log_probs(SENTENCES[:1])
         fake.is_tired = True
@@ -570,7 +570,7 @@ def test_what_is_as_coarse_as_the_tolerance_says_is_taken(
 ) -> None:
     """Witness: the network in this process; the message says which tolerance is enough."""
     fake = Rounded(hashed, checkpoint.tokenizer)
-    with fake.running() as url:
+    with fake.at_hand() as url:
         with pytest.raises(ServerFaultError, match=r"steps are of up to 0\.1 nats") as caught:
             scores(fake, url)
         (told,) = re.findall(r"&tolerance=([0-9.]+)", str(caught.value))
@@ -604,15 +604,15 @@ def test_another_model_behind_the_address_has_another_fingerprint(
 ) -> None:
     fake = FakeServer(hashed, checkpoint.tokenizer)
     fingerprints = []
-    for change in ("", "", "network", "version"):
+    for host, change in (("a", ""), ("b", ""), ("a", "network"), ("a", "version")):
         if change == "network":
             fake.network = other_network(hashed)
         if change == "version":
             fake.version = "10.0"
-        with fake.running() as url:
+        with fake.at_hand(host) as url:
             location = f"{url}#{MODEL}?tokenizer={checkpoint.location}"
             fingerprints.append(load_server(location, name="served").convention.fingerprint)
-    assert fingerprints[0] == fingerprints[1]  # on another port: it is the same model
+    assert fingerprints[0] == fingerprints[1]  # at another address: it is the same model
     assert len(set(fingerprints)) == 3
 
 

@@ -91,7 +91,7 @@ def test_a_search_knows_scores_alone_and_asks_the_draft(
     bigram, trigram = (
         load_model(f"kenlm:{train_ngrams(n, tmp_path / f'{n}.arpa')}") for n in (2, 3)
     )
-    with fake.running() as url:
+    with fake.at_hand() as url:
         options = f"tokenizer={checkpoint.location}&draft=kenlm:{tmp_path / '2.arpa'}"
         served = load_model(f"server:{url}#{MODEL}?{options}")
         assert served.is_black_box
