@@ -54,7 +54,7 @@ class TestContract(LanguageModelContract):
         params=[
             *((name, "log-likelihood", None) for name in NAMES),
             ("gpt2", "chain", ". "),
-            ("llama", "chain", "Once upon a time,"),
+            pytest.param(("llama", "chain", "Once upon a time,"), marks=pytest.mark.slow),
         ],
         ids=lambda param: "-".join(map(str, param)),
     )
@@ -132,7 +132,7 @@ def test_for_one_pattern_of_tokens_chain_probabilities_add_up_to_one(load: Load,
 def test_bounds_hold_for_every_word(load: Load, name: str, rule: str) -> None:
     model = CausalModel(load(name), rule=rule)
     sentence = Sentence.parse("The old doctor reads a book!")
-    words = [*ALL_WORDS, *ODD_WORDS]
+    words = [*ALL_WORDS[::2], *ODD_WORDS]
     for position in (0, 2, 5):
         known = model.replacements(sentence, position, words)
         exact = model.log_probs([sentence.replace(position, word) for word in words])

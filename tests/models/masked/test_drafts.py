@@ -26,7 +26,7 @@ PATTERNS = [
 
 
 class TestDraftContract(LanguageModelContract):
-    @pytest.fixture(params=[0, 1])
+    @pytest.fixture(params=[0, pytest.param(1, marks=pytest.mark.slow)])
     def model(
         self, masked: Callable[..., MaskedModel], request: pytest.FixtureRequest
     ) -> MaskedModel:
@@ -64,7 +64,7 @@ def test_one_cover_of_eight_words_takes_24_passes() -> None:
     assert n_passes(pattern) == 255
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
+@pytest.mark.parametrize("kind", ["bert", pytest.param("roberta", marks=pytest.mark.slow)])
 def test_drafts_rank_words_as_exact_scores_do_at_a_fraction_of_the_passes(
     masked: Callable[..., MaskedModel], kind: str
 ) -> None:

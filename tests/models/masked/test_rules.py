@@ -213,7 +213,7 @@ def test_samples_are_unbiased_and_their_errors_honest(name: str, budget: int) ->
     exact = exact_plan(pattern)
     truth = exact.score(answers(exact))
     scores, errors = [], []
-    for seed in range(80):
+    for seed in range(40):
         plan = budget_plan(pattern, seed, budget) if budget else orders_plan(pattern, seed, 20)
         scores.append(plan.score(answers(plan)))
         errors.append(plan.standard_error(answers(plan)))

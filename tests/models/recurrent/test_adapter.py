@@ -64,7 +64,7 @@ def test_probabilities_of_all_continuations_sum_to_one(
     assert total == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["rnn", "lstm"])
+@pytest.mark.parametrize("kind", ["lstm", pytest.param("rnn", marks=pytest.mark.slow)])
 def test_short_sentences_share_no_more_than_one(kind: Kind) -> None:
     """Property of a distribution over sentences: those of one and two words weigh 1 at most."""
     model = build(kind)
