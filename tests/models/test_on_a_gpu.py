@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 TEXTS = [Sentence.parse(text) for text in tiny.TEXTS]
 FEW = [Sentence.parse(text) for text in ("She sleeps there.", "Birds were singing!", "Stay.")]
 NAMES = [
-    "gpt2@chain", "llama", "bert@pll-original", "bert@chain", "electra@chain-mixture",
-    "modernbert@pll-whole-word",
+    "gpt2@chain", "llama", "bert@pll-original", "bert@chain", "modernbert@pll-whole-word",
+    pytest.param("electra@chain-mixture", marks=pytest.mark.slow),
 ]  # fmt: skip
 
 
@@ -127,8 +127,10 @@ def test_bfloat16_is_rounded_on_a_gpu_as_on_the_cpu(tiny_checkpoint: Folder) -> 
 
 @pytest.mark.parametrize(
     ("names", "shared"),
-    [(("gpt2", "bert@pll-original"), False), (("bert@pll-original", "gpt2"), True)],
-    ids=["alone", "in shared batches"],
+    [
+        pytest.param(("gpt2", "bert@pll-original"), False, marks=pytest.mark.slow, id="alone"),
+        pytest.param(("bert@pll-original", "gpt2"), True, id="in shared batches"),
+    ],
 )
 def test_a_search_on_a_gpu_finds_what_it_finds_on_the_cpu(
     tiny_checkpoint: Folder, names: tuple[str, str], shared: bool

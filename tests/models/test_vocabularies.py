@@ -13,6 +13,7 @@ from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary, tokens_of_words
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
+from tests.models import tiny
 
 
 @pytest.fixture
@@ -57,7 +58,8 @@ def test_without_word_level_models_the_embedded_lexicon() -> None:
 
 @pytest.fixture
 def tokenizers(tiny_checkpoint: Callable[[str], Path]) -> list[LanguageModel]:
-    return [load_model(f"hf:{tiny_checkpoint(name)}", device="cpu") for name in ("bert", "gpt2")]
+    names = ("bert@pll-original", "gpt2")
+    return [load_model(tiny.specification(tiny_checkpoint, name), device="cpu") for name in names]
 
 
 def n_tokens(model: LanguageModel, words: str, position: int) -> int:

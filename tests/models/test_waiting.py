@@ -41,7 +41,7 @@ def waits(gpu: SimulatedGPU, model: Any, sentences: list[Sentence]) -> tuple[lis
     return [wait for wait in gpu.waits if wait != "copy to the host"], tally.total.calls
 
 
-@pytest.mark.parametrize("name", ["gpt2", "gpt2@chain", "llama", "bert@pll-original"])
+@pytest.mark.parametrize("name", ["gpt2@chain", "llama", "bert@pll-original"])
 def test_questions_to_the_device_do_not_grow_with_the_batches(
     tiny_checkpoint: Folder, name: str
 ) -> None:
@@ -53,7 +53,7 @@ def test_questions_to_the_device_do_not_grow_with_the_batches(
         counts = model.token_counts(SENTENCES)
         for sentence, count in zip(SENTENCES, counts, strict=True):
             by_length.setdefault(int(count), []).append(sentence)
-        alike = max(by_length.values(), key=len)[:4]
+        alike = max(by_length.values(), key=len)[:3]
         assert len(alike) > 1
         model.scores(alike)  # what is read once for all
         asked, batches = {}, {}
