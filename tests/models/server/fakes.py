@@ -23,8 +23,6 @@ from unittest import mock
 import httpx2
 import numpy as np
 
-from contstim.models.server import client
-
 Row = list[int]
 Network = Callable[[Row], np.ndarray]  # ids -> (n_tokens, n_vocabulary) nats of what follows
 
@@ -212,7 +210,7 @@ class FakeServer:
             return httpx2.Response(reply.status, headers=reply.headers, content=content)
 
         http = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(answer))
-        with mock.patch.object(client.httpx2, "AsyncClient", http):
+        with mock.patch.object(httpx2, "AsyncClient", http):
             yield f"http://{host}/v1"
 
 
