@@ -15,7 +15,8 @@ from contstim.experiments.analysis.measures import ACCURACY, accuracy_lower, sig
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
-from contstim.experiments.design.calibration import MeasuredPeople, calibrate, read_measured
+from contstim.experiments.design import calibration
+from contstim.experiments.design.calibration import MeasuredPeople, Populations, calibrate, read_measured
 from contstim.experiments.design.golan2023 import PUBLISHED_KINDS
 from contstim.experiments.design.population import (
     AS_MEASURED,
@@ -25,13 +26,12 @@ from contstim.experiments.design.population import (
     ScopedPreferences,
     preferences_by_scope,
 )
-from contstim.experiments.design.power import design_power
+from contstim.experiments.design.power import DesignPower, design_power
 from contstim.experiments.design.power_report import power_report, power_table
 from contstim.stimuli import Condition
 from contstim.tables import write_table
 from tests.experiments.analysis.simulation import Experiment, simulate
-from tests.experiments.design.test_power import DESIGN, scores
-from tests.experiments.stimuli import MODELS
+from tests.experiments.design.test_power import DESIGN, MODELS, scores
 
 KINDS = tuple(MeasuredPeople().kinds)
 CEILINGS = dict(zip(KINDS, (0.7, 0.75, 0.8, 0.92, 0.9), strict=True))
@@ -49,6 +49,17 @@ def pilot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Analysi
     return made, found, folder
 
 
+@pytest.fixture(scope="module")
+def study() -> ScopedPreferences:
+    return preferences_by_scope(DESIGN.trials, scores())
+
+
+@pytest.fixture(scope="module")
+def populations(study: ScopedPreferences) -> Populations:
+    """Those of each model, as people were in the 2023 study."""
+    return calibrate(study, MeasuredPeople())[0]
+
+
 def shown(
     study: ScopedPreferences, scope: Scope, people: Population, raters: int, model: int
 ) -> tuple[float, float]:
@@ -63,9 +74,15 @@ def shown(
     return float(agrees.mean()), float(ceiling.mean())
 
 
-def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_as_often() -> None:
-    """Witness: accuracy and ceiling of drawn answers, counted as `analyze` does."""
-    study = preferences_by_scope(DESIGN.trials, scores())
+def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_as_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Witness: accuracy and ceiling of drawn answers, counted as `analyze` does.
+
+    Distant rivals alone: close ones take long, and have tests of their own.
+    """
+    monkeypatch.setattr(calibration, "_among_rivals", calibration._planted)
+    study = preferences_by_scope(DESIGN.trials, scores(4))
     kinds = {
         scope: replace(
             known, ceiling=CEILINGS[scope], accuracy=ACCURACIES[scope], raters=6, items=None
@@ -87,10 +104,10 @@ def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_
                 assert accuracy == pytest.approx(ACCURACIES[scope], abs=0.015)
 
 
-def test_items_vary_as_published_beyond_what_the_planted_model_says() -> None:
+def test_items_vary_as_published_beyond_what_the_planted_model_says(
+    study: ScopedPreferences, populations: Populations
+) -> None:
     """Witness: the residuals of a regression of what people share on the planted model's ranks."""
-    study = preferences_by_scope(DESIGN.trials, scores())
-    populations, _ = calibrate(study, MeasuredPeople())
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT):
         ranks = signed_ranks(study.of_scope(scope).differences.T)
         for people in populations[scope]:
@@ -104,11 +121,12 @@ def test_items_vary_as_published_beyond_what_the_planted_model_says() -> None:
     assert MeasuredPeople().with_random(0.7).kinds[Scope.RANDOM].items is None
 
 
-def test_close_rivals_come_nearer_to_a_planted_model_than_distant_ones() -> None:
+def test_close_rivals_come_nearer_to_a_planted_model_than_distant_ones(
+    study: ScopedPreferences, populations: Populations
+) -> None:
     """Witness: accuracies of drawn answers."""
-    study = preferences_by_scope(DESIGN.trials, scores())
     behind: dict[str, list[float]] = {DISTANT: [], CLOSE: []}
-    for people in calibrate(study, MeasuredPeople())[0][Scope.RANDOM]:
+    for people in populations[Scope.RANDOM]:
         accuracies = [shown(study, Scope.RANDOM, people, 6, m)[0] for m in range(len(MODELS))]
         own = accuracies.pop(MODELS.index(people.name))
         behind[people.rivals].append(own - max(accuracies))
@@ -130,7 +148,7 @@ def test_people_of_a_pilot_are_predicted_by_all_models_as_there(
         for model, name in enumerate(study.every.models):
             accuracy, _ = shown(study, scope, people, 6, model)
             assert accuracy == pytest.approx(measured.kinds[scope].of_models[name], abs=0.03)
-    power = design_power(made.trials, made.scores, measured=measured, simulations=4)
+    power = design_power(made.trials, made.scores, measured=measured, simulations=1)
     assert set(power_table(power)["people"]) == {AS_MEASURED}
     assert "People follow all models" in power_report(power).markdown()
     # A pilot that lacks one of the models tells of its best one alone.
@@ -178,19 +196,20 @@ def test_what_a_pilot_measured_is_read(
         read_measured(tmp_path)
 
 
-def test_what_ties_forbid_is_named() -> None:
+def test_what_ties_forbid_is_named(power: DesignPower) -> None:
     table = scores()
     table.log_probs[:, 0] = -40.0
     trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
-    power = design_power(trials, table, simulations=1)
-    random = [m for scope, m in power.unreached if scope is Scope.RANDOM]
-    assert random == [MODELS[0]]
-    assert f"{MODELS[0]} in random-natural" in power_report(power).markdown()
+    _, unreached = calibrate(preferences_by_scope(trials, table), MeasuredPeople())
+    assert [model for scope, model in unreached if scope is Scope.RANDOM] == [MODELS[0]]
+    page = power_report(replace(power, unreached=unreached)).markdown()
+    assert f"{MODELS[0]} in random-natural" in page
 
 
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])
-def test_impossible_ceilings_are_refused(ceiling: float, raters: int) -> None:
-    study = preferences_by_scope(DESIGN.trials, scores())
+def test_impossible_ceilings_are_refused(
+    study: ScopedPreferences, ceiling: float, raters: int
+) -> None:
     measured = MeasuredPeople().with_random(ceiling)
     random = replace(measured.kinds[Scope.RANDOM], raters=raters)
     measured = replace(measured, kinds={**measured.kinds, Scope.RANDOM: random})
