@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from contstim.arrays import FloatArray
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
@@ -47,6 +50,19 @@ def draw(
         rated = np.searchsorted(THRESHOLDS, hidden).astype(np.float64)
         made.append(group(number, 1 + rated, ratios, left))
     return Ratings(tuple("abcdefghi"[: len(slopes)]), tuple(made))
+
+
+def answered(ratings: Ratings, first: int, second: int, scale: Scale) -> Ratings:
+    """The preferred sentences of ratings, coded anew."""
+    groups = [
+        replace(
+            each,
+            trials=tuple(replace(trial, scale=scale) for trial in each.trials),
+            ratings=np.where(each.preferences > 0, float(second), float(first)),
+        )
+        for each in ratings.groups
+    ]
+    return Ratings(ratings.models, tuple(groups))
 
 
 def group(

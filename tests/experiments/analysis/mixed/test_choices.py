@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import shutil
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,22 +12,9 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.mixed.models import MixedSettings, compare_mixed, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
 from contstim.scale import Scale
-from tests.experiments.analysis.mixed.ratings import draw
+from tests.experiments.analysis.mixed.ratings import answered, draw
 
 DRAWN = draw(21, people=7, trials=12, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
-
-
-def answered(ratings: Ratings, first: int, second: int, scale: Scale) -> Ratings:
-    """The preferred sentences of ratings, coded anew."""
-    groups = [
-        replace(
-            each,
-            trials=tuple(replace(trial, scale=scale) for trial in each.trials),
-            ratings=np.where(each.preferences > 0, float(second), float(first)),
-        )
-        for each in ratings.groups
-    ]
-    return Ratings(ratings.models, tuple(groups))
 
 
 CHOICES = answered(DRAWN, 1, 2, Scale.CHOICE)
@@ -72,63 +55,6 @@ def test_flexible_thresholds_are_an_intercept() -> None:
     assert threshold["threshold"] == "1|2"
     assert threshold["estimate"] == pytest.approx(-expected.params[0], rel=1e-5)
     assert fit.log_likelihood == pytest.approx(expected.llf, abs=1e-8)
-
-
-PROGRAM = r"""
-suppressMessages(library(PACKAGE))
-d <- read.csv("choices.csv")
-d$chosen <- factor(d$chosen, ordered = TRUE)
-effects <- "(0 + side | person) + (0 + a | person) + (1 | trial)"
-m <- if ("PACKAGE" == "lme4") {
-  glmer(as.formula(paste("chosen ~ 0 + a +", effects)), data = d, family = binomial)
-} else {
-  clmm(as.formula(paste("chosen ~ a +", effects)), data = d, link = "probit")
-}
-estimate <- if ("PACKAGE" == "lme4") fixef(m)[["a"]] else coef(m)[["a"]]
-cat(format(c(as.numeric(logLik(m)), estimate, sqrt(vcov(m)["a", "a"])), digits = 12), "\n")
-deviations <- unlist(lapply(VarCorr(m), function(v) attr(v, "stddev")))
-cat(format(sort(deviations), digits = 12), "\n")
-"""
-
-
-@pytest.mark.parametrize(
-    ("package", "settings"),
-    [
-        # The one has no intercept and approximates a logit as we do, the other a probit
-        ("lme4", MixedSettings(link="logit")),
-        ("ordinal", MixedSettings(thresholds="flexible")),
-    ],
-)
-def test_with_random_effects_r_fits_the_same(
-    tmp_path: Path, package: str, settings: MixedSettings
-) -> None:
-    program = shutil.which("Rscript")
-    if program is None:
-        pytest.skip("R is not installed")
-    with (tmp_path / "choices.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["person", "trial", "chosen", "side", "a"])
-        for group in CHOICES.groups:
-            columns = [trial.trial_id for trial in group.trials], group.ratios[0].tolist()
-            for person, *rows in zip(group.participants, group.ratings, group.left, strict=True):
-                for rating, left, trial, ratio in zip(*rows, *columns, strict=True):
-                    writer.writerow([person, trial, int(rating), 2 * left - 3, ratio / 20])
-    (tmp_path / "fit.R").write_text(PROGRAM.replace("PACKAGE", package))
-    done = subprocess.run([program, "fit.R"], cwd=tmp_path, capture_output=True, text=True)
-    if "no package called" in done.stderr:
-        pytest.skip(f"R has no package {package}")
-    expected, deviations = ([float(n) for n in line.split()] for line in done.stdout.splitlines())
-    fit = fit_mixed(CHOICES, ["a"], settings)
-    row = fit["a"]
-    assert fit.log_likelihood == pytest.approx(expected[0], abs=1e-3)
-    assert [20 * row["estimate"].value, 20 * row["estimate"].standard_error] == pytest.approx(
-        expected[1:], rel=3e-3
-    )
-    scales = [20 / row["typical_ratio"] if v["effect"] == "a" else 1.0 for v in fit.variances]
-    sizes = [
-        v["standard_deviation"] * scale for v, scale in zip(fit.variances, scales, strict=True)
-    ]
-    assert sorted(sizes) == pytest.approx(deviations, rel=3e-3)
 
 
 @pytest.mark.parametrize("settings", [MixedSettings(), MixedSettings(people="none", items=False)])

@@ -22,7 +22,7 @@ INTERCEPTS = MixedSettings(people="intercept")
 
 
 def test_the_model_that_people_follow_fits_better_and_adds_to_the_other() -> None:
-    ratings = draw(11, groups=3, people=10, trials=30, slopes=(0.05, 0.0, 0.0))
+    ratings = draw(11, groups=2, people=10, trials=30, slopes=(0.05, 0.0, 0.0))
     analysis = compare_mixed(ratings, together=True)
     rows = {(row["first"], row["second"]): row for row in analysis.comparisons}
     assert rows["a", "b"]["difference"].low > 0

@@ -1,0 +1,150 @@
+"""The same models by R's `ordinal::clmm` and `lme4::glmer`: what they say is recorded in `r.json`.
+
+Where R is installed, a slow test asks it again. To record anew, write what `by_r` returns.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import Ratings
+from contstim.scale import Scale
+from tests.experiments.analysis.mixed.ratings import answered, draw
+
+RATINGS = draw(21, people=5, trials=9, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
+DRAWN = draw(21, people=7, trials=12, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
+CHOICES = answered(DRAWN, 1, 2, Scale.CHOICE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, and the call of R that fits the same to a table `d`.
+
+    Attributes:
+        ratings: what is fitted.
+        models: whose ratios explain it.
+        settings: ours.
+        call: R's.
+        likelihood: by how much log-likelihoods may differ.
+        errors: by how much standard errors and deviations may differ, as a share.
+    """
+
+    ratings: Ratings
+    models: list[str]
+    settings: MixedSettings
+    call: str
+    likelihood: float = 1e-4
+    errors: float = 2e-3
+
+
+EFFECTS = "(0 + side | person) + (0 + a | person) + (1 | trial)"
+CASES = {
+    "flexible thresholds": Case(
+        RATINGS,
+        ["a"],
+        MixedSettings(thresholds="flexible", people="intercept"),
+        "clmm(rating ~ a + (0 + side | person) + (1 | trial), d, threshold = 'flexible')",
+    ),
+    "two models, logit": Case(
+        RATINGS,
+        ["a", "b"],
+        MixedSettings(link="logit", people="intercept"),
+        "clmm(rating ~ a + b + (0 + side | person) + (1 | trial), d, link = 'logit', "
+        "threshold = 'symmetric2')",
+    ),
+    "slopes of people": Case(
+        RATINGS,
+        ["a"],
+        MixedSettings(),
+        f"clmm(rating ~ a + {EFFECTS}, d, threshold = 'symmetric2')",
+    ),
+    # The one has no intercept and approximates a logit as we do, the other a probit
+    "choices, lme4": Case(
+        CHOICES,
+        ["a"],
+        MixedSettings(link="logit"),
+        f"lme4::glmer(rating ~ 0 + a + {EFFECTS}, d, family = binomial)",
+        *(1e-3, 3e-3),
+    ),
+    "choices, ordinal": Case(
+        CHOICES,
+        ["a"],
+        MixedSettings(thresholds="flexible"),
+        f"clmm(rating ~ a + {EFFECTS}, d)",
+        *(1e-3, 3e-3),
+    ),
+}
+RECORD = Path(__file__).parent / "r.json"
+PROGRAM = r"""
+suppressMessages(library(ordinal))
+d <- read.csv("ratings.csv")
+d$rating <- factor(d$rating, ordered = TRUE)
+clmm <- function(formula, d, link = "probit", threshold = "flexible") {
+  ordinal::clmm(formula, data = d, link = link, threshold = threshold)
+}
+m <- CALL
+fixed <- coef(summary(m))
+say <- function(...) cat(format(c(...), digits = 12), "\n")
+say(as.numeric(logLik(m)))
+say(fixed[, 1])
+say(fixed[, 2])
+say(sort(as.numeric(unlist(lapply(VarCorr(m), function(v) attr(v, "stddev"))))))
+"""
+
+
+def by_r(case: Case, folder: Path) -> list[list[float]]:
+    """Log-likelihood, estimates, standard errors and deviations, of thresholds before slopes."""
+    program = shutil.which("Rscript")
+    if program is None:
+        pytest.skip("R is not installed")
+    with (folder / "ratings.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "trial", "rating", "side", "a", "b"])
+        for group in case.ratings.groups:
+            columns = [trial.trial_id for trial in group.trials], group.ratios.T
+            for person, *rows in zip(group.participants, group.ratings, group.left, strict=True):
+                for rating, left, trial, ratios in zip(*rows, *columns, strict=True):
+                    # Of about unit size, which clmm needs
+                    writer.writerow([person, trial, int(rating), 2 * left - 3, *ratios / 20])
+    (folder / "fit.R").write_text(PROGRAM.replace("CALL", case.call))
+    done = subprocess.run([program, "fit.R"], cwd=folder, capture_output=True, text=True)
+    if "no package called" in done.stderr:
+        pytest.skip("R lacks ordinal or lme4")
+    return [[float(value) for value in line.split()] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_r_says_what_is_recorded(name: str, tmp_path: Path) -> None:
+    recorded = json.loads(RECORD.read_text())[name]
+    for found, expected in zip(by_r(CASES[name], tmp_path), recorded, strict=True):
+        assert found == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_r_fits_the_same(name: str) -> None:
+    case = CASES[name]
+    (likelihood,), estimates, errors, deviations = json.loads(RECORD.read_text())[name]
+    fit = fit_mixed(case.ratings, case.models, case.settings)
+    assert fit.log_likelihood == pytest.approx(likelihood, abs=case.likelihood)
+    ours = [(row["estimate"], row["standard_error"]) for row in fit.thresholds]
+    slopes = [row["estimate"] for row in fit.coefficients]
+    ours += [(20 * slope.value, 20 * slope.standard_error) for slope in slopes]
+    found = list(zip(*ours, strict=True))
+    assert found[0] == pytest.approx(estimates, rel=1e-3, abs=1e-3)
+    assert found[1] == pytest.approx(errors, rel=case.errors)
+    scales = [
+        20 / fit[row["effect"]]["typical_ratio"] if row["effect"] in case.models else 1.0
+        for row in fit.variances
+    ]
+    sizes = [row["standard_deviation"] for row in fit.variances]
+    assert np.sort(np.multiply(sizes, scales)) == pytest.approx(deviations, rel=case.errors)
