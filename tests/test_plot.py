@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 from contstim import plot
 from contstim.errors import InputError
@@ -19,6 +20,7 @@ from contstim.experiments.design.building import build_design
 from contstim.reporting.canvas import SIZE, styled
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.stimuli import Condition
 from tests.evaluation.judged_tables import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.simulation import simulate
@@ -38,17 +40,22 @@ def analysis() -> Analysis:
 
 
 @pytest.fixture(scope="module")
+def drawn(analysis: Analysis) -> list[tuple[str, Figure]]:
+    """Every figure of the report, with the name of its file."""
+    with styled():
+        return list(drawings(analysis))
+
+
+@pytest.fixture(scope="module")
 def scores() -> ScoreTable:
     values = -np.random.default_rng(0).gamma(9, 6, (30, 3))
     return ScoreTable(tuple(Sentence.parse(f"s{i}") for i in range(30)), MODELS, values)
 
 
 def test_every_figure_of_the_report_is_there_by_the_name_of_its_file(
-    analysis: Analysis, monkeypatch: pytest.MonkeyPatch
+    analysis: Analysis, drawn: list[tuple[str, Figure]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Witness: what the report draws, once for all names."""
-    with styled():
-        drawn = list(drawings(analysis))
     monkeypatch.setattr(module, "drawings", lambda *_: iter(drawn))
     names = [name for name, _ in drawn]
     assert len(names) > 8
@@ -94,7 +101,10 @@ def test_a_single_model_has_no_ranks_to_compare(scores: ScoreTable) -> None:
         plot.ranks(single)
 
 
-def test_a_figure_that_there_is_not_is_named_with_those_that_there_are(analysis: Analysis) -> None:
+def test_a_figure_that_there_is_not_is_named_with_those_that_there_are(
+    analysis: Analysis, drawn: list[tuple[str, Figure]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "drawings", lambda *_: iter(drawn))
     with pytest.raises(InputError, match=r"no figure 'rank'.*reliability"):
         plot.analysis(analysis, "rank")
     with pytest.raises(InputError, match="No trial sets 'a' against 'z'"):
@@ -114,9 +124,9 @@ def test_benchmarks_and_designs_have_theirs() -> None:
 
 def test_answers_of_no_person_are_said_to_be_that(analysis: Analysis) -> None:
     """Witness: the same answers, with and without the name of who made them."""
-    plot.analysis(analysis, "reliability")
+    plot.analysis(analysis, "accuracy-random-natural")
     assert plt.gcf().get_supxlabel() == ""
-    made = simulate(MODELS, groups=(3, 3), each=2)
+    made = simulate(MODELS, groups=(3, 3), conditions=(Condition.RANDOM_NATURAL,))
     responses = [replace(response, simulated=True) for response in made.responses]
-    plot.analysis(analyze(made.trials, responses, made.scores), "reliability")
+    plot.analysis(analyze(made.trials, responses, made.scores), "accuracy-random-natural")
     assert "Artificial participants" in plt.gcf().get_supxlabel()

@@ -89,7 +89,7 @@ def test_what_is_said_to_be_likely_is_right_as_often(
     People lean a little, and differ in how readily they call themselves sure.
     """
     rng, said, truth = np.random.default_rng(4), [], []
-    for trials, people in [(n, people) for people in range(5, 19) for n in (8, 20, 60)] * 9:
+    for trials, people in [(n, people) for people in range(5, 19) for n in (8, 20, 60)] * 6:
         hidden = rng.normal(mean, spread, trials)
         answers = hidden + rng.normal(0, 0.1, (people, 1)) + rng.normal(size=(people, trials))
         thresholds = THRESHOLDS * np.exp(rng.normal(0, 0.7, (people, 1, 1)))

@@ -16,7 +16,12 @@ from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.design import calibration
-from contstim.experiments.design.calibration import MeasuredPeople, Populations, calibrate, read_measured
+from contstim.experiments.design.calibration import (
+    MeasuredPeople,
+    Populations,
+    calibrate,
+    read_measured,
+)
 from contstim.experiments.design.golan2023 import PUBLISHED_KINDS
 from contstim.experiments.design.population import (
     AS_MEASURED,
