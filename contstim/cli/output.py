@@ -90,10 +90,13 @@ def print_rows(
         texts: how many columns, from the left, hold texts.
         title: above the table; empty for none.
     """
+    from contstim.models.families import families
+
     cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    # Of all texts, specifications of models alone begin with a kind and a colon
+    # Of all texts, specifications of models alone begin with a family and a colon
+    begins = tuple(f"{family.name}:" for family in families())
     every = dict.fromkeys(cell for row in (header, *cells) for cell in row)
-    names = names_for_tables([text for text in every if re.match(r"[a-z-]+:\S", text)])
+    names = names_for_tables([text for text in every if text.startswith(begins)])
     shown = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)
     for row in cells:
         shown.add_row(*(names.get(cell, cell) for cell in row))

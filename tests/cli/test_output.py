@@ -1,4 +1,4 @@
-"""Messages about long work where standard error is no terminal."""
+"""Tables on the terminal, and messages about long work where standard error is none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import pytest
 
 from contstim.cli import output as progress_module
-from contstim.cli.output import ProgressBars
+from contstim.cli.output import ProgressBars, print_rows
 from contstim.models.training.loop import Progress
 from contstim.steps.training import tell_training
 
@@ -93,3 +93,15 @@ def test_at_most_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
             reporter.progress("work", done, 9)
     assert capsys.readouterr().err == ""
     assert progress_module._SECONDS_PER_LINE == 60
+
+
+def test_models_with_long_names_are_shortened_in_tables_and_sentences_never(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    sentence, model = "https://www.example.com/page is a page.", f"hf:{'organisation' * 3}/gpt2"
+    print_rows(("sentence", model), [(sentence, 2)])
+    above, _, below = capsys.readouterr().out.partition(f": {model}")
+    assert sentence in above
+    assert model not in above
+    assert not below.strip()
