@@ -19,39 +19,46 @@ def _of_platforms(word: str) -> dict[str, Any]:
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
 
 
-def _steps(word: str, summary: str) -> CommandGroup:
-    """A group of the steps whose names begin with a word."""
-    names = (name for name in STEPS if name.startswith(f"{word} "))
-    return group(word, summary, {name.removeprefix(f"{word} "): STEPS[name] for name in names})
-
+_GROUPS = {
+    "train": "Train a model on a text.",
+    "select": "Select the most controversial stimuli, exactly.",
+    "evaluate": "Evaluate models without people: on benchmarks, and on what scores should be like.",
+    "reproduce": "Analyse published data again, claim by claim.",
+    "generate": "Make test sentences from the embedded English.",
+}
+"""First words of several steps, with a summary."""
 
 _EXPORT = "Turn trials into an experiment that people take part in, or into a public data set."
 _IMPORT = "Make responses.csv from the data of a platform."
-_EVALUATE = "Evaluate models without people: on benchmarks, and on what scores should be like."
-
-_STUDY = ("new", "plan", "run", "status", "verify", "archive")
-_TEXTS = ("vocabulary", "sentences", "score", "synthesize", "triplets")
-TARGETS: dict[str, Any] = {
-    **{name: f"contstim.cli.study:{name}" for name in _STUDY},
-    "models": "contstim.cli.looking:models",
-    "train": _steps("train", "Train a model on a text."),
-    **{name: STEPS[name] for name in _TEXTS},
-    "select": _steps("select", "Select the most controversial stimuli, exactly."),
-    "show": "contstim.cli.looking:show",
-    **{name: STEPS[name] for name in ("review", "design", "power")},
-    "export": group("export", _EXPORT, partial(_of_platforms, "export")),
-    "check": "contstim.cli.looking:check",
-    "collect": "contstim.cli.serving:collect",
-    "simulate": STEPS["simulate"],
-    "import": group("import", _IMPORT, partial(_of_platforms, "import")),
-    **{name: STEPS[name] for name in ("analyze", "mixed", "compare", "controls")},
-    "evaluate": _steps("evaluate", _EVALUATE),
-    "reproduce": _steps("reproduce", "Analyse published data again, claim by claim."),
-    "generate": _steps("generate", "Make test sentences from the embedded English."),
-    "demo": "contstim.cli.looking:demo",
-    # Further steps of one word come last
-    **{name: target for name, target in STEPS.items() if " " not in name},
+_BEHIND: dict[str, dict[str, Any]] = {
+    "select": {"show": "contstim.cli.looking:show"},
+    "power": {
+        "export": group("export", _EXPORT, partial(_of_platforms, "export")),
+        "check": "contstim.cli.looking:check",
+        "collect": "contstim.cli.serving:collect",
+    },
+    "simulate": {"import": group("import", _IMPORT, partial(_of_platforms, "import"))},
 }
+"""Commands that are listed behind those of a step."""
+
+
+def _targets() -> dict[str, Any]:
+    """Where each command is, in the order of help: steps stand as in their catalog."""
+    study = ("new", "plan", "run", "status", "verify", "archive")
+    targets: dict[str, Any] = {name: f"contstim.cli.study:{name}" for name in study}
+    targets["models"] = "contstim.cli.looking:models"
+    for name, target in STEPS.items():
+        word, _, kind = name.partition(" ")
+        if kind:
+            own = {n.removeprefix(f"{word} "): STEPS[n] for n in STEPS if n.startswith(f"{word} ")}
+            targets[word] = group(word, _GROUPS[word], own)
+        else:
+            targets[word] = target
+        targets |= _BEHIND.get(word, {})
+    return targets | {"demo": "contstim.cli.looking:demo"}
+
+
+TARGETS = _targets()
 
 app = typer.Typer(
     cls=CommandGroup,
