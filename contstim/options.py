@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from contstim.errors import InputError
 from contstim.scale import Scale
+from contstim.tables import TABLE_KINDS, table_kind
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -54,13 +55,10 @@ class Help:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Schema of the type, with the range."""
-        schema = handler(source)
-        if self.at_least is None and self.at_most is None:
-            return schema
+        """Schema of the type, with the range or the endings that are allowed."""
         from pydantic_core.core_schema import no_info_after_validator_function
 
-        return no_info_after_validator_function(self.in_range, schema)
+        return no_info_after_validator_function(self.in_range, handler(source))
 
     def in_range(self, value: Any) -> Any:
         """The value.
@@ -102,11 +100,13 @@ class Writes(Help):
         record: the file of the folder beside which the record stands; by default the output itself.
         stem: whether the path is the beginning of the names of the files, which end as `beside`
             says, first that of the table with the record.
+        formats: of a table, the endings of which its name must have one.
     """
 
     beside: tuple[str, ...] = ()
     record: str = ""
     stem: bool = False
+    formats: tuple[str, ...] = ()
 
     @property
     def endings(self) -> tuple[str, ...]:
@@ -117,6 +117,28 @@ class Writes(Help):
     def is_folder(self) -> bool:
         """True of a folder whose name may be anything."""
         return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
+
+    @property
+    def range(self) -> str:
+        """The endings in brackets, as help shows them; empty where it is no table."""
+        return f" [{', '.join(self.formats)}]" if self.formats else ""
+
+    def in_range(self, value: Any) -> Any:
+        """The path.
+
+        Raises:
+            ValueError: its name has none of the endings.
+        """
+        if value is not None and self.formats:
+            table_kind(value, self.formats)
+        return value
+
+
+@dataclass(frozen=True)
+class WritesTable(Writes):
+    """A table that is written; its ending says in which form."""
+
+    formats: tuple[str, ...] = TABLE_KINDS
 
 
 @dataclass(frozen=True)

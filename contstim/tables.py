@@ -123,15 +123,15 @@ def write_csv(file: TextIO, columns: Mapping[str, Column]) -> None:
     writer.writerows(zip(*map(_plain, columns.values()), strict=True))
 
 
-def table_kind(path: Path | str) -> str:
+def table_kind(path: Path | str, kinds: Sequence[str] = TABLE_KINDS) -> str:
     """The ending of a table's name in lower case.
 
     Raises:
-        InputError: the ending is not .csv, .parquet or .jsonl.
+        InputError: the ending is none of `kinds`.
     """
     kind = Path(path).suffix.lower()
-    if kind not in TABLE_KINDS:
-        raise InputError(f"{path} is not a table: its name must end in {', '.join(TABLE_KINDS)}.")
+    if kind not in kinds:
+        raise InputError(f"{path} is not a table: its name must end in {', '.join(kinds)}.")
     return kind
 
 

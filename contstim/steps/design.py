@@ -14,7 +14,7 @@ from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
 from contstim.files import write_text
 from contstim.frequencies import WordFrequencies, read_frequencies
-from contstim.options import Help, Reads, Seed, Writes
+from contstim.options import Help, Reads, Seed, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reviews import ItemKind, undecided
 from contstim.scale import Scale
@@ -70,7 +70,7 @@ class MakeDesign(Step[Design], name="design"):
 
     out: Annotated[
         Path,
-        Writes(
+        WritesTable(
             "The table of trials to write.",
             beside=(".certificate.json", ".summary.md", ".summary.png"),
         ),

@@ -15,7 +15,7 @@ from contstim.experiments.platforms.platform import (
 )
 from contstim.experiments.responses.alignment import Imported, keep_one
 from contstim.experiments.responses.table import origin_of, scale_of, write_responses
-from contstim.options import AnswerScale, Help, Reads, Writes
+from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
 from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.stimuli import on_scale, read_trials, write_trials
 
@@ -71,8 +71,8 @@ class ImportResponses(Step[Imported], name="import"):
 
     files: Annotated[tuple[Path, ...], Reads("Data of the platform.", argument=True)] = ()
     trials: Annotated[Path | None, Reads("What was shown: trials.csv.")] = None
-    out: Annotated[Path, Writes("The table of responses to write.")]
-    trials_out: Annotated[Path | None, Writes("The table of trials to write.")] = None
+    out: Annotated[Path, WritesTable("The table of responses to write.")]
+    trials_out: Annotated[Path | None, WritesTable("The table of trials to write.")] = None
     settings: Any
     duplicates: Annotated[
         Literal["all", "first", "last"], Help("Of several ratings by a person.")

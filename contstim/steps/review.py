@@ -14,14 +14,13 @@ from contstim.experiments.responses.table import read_responses
 from contstim.files import checksum, write_text
 from contstim.frequencies import read_frequencies
 from contstim.item_flags import FlagSettings, flag_items
-from contstim.options import AnswerScale, Help, Reads, Writes
+from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
 from contstim.reporting.review import ReviewPage
 from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import Pair, Trial, Triplet, read_stimulus_table
-from contstim.tables import table_kind
 from contstim.vocabulary import REPEATABLE_ENGLISH
 from contstim.wording import counted
 
@@ -91,16 +90,14 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
     earlier_rounds: Annotated[
         tuple[Path, ...], Reads("A review of what stood before. Repeatable.")
     ] = ()
-    merged: Annotated[Path | None, Writes("Also write all of --review as one table.")] = None
+    merged: Annotated[Path | None, WritesTable("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
     settings: ReviewSettings = _DEFAULTS
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
         """Write the page."""
-        if self.merged is not None:
-            table_kind(self.merged)
-            if not self.review:
-                raise InputError("`merged` joins reviews: name them in `review`.")
+        if self.merged is not None and not self.review:
+            raise InputError("`merged` joins reviews: name them in `review`.")
         stimuli = read_stimulus_table(self.table)
         reviewer = " ".join(self.reviewer.split())
         earlier: Review | None = None

@@ -20,13 +20,13 @@ from contstim.models.scoring import (
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination_facts, contamination_warnings
 from contstim.models.transforms import tell_unknown
-from contstim.options import Help, Writes
+from contstim.options import Help, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, Sentences, StoreBeside
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli
 from contstim.store import Store
-from contstim.tables import write_table
+from contstim.tables import TABLE_KINDS, write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -65,14 +65,16 @@ class ScoreSentences(
 
     models: GivenModels
     sentences: Sentences
-    out: Annotated[Path, Writes("The table to write: .csv, .parquet, .jsonl or .npz.")]
+    out: Annotated[Path, Writes("The table to write.", formats=(*TABLE_KINDS, ".npz"))]
     per_word: Annotated[bool, Help("Write a row for each token, with its word.")] = False
     by: Annotated[Literal["token", "word"], Help("With --per-word: rows of what.")] = "token"
     boundary_correction: Annotated[bool, Help("With --per-word: a word's end counts to it.")] = (
         False
     )
-    standard_errors: Annotated[Path | None, Writes("Also write sampling's standard errors.")] = None
-    bounds: Annotated[Path | None, Writes("Also write chain-mixture's lower bounds.")] = None
+    standard_errors: Annotated[
+        Path | None, WritesTable("Also write sampling's standard errors.")
+    ] = None
+    bounds: Annotated[Path | None, WritesTable("Also write chain-mixture's lower bounds.")] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
     store: StoreBeside = None

@@ -26,7 +26,7 @@ from contstim.optimization.selection.question import (
     TripletSelection,
 )
 from contstim.optimization.selection.triplets import select_triplets
-from contstim.options import Reads, Writes
+from contstim.options import Reads, WritesTable
 from contstim.reviews import ItemKind
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
@@ -102,7 +102,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
     """
 
     scores: Annotated[Path, Reads("Scores: .csv, .parquet, .jsonl or .npz.")]
-    out: Annotated[Path, Writes("The table of pairs to write.", beside=(".certificate.json",))]
+    out: Annotated[Path, WritesTable("The table of pairs to write.", beside=(".certificate.json",))]
     settings: PairSettings = PairSettings()
     review: Reviews = ()
     earlier: Earlier = ()
@@ -208,7 +208,9 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
     """
 
     triplets: Annotated[Path, Reads("Triplets to choose from, for all model pairs.")]
-    out: Annotated[Path, Writes("The table of triplets to write.", beside=(".certificate.json",))]
+    out: Annotated[
+        Path, WritesTable("The table of triplets to write.", beside=(".certificate.json",))
+    ]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
     earlier: Earlier = ()

@@ -23,7 +23,7 @@ from contstim.experiments.design.power_report import (
 from contstim.experiments.responses.table import write_responses
 from contstim.files import write_text
 from contstim.models.scoring import require_log_probabilities
-from contstim.options import Aside, Help, Reads, Seed, Writes
+from contstim.options import Aside, Help, Reads, Seed, Writes, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.report import Picture
 from contstim.scale import Scale
@@ -189,7 +189,7 @@ class SimulateResponses(
     trials: Annotated[Path, Reads("The table of trials, from `design`.")]
     scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
     model: Annotated[str, Help("Whom participants follow: a column of the scores.", metavar="NAME")]
-    out: Annotated[Path, Writes("The table of responses to write.")]
+    out: Annotated[Path, WritesTable("The table of responses to write.")]
     settings: SimulationSettings = SimulationSettings()
     server: Annotated[str | None, Help("Take part in the study that `collect` serves here.")] = None
     browser: Annotated[bool, Help("With --server: in Chromium (Playwright).")] = False

@@ -16,7 +16,7 @@ from contstim.optimization.jobs.question import SearchQuestion, SearchRules
 from contstim.optimization.jobs.tasks import SEEDS, SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.recipes import recipe_named
-from contstim.options import Aside, Reads, Seed, Writes
+from contstim.options import Aside, Reads, Seed, WritesTable
 from contstim.reporting.report import Table
 from contstim.reviews import read_reviews
 from contstim.steps.execution import LOCAL, Execution
@@ -32,7 +32,7 @@ from contstim.steps.fields import (
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli, write_triplets
 from contstim.store import AssignedSentence, Store, TripletStore
-from contstim.tables import columns_of, table_kind, write_table
+from contstim.tables import columns_of, write_table
 from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
 
@@ -64,14 +64,14 @@ class SearchTriplets(
 
     models: GivenModels
     sentences: Annotated[Path, Reads("Natural sentences, one a line, or a table.")]
-    out: Annotated[Path, Writes("The table of triplets to write.")]
+    out: Annotated[Path, WritesTable("The table of triplets to write.")]
     vocabulary: OfferedWords = None
     settings: SearchRules = SearchRules()
     uncapped: Uncapped = None
     store: StoreBeside = None
-    trajectories: Annotated[Path | None, Writes("Also write accepted steps.")] = None
-    evaluations: Annotated[Path | None, Writes("Also write scored candidates.")] = None
-    assignment: Annotated[Path | None, Writes("Also write each pair's sentences.")] = None
+    trajectories: Annotated[Path | None, WritesTable("Also write accepted steps.")] = None
+    evaluations: Annotated[Path | None, WritesTable("Also write scored candidates.")] = None
+    assignment: Annotated[Path | None, WritesTable("Also write each pair's sentences.")] = None
     execution: Execution = LOCAL
     retry_failed: Annotated[bool, Aside("Try those again that failed in an earlier run.")] = False
     review: Annotated[
@@ -109,11 +109,7 @@ class SearchTriplets(
 
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
-        # Names that no table can have are refused now, not after hours of searching.
         earlier = {path.as_posix(): checksum(path) for path in self.earlier}
-        for table in (self.out, self.trajectories, self.evaluations, self.assignment):
-            if table is not None:
-                table_kind(table)
         models = parse_models(self.models)
         question = self.question()
         with Store(self.store or self.out.parent / "contstim.sqlite") as opened:

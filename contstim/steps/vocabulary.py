@@ -15,10 +15,10 @@ from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
-from contstim.options import Help, Models, Reads, Writes
+from contstim.options import Help, Models, Reads, Writes, WritesTable
 from contstim.steps.fields import Blocked, Language, Prose, TrustRemoteCode
 from contstim.steps.step import Outcome, Step
-from contstim.tables import columns_of, table_kind, write_table
+from contstim.tables import columns_of, write_table
 from contstim.vocabulary import Vocabulary
 from contstim.word_rules import DroppedWord, WordRules, read_words, sort_words
 from contstim.wording import counted
@@ -117,7 +117,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
         tuple[str, ...], Models("Keep words that it knows. Repeatable.", flag="--model")
     ] = ()
     settings: VocabularySettings = _DEFAULTS
-    table: Annotated[Path | None, Writes("Also write the tokens of each word.")] = None
+    table: Annotated[Path | None, WritesTable("Also write the tokens of each word.")] = None
     trust_remote_code: TrustRemoteCode = False
 
     def writes(self) -> tuple[Path, ...]:
@@ -135,8 +135,6 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
             raise InputError(
                 "`same_token_count` and `table` compare models: name some in `models`."
             )
-        if self.table is not None:  # a name that no table can have is refused before all reading
-            table_kind(self.table)
         # Options that would change nothing are refused
         if self.published is not None and self.settings.word_choice != _DEFAULTS.word_choice:
             raise InputError(

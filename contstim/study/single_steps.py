@@ -139,7 +139,7 @@ def _step(name: str, values: Mapping[str, Any], files: StudyFiles) -> Step[Any]:
     needed = (each.name for each in own.values() if each.default is MISSING or each.name == output)
     lacking = [name for name in needed if name not in given]
     if lacking:
-        raise InputError(f"needs {', '.join(lacking)}, which the study does not have.")
+        raise InputError(f"needs {', '.join(lacking)}: the study has none, so name it here.")
     return kind.of(given)
 
 
@@ -169,9 +169,13 @@ def _from_study(
     text = values.get("text", usual.get("text"))
     if text is not None:
         usual["prose"] = files.prose(text)
+        if usual["prose"] and "prose" not in own:
+            raise InputError(f"reads a sentence a line, and {text} is running prose.")
     for each in own.values():
         if isinstance(each.note, Writes) and each.note.is_folder:
             usual[each.name] = path_inside(RESULTS, name.replace(" ", "-"))
+        elif isinstance(each.note, Writes) and each.note.formats and each.name == "out":
+            usual[each.name] = path_inside(RESULTS, f"{name.replace(' ', '-')}.csv")
         # Scores in place of models are given instead
         if each.hint == GivenModels and not values.get("scores"):
             usual[each.name] = files.specifications

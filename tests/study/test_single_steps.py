@@ -9,7 +9,7 @@ import pytest
 from contstim.english.minimal_pairs import generate_pairs, write_pairs
 from contstim.english.paradigm import shipped_paradigms
 from contstim.errors import InputError
-from contstim.steps import step_named, step_names
+from contstim.steps import STEPS, step_named, step_names
 from contstim.study.sections import SECTIONS
 from contstim.study.stages import stages_of
 from contstim.study.states import stage_states
@@ -19,21 +19,18 @@ from tests.study import small
 # The keys that the small study does not have a file or a value for
 NEEDED = {
     "train acceptability": 'data = "corpus.txt"',
-    "score": 'out = "results/more-scores.csv"',
     "synthesize": """accept = "bigram"
 reject = ["unigram"]
 sentence = "The dog saw the cat."
 out = "results/sentence.json\"""",
-    "select natural": 'out = "results/other-pairs.csv"',
-    "select triplets": 'out = "results/other-triplets.csv"',
-    "simulate": 'model = "bigram"\nout = "results/simulated.csv"',
+    "simulate": 'model = "bigram"',
     "evaluate blimp": 'data = "pairs"',
     "evaluate acceptability": 'data = "corpus.txt"',
     "reproduce golan2023": 'data = "pairs"',
     "reproduce adc": 'data = "pairs"',
     "generate sentences": 'number = 3\nout = "results/generated.txt"',
-    "import golan2023": 'data = "pairs"\nout = "results/imported-2023.csv"',
-    "import qualtrics": 'key = "corpus.txt"\nout = "results/imported.csv"',
+    "import golan2023": 'data = "pairs"',
+    "import qualtrics": 'key = "corpus.txt"',
 }
 SINGLE = [
     name
@@ -51,7 +48,7 @@ def _study(folder: Path, table: str) -> Path:
 
 
 def _table(name: str) -> str:
-    out = f'out = "results/{name.split()[-1]}"' if name.split()[0] in ("train", "import") else ""
+    out = f'out = "results/{name.split()[-1]}"' if name.split()[0] == "train" else ""
     return f"[{name.replace(' ', '.')}]\n{NEEDED.get(name, out)}\n"
 
 
@@ -92,6 +89,7 @@ BAD = {
         '[mixed]\nout = "results/analysis/mixed"',
         "the stages 'analysis' and 'mixed' both write",
     ),
+    "a table of another ending": ('[score]\nout = "results/s.xlsx"', "is not a table"),
     "nothing to read": ("[reproduce.adc]", "needs data"),
     "no section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
     "options that need each other": ("[evaluate.blimp]", "needs data"),
@@ -147,3 +145,30 @@ out = "results/text.txt"
     names = ("generate sentences", "model unigram", "generate minimal-pairs", "evaluate blimp")
     assert small.run(folder).done == names
     assert small.run(folder).unchanged == names
+
+
+def test_the_step_that_contributing_shows_is_a_stage_and_counts_as_plain_python_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    shown = page.split("```python\n")[1].split("```")[0]
+    (tmp_path / "shown.py").write_text(shown)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(STEPS, "duplicates", "shown:FindDuplicates")
+    monkeypatch.chdir(_study(tmp_path, "[duplicates]\nmin_count = 3\n"))
+    step = next(s.step for s in stages_of(read_study(tmp_path)) if s.name == "duplicates")
+    Path("results").mkdir()
+    assert step.run() == {"The dog saw the cat.": 400}
+    assert (
+        Path("results/duplicates.csv").read_text()
+        == '"sentence","count"\n"The dog saw the cat.",400\n'
+    )
+    # Without the field `prose` it would take lines of running prose for sentences
+    (tmp_path / "lines.py").write_text(shown.replace("    prose: Prose = False\n", ""))
+    monkeypatch.setitem(STEPS, "duplicates", "lines:FindDuplicates")
+    text = (
+        Path("study.toml").read_text(encoding="utf-8").replace("[texts]", "[texts]\nprose = true")
+    )
+    Path("study.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"corpus\.txt is running prose"):
+        read_study(tmp_path)
