@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx2
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 
 from contstim.experiments.collection.connections import Connections, protocol_with
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.participants import StudyOptions
 from contstim.experiments.collection.requests import RequestLimits
 from contstim.experiments.collection.service import Service, read_study
-from tests.experiments.collection.servers import small_study
+from tests.experiments.collection.servers import running, small_study
 
 TOKEN = "an-administrator's-token"
 
@@ -95,28 +91,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
                 clock=lambda: now[0],
             )
             protocol = protocol_with(connections or Connections(100))
-            running = _running(service.application(), http=protocol)
-            http, port = stack.enter_context(running)
+            server = running(lambda _port: service.application(), http=protocol)
+            http, port = stack.enter_context(server)
             return Served(http, port, database, folder, now)
 
         yield start
-
-
-@contextmanager
-def _running(application: Starlette, **settings: Any) -> Iterator[tuple[httpx2.Client, int]]:
-    """Serve an application in this process; a connection to it, and its port."""
-    config = uvicorn.Config(
-        application, lifespan="off", ws="none", log_config=None, log_level="error", **settings
-    )
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = int(listening.getsockname()[1])
-        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            address = f"http://127.0.0.1:{port}"
-            with httpx2.Client(base_url=address, trust_env=False, verify=False) as http:
-                yield http, port
-        finally:
-            server.should_exit = True
-            thread.join()

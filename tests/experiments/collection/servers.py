@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -10,10 +11,17 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import httpx2
+import uvicorn
+from starlette.applications import Starlette
+
+from contstim.experiments.collection.server import listen
 from contstim.stimuli import Trial
 from tests.interrupts import hear_interrupts
 
@@ -73,6 +81,47 @@ def export(folder: Path, trials: Iterable[Trial]) -> Path:
 def answer(trial_id: str, **more: Any) -> dict[str, Any]:
     """One answer as a page sends it."""
     return {"trial_id": trial_id, "rating": 4, "left": 1, "position": 1, "rt_ms": 812.5, **more}
+
+
+class _QuickServer(uvicorn.Server):
+    """One that ends when it is told, not with the library's next tenth of a second."""
+
+    async def main_loop(self) -> None:
+        while not self.should_exit:
+            await asyncio.sleep(0.002)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
+        for server in self.servers:
+            server.close()
+        for connection in self.server_state.connections:
+            connection.transport.abort()
+
+
+@contextmanager
+def running(
+    application: Callable[[int], Starlette], port: int = 0, **settings: Any
+) -> Iterator[tuple[httpx2.Client, int]]:
+    """Serve an application, made for a port, in this process; a connection to it, and the port."""
+    with listen("127.0.0.1", port) as listening:
+        port = int(listening.getsockname()[1])
+        config = uvicorn.Config(
+            application(port),
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            log_level="error",
+            **settings,
+        )
+        server = _QuickServer(config)
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{port}"
+            with httpx2.Client(base_url=address, trust_env=False, verify=False) as http:
+                yield http, port
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 class CollectProcess:

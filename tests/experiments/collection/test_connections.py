@@ -18,7 +18,7 @@ from contstim.experiments.collection.connections import (
     most_connections,
     raise_open_files,
 )
-from contstim.experiments.collection.server import sparing_handler, sparing_log
+from contstim.experiments.collection.server import listen, sparing_handler, sparing_log
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
@@ -44,6 +44,16 @@ def wait_for_end(connection: socket.socket) -> None:
             pass
 
 
+def test_no_answer_waits_for_the_client_to_acknowledge_its_headers() -> None:
+    """The system's own word on a connection: what is written is sent, not gathered first."""
+    with (
+        listen("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_more_idle_connections_than_files_may_be_open_shut_nobody_out(tmp_path: Path) -> None:
     """The real server, with 128 files at most, under more connections."""
     study = small_study(tmp_path / "study")
@@ -67,7 +77,7 @@ def test_more_idle_connections_than_files_may_be_open_shut_nobody_out(tmp_path: 
 
 def test_headers_that_do_not_end_are_given_up(serve: Serve) -> None:
     """Nothing; a part; bit after bit; and the same after an answer on the same connection."""
-    limits = Connections(10, headers=0.3, idle=60)
+    limits = Connections(10, headers=0.15, idle=60)
     served = serve(connections=limits)
     with connections(served.port, 1) as (silent,):
         wait_for_end(silent)
@@ -90,10 +100,10 @@ def test_an_answer_that_nobody_reads_and_a_silent_visitor_are_given_up(
 ) -> None:
     study = small_study(tmp_path / "study")
     (study / "film.bin").write_bytes(bytes(30_000_000))
-    served = serve(study, connections=Connections(10, request=0.3, idle=0.3))
+    served = serve(study, connections=Connections(10, request=0.2, idle=0.2))
     request = BEGUN.replace(b"study.json", b"film.bin") + b"\r\n"
     with connections(served.port, 1, request) as (deaf,):
-        time.sleep(1)
+        time.sleep(0.6)
         with suppress(ConnectionError):
             received = 0
             while part := deaf.recv(1 << 20):

@@ -188,7 +188,7 @@ def test_a_body_without_a_stated_length_or_an_end_is_not_waited_for(serve: Serve
     assert given.status_code == 413
     head = (
         b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        b"Content-Length: 9\r\n\r\n{"
+        b"Connection: close\r\nContent-Length: 9\r\n\r\n{"
     )
     assert raw(served.port, head, patience=2).startswith(b"HTTP/1.1 408 ")
 

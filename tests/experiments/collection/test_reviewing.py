@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx2
 import pytest
-import uvicorn
 
 from contstim.errors import InputError
 from contstim.experiments.collection.reviewing import (
@@ -24,6 +22,7 @@ from contstim.reporting.review import ReviewPage
 from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair
+from tests.experiments.collection.servers import running
 from tests.experiments.stimuli import some_pairs, some_triplets
 
 TRIPLETS = some_triplets(1)
@@ -54,27 +53,15 @@ def opened(path: Path, reviewer: str = "", review: Review | None = None) -> Revi
 
 
 @contextmanager
-def running(file: ReviewFile) -> Iterator[Served]:
+def reviewed(file: ReviewFile) -> Iterator[Served]:
     content = ReviewPage(TRIPLETS, title="x")
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = int(listening.getsockname()[1])
-        application = review_application(content, file, port)
-        settings = uvicorn.Config(application, lifespan="off", ws="none", log_config=None)
-        server = uvicorn.Server(settings)
-        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            address = f"http://127.0.0.1:{port}"
-            with httpx2.Client(base_url=address, trust_env=False, verify=False) as http:
-                yield Served(http, port, file, content)
-        finally:
-            server.should_exit = True
-            thread.join()
+    with running(partial(review_application, content, file)) as (http, port):
+        yield Served(http, port, file, content)
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    with running(opened(tmp_path / "review.csv")) as server:
+    with reviewed(opened(tmp_path / "review.csv")) as server:
         yield server
 
 
@@ -94,9 +81,9 @@ def test_each_decision_is_in_the_file_when_it_is_answered(served: Served) -> Non
 def test_a_review_goes_on_where_it_stopped(tmp_path: Path) -> None:
     for reviewer in ("", "Ann"):
         path = review_file(tmp_path / "review.html", reviewer)
-        with running(opened(path, reviewer)) as server:
+        with reviewed(opened(path, reviewer)) as server:
             server.decide((IDS[2], "reject", "odd"))
-        with running(opened(path, reviewer)) as server:
+        with reviewed(opened(path, reviewer)) as server:
             assert f'"id": "{IDS[2]}"' in server.http.get("/").text
             server.decide((IDS[3], "keep", ""))
         review = read_reviews([path])
