@@ -11,6 +11,7 @@ import pytest
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses.table import read_responses
+from contstim.stimuli import Condition
 from contstim.testing.browser import take_part_in_browser
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
@@ -45,12 +46,12 @@ location = redirect;
 def test_what_the_page_saves_is_what_artificial_participants_rate(
     serve: Serve, tmp_path: Path
 ) -> None:
-    made = simulate(groups=(1, 1), each=1)
+    made = simulate(groups=(1, 1), conditions=(Condition.RANDOM_NATURAL,))
     folder = export(tmp_path / "study", made.trials)
     (folder / "index.html").write_text(PAGE)
     (folder / "page.js").write_text(SCRIPT)
     served = serve(folder, redirect="https://example.invalid/complete")
-    people = artificial_participants(made.trials, made.scores, "b", lapses=0.1)
+    people = artificial_participants(made.trials, made.scores, "b", noise=1, lapses=0.1)
     sent = take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 2, patience=60)
     (tmp_path / "responses.csv").write_bytes(served.download("responses").content)
     downloaded = read_responses(tmp_path / "responses.csv")

@@ -22,7 +22,7 @@ from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import export
 
-PEOPLE = 12
+PEOPLE = 6
 CONDITIONS = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL, Condition.CATCH)
 
 
@@ -45,9 +45,9 @@ def consistency(found: Analysis) -> dict[tuple[str, str], dict[str, float]]:
 def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
     serve: Serve, tmp_path: Path
 ) -> None:
-    made = simulate(groups=(1, 1), each=2, conditions=CONDITIONS)
+    made = simulate(groups=(1, 1), each=2, conditions=CONDITIONS[:2])
     served = serve(export(tmp_path / "study", made.trials))
-    people = artificial_participants(made.trials, made.scores, "b", lapses=0.02, seed=4)
+    people = artificial_participants(made.trials, made.scores, "b", noise=0.5, lapses=0.02, seed=4)
     run = RunSettings(f"http://127.0.0.1:{served.port}/", PEOPLE, at_once=8)
     sent = take_part(people, run, tmp_path / "journal")
     (tmp_path / "responses.csv").write_bytes(served.download("responses").content)
@@ -69,7 +69,7 @@ def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
 def test_an_interrupted_visit_goes_on_from_its_journal(serve: Serve, tmp_path: Path) -> None:
     made = simulate(groups=(1, 1), each=1, conditions=CONDITIONS)
     served = serve(export(tmp_path / "study", made.trials), redirect="https://example.org/")
-    people = artificial_participants(made.trials, made.scores, "a", seed=1)
+    people = artificial_participants(made.trials, made.scores, "a", noise=1, seed=1)
     journal = tmp_path / "journal"
     run = RunSettings(f"http://127.0.0.1:{served.port}", 4)
     whole = take_part(people, run, journal)

@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contstim.experiments.collection.reviewing import (
+    ReviewFile,
+    review_application,
+    review_file,
+)
+from contstim.reporting.review import ReviewPage
 from contstim.reviews import read_reviews
-from contstim.stimuli import write_triplets
-from tests.cli.test_review import serving
+from tests.experiments.collection.servers import running
 from tests.reporting.review.test_browser import TRIPLETS, press
 
 Visit = Callable[..., Any]
 
 
+@contextmanager
+def serving(folder: Path, port: int = 0) -> Iterator[int]:
+    """The server of Ann's review; the port at which it answers."""
+    content = ReviewPage(TRIPLETS, title="triplets.csv", reviewer="Ann")
+    path = review_file(folder / "review.html", "Ann")
+    file = ReviewFile.open(path, content.items, TRIPLETS, "triplets.csv")
+    with running(partial(review_application, content, file), port) as (_, found):
+        yield found
+
+
+def opened(page: Any, port: int) -> Any:
+    page.goto(f"http://127.0.0.1:{port}/")
+    page.wait_for_selector("body[data-ready]")
+    return page
+
+
 def test_decisions_are_saved_as_they_are_made_and_sent_again(tmp_path: Path, visit: Visit) -> None:
-    write_triplets(tmp_path / "triplets.csv", TRIPLETS)
     path = tmp_path / "review-Ann.csv"
-    page = visit()
-    with serving(tmp_path, "--reviewer", "Ann", "--port", "0") as (url, _):
-        page.goto(url)
-        page.wait_for_selector("body[data-ready]")
+    with serving(tmp_path) as port:
+        page = opened(visit(), port)
         assert page.locator("#name").is_hidden()
         press(page, "j a r 1")
         page.wait_for_selector("text=Saved in review-Ann.csv.")
         assert read_reviews([path]).rejected == {"t1"}
     press(page, "r 2")
     page.wait_for_selector("text=Not saved: the server does not answer.")
-    port = re.findall(r"\d+", url)[-1]
-    with serving(tmp_path, "--reviewer", "Ann", "--port", port):
+    with serving(tmp_path, port):
         page.wait_for_selector("text=Saved in review-Ann.csv.")
         assert read_reviews([path]).rejected == {"t1", "t2"}
         page.reload()
@@ -48,14 +66,12 @@ def test_windows_keep_each_other_s_decisions_while_the_server_is_away(
     tmp_path: Path, visit: Visit
 ) -> None:
     """Both are closed before the server is back; of one item, the later decision is saved."""
-    write_triplets(tmp_path / "triplets.csv", TRIPLETS)
     path, away = tmp_path / "review-Ann.csv", "text=Not saved: the server does not answer."
     first = visit()
     second = first.context.new_page()
-    with serving(tmp_path, "--reviewer", "Ann", "--port", "0") as (url, _):
+    with serving(tmp_path) as port:
         for page in (first, second):
-            page.goto(url)
-            page.wait_for_selector("body[data-ready]")
+            opened(page, port)
     press(first, "j a")
     first.wait_for_selector(away)
     press(second, "j j r 1 k k r 2")
@@ -65,10 +81,9 @@ def test_windows_keep_each_other_s_decisions_while_the_server_is_away(
     second.wait_for_selector("text=3 of 6 decided, 2 rejected")
     first.close()
     second.close()
-    port = re.findall(r"\d+", url)[-1]
     third = first.context.new_page()
-    with serving(tmp_path, "--reviewer", "Ann", "--port", port):
-        third.goto(url)
+    with serving(tmp_path, port):
+        third.goto(f"http://127.0.0.1:{port}/")
         third.wait_for_selector("text=Saved in review-Ann.csv.")
         assert third.inner_text("#count") == "3 of 6 decided, 2 rejected"
     decisions = {d.item_id: str(d.decision) for d in read_reviews([path]).decisions if d.decision}
