@@ -20,6 +20,21 @@ PAIRS = 3  # of each of two groups
 TRIALS = [trial for trial in make_trials(2, catch=1) if int(trial.trial_id[-1]) < PAIRS]
 TRIALS[0] = replace(TRIALS[0], instead_of="z")  # since a review
 
+# Each window of Chromium otherwise loads pages for its address bar, more than ours cost; the others
+# are those that Playwright itself turns off, for the last list holds alone
+UNUSED = (
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+)
+
 Export = Callable[..., Path]
 Collect = Callable[[Path], FakeServer]
 
@@ -41,7 +56,11 @@ def chromium() -> Iterator[Any]:
     program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
         pytest.skip("there is no Chromium here")
-    arguments = ["--no-sandbox", "--host-resolver-rules=MAP lab.example 127.0.0.1"]
+    arguments = [
+        "--no-sandbox",
+        "--host-resolver-rules=MAP lab.example 127.0.0.1",
+        f"--disable-features={','.join(UNUSED)}",
+    ]
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
         yield browser

@@ -10,30 +10,9 @@ import pytest
 
 from contstim.sentence import Sentence
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
-from tests.experiments.platforms.fake_server import CODE
 from tests.experiments.platforms.walking import answer, begin, reach
 
 Visit = Callable[..., Any]
-
-
-def test_a_reload_in_the_middle_goes_on_where_it_was(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
-    page = visit(server.address)
-    begin(page)
-    before = [answer(page, 2)]
-    page.reload()
-    reach(page, "resume")
-    page.click("button.next")
-    after = [answer(page, 2), answer(page, 5)]
-    reach(page, "saved")
-    assert len(set(before + after)) == PAIRS
-    assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
-    assert list(server.people) == ["p1"]
-    page.reload()
-    reach(page, "saved")
-    assert page.inner_text(".code") == CODE
 
 
 @pytest.mark.slow
