@@ -9,7 +9,7 @@ unpickled.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from zipfile import ZipFile
@@ -18,8 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from contstim.errors import InputError
+from contstim.files import reading
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from zipfile import ZipInfo
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -37,13 +40,8 @@ def read_npy(path: Path | str) -> npt.NDArray[Any]:
     Raises:
         InputError: the file cannot be read, or is not one plain array.
     """
-    try:
-        with Path(path).open("rb") as file:
-            return _read_array(file, Path(path).stat().st_size)
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except Exception as error:  # damaged files raise nearly anything
-        raise InputError(f"{path} is not an .npy of a plain array: {_reason(error)}.") from error
+    with _reading(path, "an .npy of a plain array"), Path(path).open("rb") as file:
+        return _read_array(file, Path(path).stat().st_size)
 
 
 def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
@@ -52,20 +50,26 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
     Raises:
         InputError: the file cannot be read, or holds anything but plain arrays of different names.
     """
-    try:
-        with ZipFile(path) as archive:
-            members = archive.infolist()
-            twice = [n for n, count in Counter(m.filename for m in members).items() if count > 1]
-            if twice:
-                raise ValueError(f"it holds {twice[0]} twice")
-            return {
-                member.filename.removesuffix(_ENDING): _read_member(archive, member, path)
-                for member in members
-            }
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except Exception as error:  # damaged archives raise nearly anything
-        raise InputError(f"{path} is not an .npz of plain arrays: {_reason(error)}.") from error
+    with _reading(path, "an .npz of plain arrays"), ZipFile(path) as archive:
+        members = archive.infolist()
+        if twice := repeated(member.filename for member in members):
+            raise ValueError(f"it holds {twice[0]} twice")
+        return {
+            member.filename.removesuffix(_ENDING): _read_member(archive, member, path)
+            for member in members
+        }
+
+
+@contextmanager
+def _reading(path: Path | str, what: str) -> Iterator[None]:
+    with reading(path):
+        try:
+            yield
+        except OSError:
+            raise
+        except Exception as error:  # damaged files raise nearly anything
+            reason = str(error) or type(error).__name__
+            raise InputError(f"{path} is not {what}: {reason}.") from error
 
 
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:
@@ -102,7 +106,3 @@ def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
     file.seek(0)
     array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     return array
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from contstim.errors import CorpusError
-from contstim.files import refuse_device
+from contstim.files import reading, refuse_device
 from contstim.sentence import END_MARKS, Sentence
 
 if TYPE_CHECKING:
@@ -84,13 +84,11 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
 def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
     if str(path) == "-":
         return nullcontext(sys.stdin.buffer)
-    try:
+    with reading(path, CorpusError):
         refuse_device(path)
         if str(path).endswith(".gz"):
             return cast("IO[bytes]", gzip.open(path))
         return Path(path).open("rb")
-    except OSError as error:
-        raise CorpusError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
 def _whole(file: IO[bytes], path: Path | str) -> Iterator[bytes]:

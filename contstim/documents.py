@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.files import refuse_device
+from contstim.files import reading, refuse_device
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -179,21 +179,17 @@ def _naming(source: object, language: str) -> Iterator[None]:
 
 
 def _content(path: Path | str) -> bytes:
-    try:
+    with reading(path):
         refuse_device(path)
         return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
 def _decoded(text: str | bytes, source: object) -> str:
     if isinstance(text, str):
         return text
-    try:
+    with reading(source):
         # Editors on Windows put a byte order mark first
         return text.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source} is not UTF-8 (byte {error.start + 1}).") from error
 
 
 def _refuse_constant(name: str) -> float:
@@ -210,7 +206,7 @@ def _finite(text: str) -> float:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        twice = repeated(name for name, _ in pairs)
         raise ValueError(f"one object has the name {shortened(twice[0])} twice")
     return value
 

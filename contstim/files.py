@@ -17,6 +17,8 @@ from contstim.errors import InputError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from contstim.errors import ContstimError
+
 _DEVICES = Path("/dev")
 _STREAMS = (Path("/dev/fd"), Path("/proc/self/fd"))
 _LONGEST_NAME = 200  # bytes, which leave room in 255 for what a partial file's name adds
@@ -72,6 +74,25 @@ def is_device(path: Path | str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@contextmanager
+def reading(source: object, error: type[ContstimError] = InputError) -> Iterator[None]:
+    """Raise what goes wrong with a file, or with the text in it, as an error that names it.
+
+    Args:
+        source: the file, or where the text is from.
+        error: kind of the error.
+
+    Raises:
+        ContstimError: of that kind; the file cannot be read or is not UTF-8 (names the byte).
+    """
+    try:
+        yield
+    except OSError as reason:
+        raise error(f"Cannot read {source}: {reason.strerror or reason}.") from reason
+    except UnicodeDecodeError as reason:
+        raise error(f"{source} is not UTF-8 (byte {reason.start + 1}).") from reason
 
 
 def refuse_device(path: Path | str) -> None:
@@ -183,7 +204,7 @@ def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
         InputError: the file cannot be read.
     """
     path = Path(path)
-    try:
+    with reading(path):
         if path.is_dir():
             names = (name for name in files_of(path) if name not in leave_out)
             lines = (f"{name} {checksum(path / name)}\n" for name in names)
@@ -191,8 +212,6 @@ def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
         refuse_device(path)
         with path.open("rb") as file:
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
 def files_of(folder: Path | str) -> list[str]:

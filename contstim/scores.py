@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
@@ -18,6 +17,7 @@ from contstim.errors import InputError, ScoreError
 from contstim.files import writing
 from contstim.sentence import Sentence
 from contstim.tables import ShownAsTable, frame_of, listed, number, parsed, read_table, write_table
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,8 +50,7 @@ class ScoreTable(ShownAsTable):
     log_probs: FloatArray
 
     def __post_init__(self) -> None:
-        twice = sorted(model for model, count in Counter(self.models).items() if count > 1)
-        if twice:
+        if twice := sorted(repeated(self.models)):
             raise ScoreError(f"Model names must differ; given twice: {listed(twice)}.")
         if "sentence" in self.models:
             raise ScoreError("'sentence' is the column of texts and cannot name a model.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from html import escape
@@ -27,6 +26,7 @@ from contstim.tables import (
     whole_number,
     write_table,
 )
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -454,8 +454,7 @@ def read_stimulus_table(
 def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
-    twice = [name for name, count in Counter(ids).items() if count > 1]
-    if twice:
+    if twice := repeated(ids):
         rows = [row for row, other in enumerate(ids) if other == twice[0]]
         raise InputError(
             f"{path} has the {name} {shortened(twice[0])} in rows {rows[0]} and {rows[1]}; every "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections import Counter
 from contextlib import suppress
 from dataclasses import MISSING, fields
 from enum import Enum
@@ -21,8 +20,9 @@ from contstim.documents import (
     shortened,
 )
 from contstim.errors import InputError
-from contstim.files import is_file, writing
+from contstim.files import is_file, reading, writing
 from contstim.sentence import Sentence
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -234,7 +234,7 @@ def _read(
         with suppress(InputError):
             content = read_json_object(record, constants=True)
         refuse_other_format(path, content)
-    try:
+    with reading(path):
         if kind == ".parquet":
             columns = _read_parquet(path)
         else:
@@ -244,10 +244,6 @@ def _read(
                     columns = _read_jsonl(path, file)
                 else:
                     columns = _read_csv(path, file, delimiters, footer)
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
     if not may_be_empty and not any(columns.values()):
         raise InputError(f"{path} has a header and no rows.")
     return columns
@@ -304,8 +300,7 @@ def _read_csv(
         ) from error
     if not header:
         raise InputError(f"{path} is empty; expected a header and rows.")
-    twice = sorted(name for name, times in Counter(header).items() if times > 1)
-    if twice:
+    if twice := sorted(repeated(header)):
         raise InputError(f"{path} names these columns twice: {listed(twice)}.")
     return dict(zip(header, columns, strict=True))
 

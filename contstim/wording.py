@@ -1,8 +1,15 @@
-"""Numbers as messages, pages and tables write them."""
+"""Numbers as messages, pages and tables write them, and names that messages complain of."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_Value = TypeVar("_Value")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -35,3 +42,8 @@ def duration(seconds: float | None) -> str:
             number = seconds / size
             return f"{number:.0f} {unit}" if number >= 9.95 else f"{number:.1f} {unit}"
     return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
+
+
+def repeated(values: Iterable[_Value]) -> list[_Value]:
+    """Values that are given more than once, in the order in which they are first given."""
+    return [value for value, times in Counter(values).items() if times > 1]

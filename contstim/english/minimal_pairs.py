@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -33,6 +32,7 @@ from contstim.english.paradigm import shipped_paradigms
 from contstim.english.sampling import CONTENT, PATIENCE, Derivation, Sampler, is_sensible
 from contstim.errors import InputError
 from contstim.files import write_text
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -284,8 +284,7 @@ def generate_pairs(
         InputError: n is below 1, two paradigms share a name, or a paradigm has no n pairs.
     """
     wanted = shipped_paradigms() if paradigms is None else list(paradigms)
-    names = Counter(paradigm.uid for paradigm in wanted)
-    if twice := sorted(name for name, count in names.items() if count > 1):
+    if twice := sorted(repeated(paradigm.uid for paradigm in wanted)):
         raise InputError(f"Two paradigms are called {', '.join(twice)}; files need distinct names.")
     # Paradigms of one file share its rules, and so a grammar that is written out once.
     generators = {

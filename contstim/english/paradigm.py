@@ -26,7 +26,6 @@ The bad sentence is written from the same, and from
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import cached_property
 from importlib import resources
 from string import Template
@@ -36,6 +35,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from contstim.documents import parse_toml, read_toml
 from contstim.errors import InputError
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -258,7 +258,6 @@ def _read(text: str, which: str) -> list[Item]:
 
 
 def _distinct(items: list[Item]) -> list[Item]:
-    counts = Counter(item.name for item in items)
-    if twice := sorted(name for name, count in counts.items() if count > 1):
+    if twice := sorted(repeated(item.name for item in items)):
         raise ValueError(f"Two items are called {', '.join(twice)}; name them, as in a:NP b:NP.")
     return items

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -18,6 +17,7 @@ from contstim.sentence import Sentence
 from contstim.tables import listed, parsed, read_table
 from contstim.tables import number as cell_number
 from contstim.tables import text as cell_text
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,8 +79,8 @@ class Judgements:
     named: bool = True
 
     def __post_init__(self) -> None:
-        both = Counter((pair.acceptable, pair.unacceptable) for pair in self.pairs)
-        _refuse("These pairs are given twice", (" / ".join(p) for p in both if both[p] > 1))
+        both = [(pair.acceptable, pair.unacceptable) for pair in self.pairs]
+        _refuse("These pairs are given twice", map(" / ".join, repeated(both)))
         unknown = {name for pair in both for name in pair} - set(self.sentences)
         _refuse("Pairs name sentences that there are not", sorted(unknown))
         if not self.pairs:
@@ -216,9 +216,7 @@ def _sentences(
     rows = range(len(next(iter(table.values()))))
     texts, cells, ids = _columns(path, table, settings, "sentence", "judgement", id=rows)
     ids = parsed(path, settings.id_column, ids, cell_text, "text")
-    counts = Counter(ids)
-    what = f"{path}: These identifiers of sentences are given twice"
-    _refuse(what, (name for name in counts if counts[name] > 1))
+    _refuse(f"{path}: These identifiers of sentences are given twice", repeated(ids))
     sentences = parsed(path, settings.sentence_column, texts, Sentence.parse, "sentence")
     name = settings.judgement_column
     values = np.array([number(path, row, name, cell) for row, cell in enumerate(cells)])

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.errors import InputError
-from contstim.files import write_text
+from contstim.files import reading, write_text
 from contstim.models.base import conventions
 from contstim.records import provenance
 from contstim.reporting.canvas import new_figure, save, styled
@@ -227,10 +226,8 @@ def data_hash(paths: Iterable[Path]) -> str:
     """
     digest = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
-        try:
+        with reading(path):
             content = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
         # The null and the length keep a name from running into the content that follows it.
         digest.update(f"{path.name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from contstim.scores import MOST_MODELS, ScoreTable
 from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import listed, read_table
 from contstim.tables import number as cell_number
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,8 +55,7 @@ class JudgedScores:
     files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
-        twice = sorted(name for name, count in Counter(self.models).items() if count > 1)
-        if twice:
+        if twice := sorted(repeated(self.models)):
             raise ScoreError(f"Scores under these names are given twice: {listed(twice)}.")
         if not self.models:
             raise ScoreError("There are no scores: give models, or tables of scores.")
