@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.correlation import pearson_matrix
+from contstim.documents import read_toml
 from contstim.errors import InputError
 from contstim.evaluation.folder import table_of
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings, TieRule
@@ -181,34 +183,19 @@ def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
     return Accuracies(tuple(names), phenomena, n_pairs, scores.models, sums / n_pairs[:, None])
 
 
-_DETERMINER = "determiner_noun_agreement_"
-_ADJACENT = tuple(f"{_DETERMINER}{x}" for x in ("1", "2", "irregular_1", "irregular_2"))
-_ADJECTIVE = tuple(
-    f"{_DETERMINER}with_adj{x}" for x in ("ective_1", "_2", "_irregular_1", "_irregular_2")
-)
-_REGULAR_VERB, _IRREGULAR_VERB = (
-    tuple(f"{kind}_plural_subject_verb_agreement_{i}" for i in (1, 2))
-    for kind in ("regular", "irregular")
-)
-
-CONTRASTS = {
-    ("intervening adjective", "without"): _ADJACENT,
-    ("intervening adjective", "with"): _ADJECTIVE,
-    ("attractor", "none"): (*_REGULAR_VERB, *_IRREGULAR_VERB),
-    ("attractor", "relational noun"): ("distractor_agreement_relational_noun",),
-    ("attractor", "relative clause"): ("distractor_agreement_relative_clause",),
-    ("determiner-noun morphology", "regular"): (*_ADJACENT[:2], *_ADJECTIVE[:2]),
-    ("determiner-noun morphology", "irregular"): (*_ADJACENT[2:], *_ADJECTIVE[2:]),
-    ("subject-verb morphology", "regular"): _REGULAR_VERB,
-    ("subject-verb morphology", "irregular"): _IRREGULAR_VERB,
-}
-"""Paradigms of each contrast and condition of Warstadt et al. (2020), sections 5.3 and 5.4."""
+def published_contrasts() -> dict[tuple[str, str], tuple[str, ...]]:
+    """Paradigms of each contrast and condition of Warstadt et al. (2020), sections 5.3 and 5.4."""
+    return {
+        (contrast, condition): tuple(paradigms)
+        for contrast, conditions in read_toml(Path(__file__).with_name("contrasts.toml")).items()
+        for condition, paradigms in conditions.items()
+    }
 
 
 def contrasts(accuracy: Accuracies) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The contrasts all of whose paradigms are there."""
+    """The published contrasts all of whose paradigms are there."""
     present = set(accuracy.paradigms)
-    return {name: members for name, members in CONTRASTS.items() if present.issuperset(members)}
+    return {name: those for name, those in published_contrasts().items() if present >= {*those}}
 
 
 BIN = (

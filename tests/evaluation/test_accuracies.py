@@ -10,18 +10,20 @@ from scipy.stats import binned_statistic, pearsonr
 
 from contstim import plot
 from contstim.evaluation.accuracies import (
-    CONTRASTS,
     Accuracies,
     accuracies,
     contrasts,
     evaluate_minimal_pairs,
     profile,
+    published_contrasts,
 )
 from contstim.evaluation.folder import page_table, table_of
 from contstim.evaluation.minimal_pairs import MinimalPair
 from contstim.evaluation.scores import PairScores, PairScoring
 from contstim.evaluation.settings import Method
 from contstim.sentence import Sentence
+
+CONTRASTS = published_contrasts()
 
 
 def compared(n: int = 400, seed: int = 0) -> PairScores:
