@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.corpus import read_lines
@@ -14,19 +15,13 @@ from contstim.sentence import WORDS_ARE, is_word, special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
     from contstim.arrays import BoolArray
     from contstim.sentence import Sentence
 
 #: English articles and prepositions: words that a sentence may well hold twice.
 REPEATABLE_ENGLISH = frozenset(
-    """
-    a an the about above across after against along amid among around as at before behind below
-    beneath beside between beyond by despite down during except for from in inside into like near
-    of off on onto out outside over past since through throughout till to toward towards under
-    until up upon via with within without
-    """.split()
+    Path(__file__).with_name("repeatable_english.txt").read_text(encoding="utf-8").split()
 )
 
 _HEADINGS = ("[initial]", "[inner]", "[repeatable]")
@@ -112,20 +107,16 @@ class Vocabulary:
             VocabularyError: no word is left.
         """
         words = self.words
-        usable = {w for w, yes in zip(words, are_known(words), strict=True) if yes}
-        dropped = tuple(w for w in words if w not in usable)
+        known = dict(zip(words, are_known(words), strict=True))
+        usable = tuple(word for word in words if known[word])
         if not usable:
             raise VocabularyError(
                 f"None of the {len(words):,} words of the vocabulary is known to every model; "
                 f"the first are {', '.join(words[:5])}. Use a vocabulary in the models' language "
                 f"and case."
             )
-        restricted = Vocabulary(
-            tuple(w for w in self.initial if w in usable),
-            tuple(w for w in self.inner if w in usable),
-            self.repeatable,
-        )
-        return restricted, dropped
+        dropped = tuple(word for word in words if not known[word])
+        return self.intersect(Vocabulary(usable, usable, self.repeatable)), dropped
 
     def intersect(self, other: Vocabulary) -> Vocabulary:
         """The words that stand in both, in this one's order.
