@@ -15,7 +15,7 @@ from contstim.errors import InputError
 from contstim.sentence import repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -34,14 +34,15 @@ class SentenceRule:
         reason: completes "left out because …".
         rejects: true for a sentence that is to be left out.
         loosened_by: the setting without which there is no such rule.
-        looser: rules that might stand in its place, by the setting; none: it can only be left out.
+        looser: makes rules that might stand in its place, by the setting; None: it can only be
+            left out.
         fresh: makes a rule that remembers what it was asked as it was before; None: it does not.
     """
 
     reason: str
     rejects: Callable[[Sentence], bool]
     loosened_by: str = "`every_line`, with the other rules of this kind"
-    looser: tuple[tuple[str, SentenceRule], ...] = ()
+    looser: Callable[[], dict[str, SentenceRule]] | None = None
     fresh: Callable[[], SentenceRule] | None = None
 
 
@@ -55,18 +56,11 @@ def word_count(words: int, most: int | None = None) -> SentenceRule:
     if not 1 <= words <= most:
         raise InputError(f"`words` must go from 1 or more upwards, not from {words} to {most}.")
     wider = [(words - 1, most)] * (words > 1) + [(words, most + 1)]
-    looser = ((f"`words` {low}-{high}", _of_length(low, high)) for low, high in wider)
-    return _of_length(words, most, tuple(looser))
-
-
-def _of_length(
-    low: int, high: int, looser: tuple[tuple[str, SentenceRule], ...] = ()
-) -> SentenceRule:
-    number = f"exactly {low}" if low == high else f"{low} to {high}"
+    number = f"exactly {words}" if words == most else f"{words} to {most}"
     return SentenceRule(
         f"it does not have {number} words",
-        lambda sentence: not low <= len(sentence) <= high,
-        looser=looser,
+        lambda sentence: not words <= len(sentence) <= most,
+        looser=lambda: {f"`words` {low}-{high}": word_count(low, high) for low, high in wider},
     )
 
 
@@ -161,16 +155,10 @@ def few_names(names: frozenset[str], most: int) -> SentenceRule:
     """
     if most < 0:
         raise InputError(f"`names` must be 0 or more, not {most}.")
-    return _of_names(names, most, ((f"`names` {most + 1}", _of_names(names, most + 1)),))
-
-
-def _of_names(
-    names: frozenset[str], most: int, looser: tuple[tuple[str, SentenceRule], ...] = ()
-) -> SentenceRule:
     return SentenceRule(
         f"it holds more than {most} names" if most else "it holds a name",
         lambda sentence: sum(word in names for word in sentence.words) > most,
-        looser=looser,
+        looser=lambda: {f"`names` {most + 1}": few_names(names, most + 1)},
     )
 
 
@@ -267,8 +255,8 @@ def costs_of_rules(
         sentences: the same as were filtered.
         rules: that they were filtered by.
     """
-    loosenings: dict[SentenceRule, Sequence[tuple[str, SentenceRule | None]]] = {
-        rule: rule.looser or [(rule.loosened_by, None)] for rule in rules
+    loosenings: dict[SentenceRule, Mapping[str, SentenceRule | None]] = {
+        rule: rule.looser() if rule.looser else {rule.loosened_by: None} for rule in rules
     }
     # Rules that remember are asked again for every loosening; for the others it suffices to know
     # which single one rejects a sentence: the second tells that loosening one does not help.
@@ -279,7 +267,7 @@ def costs_of_rules(
         if not broken:
             candidates.append((sentence, None))
         elif len(broken) == 1 and any(
-            rule is None or not rule.rejects(sentence) for _, rule in loosenings[broken[0]]
+            rule is None or not rule.rejects(sentence) for rule in loosenings[broken[0]].values()
         ):
             candidates.append((sentence, broken[0]))
 
@@ -292,6 +280,6 @@ def costs_of_rules(
     costs = [
         (stay(rule, instead) - before, rule.reason, name)
         for rule, ways in loosenings.items()
-        for name, instead in ways
+        for name, instead in ways.items()
     ]
     return sorted(costs, key=lambda cost: -cost[0])
