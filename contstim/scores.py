@@ -213,27 +213,27 @@ class ScoreTable(ShownAsTable):
         Raises:
             ScoreError: the sentences are not known and the file is not an `.npz`.
         """
-        columns = self._columns()
         if Path(path).suffix.lower() == ".npz":
             # as `np.savez_compressed`, whose own parameters could then not be names of models
             with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
-                for name, column in columns.items():
+                for name, column in self.columns.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                         np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
         elif self.sentences is None:
             raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
         else:
-            write_table(path, columns)
+            write_table(path, self.columns)
 
     def to_frame(self) -> DataFrame:
         """The table as pandas has it, in the columns of the files that `write` writes."""
-        return frame_of(self._columns())
+        return frame_of(self.columns)
 
-    def _columns(self) -> dict[str, Any]:
-        scores = dict(zip(self.models, self.log_probs.T, strict=True))
-        if self.sentences is None:
-            return scores
-        return {"sentence": [sentence.text for sentence in self.sentences], **scores}
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """Columns of the files that `write` writes: texts of the sentences, if any, and scores."""
+        texts = None if self.sentences is None else [sentence.text for sentence in self.sentences]
+        scores = dict(zip(self.models, self.log_probs.T.tolist(), strict=True))
+        return scores if texts is None else {"sentence": texts, **scores}
 
 
 def doubled_ranks(values: FloatArray) -> IntArray:

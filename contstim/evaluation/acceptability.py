@@ -14,8 +14,7 @@ from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.sentence import Sentence
-from contstim.tables import listed, parsed, read_table
-from contstim.tables import number as cell_number
+from contstim.tables import listed, number, parsed, read_table
 from contstim.tables import text as cell_text
 from contstim.wording import repeated
 
@@ -189,20 +188,13 @@ def _usual_name(what: str) -> str:
     return str(getattr(ACCEPTABILITY, f"{what}_column"))
 
 
-def number(path: Path, row: int, name: str, value: object) -> float:
-    """A number of a table; nan where it says that there is none.
+def number_or_nan(cell: object) -> float:
+    """The number of a cell; nan where it says that there is none.
 
     Raises:
-        InputError: it is something else.
+        ValueError: it is something else.
     """
-    if is_missing(value):
-        return math.nan
-    try:
-        return cell_number(value, infinite=True)
-    except ValueError:
-        raise InputError(
-            f"{path}, row {row}: {shortened(value)} under {name} is not a number."
-        ) from None
+    return math.nan if is_missing(cell) else number(cell, infinite=True)
 
 
 def is_missing(cell: object) -> bool:
@@ -218,8 +210,7 @@ def _sentences(
     ids = parsed(path, settings.id_column, ids, cell_text, "text")
     _refuse(f"{path}: These identifiers of sentences are given twice", repeated(ids))
     sentences = parsed(path, settings.sentence_column, texts, Sentence.parse, "sentence")
-    name = settings.judgement_column
-    values = np.array([number(path, row, name, cell) for row, cell in enumerate(cells)])
+    values = np.array(parsed(path, settings.judgement_column, cells, number_or_nan, "number"))
     if infinite := np.flatnonzero(np.isinf(values)).tolist():
         row = infinite[0]
         raise InputError(f"{path}, row {row}: the judgement {shortened(cells[row])} is not finite.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.correlation import pearson
 from contstim.errors import InputError, ScoreError, VocabularyError
-from contstim.evaluation.folder import Findings, page_table, panels, score_columns, table_of
+from contstim.evaluation.folder import Findings, page_table, panels, table_of
 from contstim.evaluation.scores import score_readable
 from contstim.models.base import require_language_model
 from contstim.models.specifications import with_name
@@ -305,7 +305,7 @@ def comparison_findings(
         {
             "comparison": agreements,
             "disagreements": table_of(most, _DISAGREEMENT),
-            "scores": score_columns(table),
+            "scores": table.columns,
             "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
         },
         lambda: {"agreement": agreement_map(table), "ranks": ranks_figure(table)},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.evaluation.desiderata import CLAIM, check_claims
-from contstim.evaluation.folder import Findings, page_table, panels, score_columns, table_of
+from contstim.evaluation.folder import Findings, page_table, panels, table_of
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE, widest
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
@@ -86,7 +86,7 @@ def _tables(desiderata: Desiderata) -> dict[str, Columns]:
             words[f"{carrier} {model}"] = scores.tolist()
     reasons = {o.sentence: f"{o.model}: {o.reason}" for o in desiderata.left_out}
     lost = [*reasons.items(), *desiderata.words_left_out.items()]
-    scores = score_columns(desiderata.scores)
+    scores = desiderata.scores.columns
     return {
         "desiderata": table_of(desiderata.rows),
         "carriers": table_of(desiderata.by_carrier),

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from contstim.models.base import Scorer
     from contstim.reporting.report import Part
-    from contstim.scores import ScoreTable
 
     Columns: TypeAlias = dict[str, list[Any]]
     Panels: TypeAlias = NDArray[Any]
@@ -139,12 +138,6 @@ def table_of(rows: Iterable[Mapping[str, Any]], header: Iterable[str] = ()) -> C
     listed = list(rows)
     names = dict.fromkeys((*header, *(name for row in listed for name in row)))
     return {name: [row.get(name, math.nan) for row in listed] for name in names}
-
-
-def score_columns(table: ScoreTable) -> Columns:
-    """Sentences, and a column of scores for each model."""
-    scores = dict(zip(table.models, table.log_probs.T.tolist(), strict=True))
-    return {"sentence": list(map(str, table.sentences or ())), **scores}
 
 
 def filled(value: Any) -> Any:

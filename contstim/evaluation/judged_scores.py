@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,12 @@ import numpy as np
 
 from contstim.documents import shortened
 from contstim.errors import ScoreError, SentenceError
-from contstim.evaluation.acceptability import is_missing, number
+from contstim.evaluation.acceptability import is_missing, number_or_nan
 from contstim.evaluation.scores import LeftOut, score_readable
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.scores import MOST_MODELS, ScoreTable
 from contstim.sentence import END_MARKS, Sentence
-from contstim.tables import listed, read_table
-from contstim.tables import number as cell_number
+from contstim.tables import listed, parsed, read_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -168,9 +168,7 @@ def _left_out(
 def _read_columns(path: Path) -> Table:
     """The columns of a file, a row for each sentence."""
     if path.suffix.lower() == ".npz":
-        scores = ScoreTable.read(path)
-        texts = {} if scores.sentences is None else {"sentence": list(map(str, scores.sentences))}
-        return {**texts, **dict(zip(scores.models, scores.log_probs.T.tolist(), strict=True))}
+        return ScoreTable.read(path).columns
     table = read_table(path)
     if not {"gramm_id", "ungramm_id"} <= table.keys():
         return table
@@ -196,9 +194,8 @@ def _numeric_columns(table: Table, settings: AcceptabilitySettings) -> list[str]
         # NAME_zscores beside NAME is the same model again, standardised
         if name.lower() in _NO_SCORES or name in of_data or (scores != name and scores in table):
             return False
-        values = [value for value in table[name] if not is_missing(value)]
         try:
-            return len([cell_number(value, infinite=True) for value in values]) > 0
+            return not all(math.isnan(number_or_nan(cell)) for cell in table[name])
         except ValueError:
             return False
 
@@ -210,10 +207,11 @@ def _scores_by_key(
 ) -> dict[str, float]:
     """The score of each key; repetitions must be equal, up to rounding."""
     scores: dict[str, float] = {}
-    for row, (key, value) in enumerate(zip(keys, values, strict=True)):
-        score = number(path, row, name, value)
+    numbers = parsed(path, name, values, number_or_nan, "number")
+    for row, (key, score) in enumerate(zip(keys, numbers, strict=True)):
         if score == np.inf:
-            raise ScoreError(f"{path}, row {row}: {shortened(value)} under {name} is not a score.")
+            what = shortened(values[row])
+            raise ScoreError(f"{path}, row {row}: {what} under {name} is not a score.")
         # the first value stays; nan equals nan, so that a gap may repeat too
         if not np.isclose(scores.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(f"{path}, row {row}: {key!r} has two scores under {name}.")
