@@ -303,22 +303,13 @@ def _constituents(version: Version) -> list[Item]:
 
 
 def _right_side(paradigm: Paradigm, right: str) -> tuple[Pattern, ...]:
-    try:
-        (rule,) = further_rules(f"PAIR -> {right} [1.0]")
-    except ValueError as error:
-        raise InputError(
-            f"Paradigm {paradigm.uid}: cannot read {right!r}: {_last_line(error)}."
-        ) from error
+    what = f"Paradigm {paradigm.uid}: cannot read {right!r}"
+    (rule,) = _read_rules(f"PAIR -> {right} [1.0]", what)
     return rule.right
 
 
 def _own_rules(text: str) -> tuple[GrammarRule, ...]:
-    try:
-        own = further_rules(text) if text.strip() else ()
-    except ValueError as error:
-        raise InputError(
-            f"Cannot read the rules of a paradigm file: {_last_line(error)}."
-        ) from error
+    own = _read_rules(text, "Cannot read the rules of a paradigm file") if text.strip() else ()
     if weightless := [rule.left.category for rule in own if not rule.weight > 0]:
         raise InputError(
             f"The rules of {', '.join(weightless)} need a share above 0 in brackets at the end, "
@@ -327,9 +318,13 @@ def _own_rules(text: str) -> tuple[GrammarRule, ...]:
     return own
 
 
-def _last_line(error: ValueError) -> str:
-    """Message of the toolkit, without the rule that it repeats."""
-    return str(error).splitlines()[-1].strip(" ^")
+def _read_rules(text: str, what: str) -> tuple[GrammarRule, ...]:
+    try:
+        return further_rules(text)
+    except ValueError as error:
+        # The toolkit's message without the rule that it repeats
+        reason = str(error).splitlines()[-1].strip(" ^")
+        raise InputError(f"{what}: {reason}.") from error
 
 
 def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]:

@@ -31,18 +31,11 @@ AGREEMENT = ("individual", "majorities", "items", "answers")
 """Columns of `read_human_agreement`."""
 
 _ENDINGS = (".jsonl", ".csv", ".parquet")
-# by method: the flag, and prefix and critical words of the good and of the bad side
+# by method: fields of prefix and critical words, of the good and of the bad side; the flag that a
+# pair has them is `one_prefix_method`, and they are called `one_prefix_prefix` and so on
 _PREFIX_FIELDS = {
-    Method.ONE_PREFIX: (
-        "one_prefix_method",
-        ("one_prefix_prefix", "one_prefix_word_good"),
-        ("one_prefix_prefix", "one_prefix_word_bad"),
-    ),
-    Method.TWO_PREFIX: (
-        "two_prefix_method",
-        ("two_prefix_prefix_good", "two_prefix_word"),
-        ("two_prefix_prefix_bad", "two_prefix_word"),
-    ),
+    Method.ONE_PREFIX: (("prefix", "word_good"), ("prefix", "word_bad")),
+    Method.TWO_PREFIX: (("prefix_good", "word"), ("prefix_bad", "word")),
 }
 
 # the file has a row for each assignment of a worker, with five pairs and the worker's languages;
@@ -204,7 +197,9 @@ def _pair(
             raise InputError(f"{place}, field {field!r}: {error}") from error
 
     def sides(method: Method) -> tuple[Continuation, Continuation] | None:
-        flag, *fields = _PREFIX_FIELDS[method]
+        name = method.replace("-", "_")
+        fields = [[f"{name}_{part}" for part in side] for side in _PREFIX_FIELDS[method]]
+        flag = f"{name}_method"
         has_fields = any(field in row for side in fields for field in side)
         # as the flag says, or where there is none, the fields
         if not (str(row[flag]).strip().lower() in {"true", "1"} if flag in row else has_fields):
