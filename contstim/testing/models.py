@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import string
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -109,10 +110,7 @@ class TableModel(LanguageModel):
 
     def number(self, *words: str) -> float:
         """The number of a word or a pair of words, -10 to 0."""
-        # A hash and not a generator: the number depends on the words alone, not on when they are
-        # asked
-        digest = hashlib.sha256(f"{self.seed} {words}".encode()).digest()
-        return -10 * int.from_bytes(digest[:4], "big") / 2**32
+        return _number(self.seed, words)
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
         """The sum over the words up to a position, and their pairs, nats."""
@@ -155,6 +153,13 @@ class TableModel(LanguageModel):
         draft = TableModel(self.seed, self.says)
         draft._error = self.draft_error / (1 + effort)
         return draft
+
+
+@lru_cache(2**16)  # searches ask for the same words again and again
+def _number(seed: int, words: tuple[str, ...]) -> float:
+    # A hash and not a generator: the number depends on the words alone, not on when they are asked
+    digest = hashlib.sha256(f"{seed} {words}".encode()).digest()
+    return -10 * int.from_bytes(digest[:4], "big") / 2**32
 
 
 class ToyModel(LanguageModel):
