@@ -16,7 +16,7 @@ from contstim.jobs.worker_context import Reply, WorkerContext, WorkerTask
 from contstim.models.loading import Loading
 from tests.jobs.toy_tasks import Die, Nap, Refuse, Remember, Repeat, Sleep, Stop, Stumble
 
-SILENCE = 3
+SILENCE = 2
 
 
 class ExecutorContract:
@@ -90,7 +90,7 @@ class SeparateWorkersContract(ExecutorContract):
         """Nor is one that works for longer than another may be silent."""
         before = self.ask(started, Remember(), worker=1).result
         for fatal, long, reason in (
-            (Stop(), Nap(SILENCE + 2), f"no sign of life for {SILENCE} seconds"),
+            (Stop(), Nap(SILENCE + 1), f"no sign of life for {SILENCE} seconds"),
             (Die(), Nap(0.1), ""),
         ):
             started.executor.send(0, fatal)

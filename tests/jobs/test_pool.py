@@ -57,11 +57,11 @@ def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: P
         WorkerContext(folder=tmp_path),
         Naps([600, 0.01, 0.02, 0.03]),
     )
-    with worker_pool(ProcessExecutor(2), context, say=remarks.append, task_limit=2) as workers:
+    with worker_pool(ProcessExecutor(2), context, say=remarks.append, task_limit=1) as workers:
         workers.work_off(queue)
         short = Naps([0.3, 0.1])
         workers.work_off(short)
-    reason = "its task took longer than the `task_timeout` of 2 seconds"
+    reason = "its task took longer than the `task_timeout` of 1 seconds"
     lost = f"its worker was lost: {reason}"
     assert sorted(queue.results) == [(0.01, "awake"), (0.02, "awake"), (0.03, "awake"), (600, lost)]
     assert sorted(short.results) == [(0.1, "awake"), (0.3, "awake")]

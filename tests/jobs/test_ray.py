@@ -77,6 +77,7 @@ def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     executor.close()
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_no_process_of_ray_behind() -> None:
     """Witness: all descendants of the driver, as the system lists them before the kill."""
     program = Path(__file__).with_name("ray_driver.py")

@@ -30,6 +30,7 @@ class Watched(RayExecutor):
         return event
 
 
+@pytest.mark.slow
 def test_an_actor_killed_in_the_midst_changes_nothing(study: Study, tmp_path: Path) -> None:
     """Witness: the same study in this process."""
     expected = study.find(tmp_path / "local.sqlite", LocalExecutor())
