@@ -42,7 +42,7 @@ def _as_on_a_gpu() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def study(tiny_checkpoint: Callable[[str], Path]) -> Study:
+def networks(tiny_checkpoint: Callable[[str], Path]) -> Study:
     models = (f"hf:{tiny_checkpoint('bert')}@pll-word-l2r", f"hf:{tiny_checkpoint('gpt2')}")
     question = SearchQuestion(per_pair=3, seed=3, restarts=1, plausible="none", capitals="anywhere")
     return Study(models, NATURALS, WORDS, question)
@@ -71,23 +71,18 @@ class Run:
             hook.remove()
 
 
-@pytest.fixture(scope="module")
-def one(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One search after the other."""
-    return Run(study, LocalExecutor(), tmp_path_factory.mktemp("one") / "one.sqlite")
-
-
 @pytest.mark.slow
 def test_searches_beside_each_other_find_what_they_find_alone(
-    study: Study, one: Run, tmp_path: Path
+    networks: Study, tmp_path: Path
 ) -> None:
     """Witness: one search after the other.
 
     Results are scored alone, and so equal to the last digit; on the way scores may be rounded
     otherwise.
     """
-    several = Run(study, InterleavedExecutor(3), tmp_path / "several.sqlite")
-    again = Run(study, InterleavedExecutor(3), tmp_path / "again.sqlite")
+    one = Run(networks, LocalExecutor(), tmp_path / "one.sqlite")
+    several = Run(networks, InterleavedExecutor(3), tmp_path / "several.sqlite")
+    again = Run(networks, InterleavedExecutor(3), tmp_path / "again.sqlite")
     assert len(one.results.triplets) >= 2
     assert several.results.triplets == one.results.triplets
     assert several.results.unchanged == one.results.unchanged
@@ -111,10 +106,14 @@ def test_searches_beside_each_other_find_what_they_find_alone(
         assert several.calls[network] < one.calls[network] * 0.75
 
 
+@pytest.mark.parametrize("kind", ["study", pytest.param("networks", marks=pytest.mark.slow)])
 def test_an_error_in_one_search_leaves_the_others_right(
-    study: Study, one: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = one.results.triplets[1].natural
+    """Witness: one search after the other, none of which fails; of n-gram models and networks."""
+    study: Study = request.getfixturevalue(kind)
+    one = study.find(tmp_path / "one.sqlite")
+    broken = one.triplets[1].natural
 
     def synthesize(*arguments: Any, **options: Any) -> Any:
         if arguments[2] == broken:
@@ -122,6 +121,6 @@ def test_an_error_in_one_search_leaves_the_others_right(
         return synthesize_triplet(*arguments, **options)
 
     monkeypatch.setattr("contstim.optimization.jobs.tasks.synthesize_triplet", synthesize)
-    several = Run(study, InterleavedExecutor(3), tmp_path / "several.sqlite")
-    assert [each.natural for each in several.results.failures] == [broken.text]
-    assert [t for t in one.results.triplets if t.natural != broken] == [*several.results.triplets]
+    several = study.find(tmp_path / "several.sqlite", InterleavedExecutor(3))
+    assert [each.natural for each in several.failures] == [broken.text]
+    assert [t for t in one.triplets if t.natural != broken] == [*several.triplets]
