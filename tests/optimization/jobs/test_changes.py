@@ -226,7 +226,7 @@ Edits = st.lists(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=Edits, rejecting=st.lists(st.integers(0, 5), min_size=6, max_size=6))
 def test_whatever_is_edited_what_holds_stays_and_nothing_is_searched_twice(
     made_up: MadeUpSearches,

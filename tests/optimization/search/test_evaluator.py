@@ -22,8 +22,8 @@ from contstim.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS, build
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
-SHORT = Sentence.parse("She sleeps in the house.")
-ENGLISH = Vocabulary.from_sentences([Sentence.parse(text) for text in TEXTS])
+SHORT = Sentence.parse("The teacher reads.")
+ENGLISH = Vocabulary.from_sentences([Sentence.parse(text) for text in TEXTS[:12]])
 
 
 class Passing(TableModel):
@@ -63,9 +63,8 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LanguageMode
 @pytest.mark.parametrize(
     ("pair", "recipe"),
     [
-        (("roberta", "gpt2"), "default"),
+        (("roberta", "gpt2"), "golan2023"),
         (("trigram", "gpt2"), "default"),
-        (("trigram", "gpt2"), "golan2023"),
     ],
 )
 def test_a_search_does_not_depend_on_what_its_models_scored_before(

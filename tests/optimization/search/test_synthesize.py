@@ -80,7 +80,7 @@ class LetterModel(LanguageModel):
 
 @pytest.fixture
 def words(english: list[Sentence]) -> Vocabulary:
-    return Vocabulary.from_sentences(english, min_count=2)
+    return Vocabulary.from_sentences(english, min_count=10)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_the_constraint_holds_exactly_and_the_loss_falls(
 ) -> None:
     """Witness: both sentences scored afresh by KenLM."""
     drops = []
-    for natural in naturals[:5]:
+    for natural in naturals[:3]:
         found = synthesize(trigram, bigram, natural, words, seed=1, restarts=SINGLE)
         accepted, rejected = (m.log_probs([natural, found.synthetic]) for m in (trigram, bigram))
         assert accepted[1] >= accepted[0]
@@ -106,7 +106,7 @@ def test_the_constraint_holds_exactly_and_the_loss_falls(
         assert found.natural_log_probs == (accepted[0], rejected[0])
         assert found.log_probs == (accepted[1], rejected[1])
         drops.append(rejected[0] - rejected[1])
-    assert sum(drop > 1 for drop in drops) >= 3
+    assert sum(drop > 1 for drop in drops) >= 2
 
 
 def test_a_triplets_numbers_follow_equation_4(
@@ -177,24 +177,21 @@ def test_one_model_against_many(
     recipe: Recipe,
 ) -> None:
     """Witness: scores computed afresh; one rejects what two accept, and the reverse."""
-    rejected = 0.0
-    options: dict[str, Any] = {"recipe": recipe, "restarts": SINGLE}
-    for natural in naturals[:2]:
-        found = synthesize([trigram, fourgram], bigram, natural, words, **options)
-        for model in (trigram, fourgram):
-            scores = model.log_probs([natural, found.synthetic])
-            assert scores[1] >= scores[0]
-        scores = bigram.log_probs([natural, found.synthetic])
-        rejected += scores[0] - scores[1]
-        assert (found.accept, found.reject) == ("3-gram & 4-gram", "2-gram")
-        assert found.log_probs[2] == scores[1]
-        back = synthesize(bigram, [trigram, fourgram], natural, words, **options)
-        scores = bigram.log_probs([natural, back.synthetic])
+    natural, options = naturals[0], dict[str, Any](recipe=recipe, restarts=SINGLE)
+    found = synthesize([trigram, fourgram], bigram, natural, words, **options)
+    for model in (trigram, fourgram):
+        scores = model.log_probs([natural, found.synthetic])
         assert scores[1] >= scores[0]
-        for model in (trigram, fourgram):
-            scores = model.log_probs([natural, back.synthetic])
-            assert scores[1] <= scores[0]
-    assert rejected > 2
+    scores = bigram.log_probs([natural, found.synthetic])
+    assert scores[0] - scores[1] > 2
+    assert (found.accept, found.reject) == ("3-gram & 4-gram", "2-gram")
+    assert found.log_probs[2] == scores[1]
+    back = synthesize(bigram, [trigram, fourgram], natural, words, **options)
+    scores = bigram.log_probs([natural, back.synthetic])
+    assert scores[1] >= scores[0]
+    for model in (trigram, fourgram):
+        scores = model.log_probs([natural, back.synthetic])
+        assert scores[1] <= scores[0]
 
 
 def test_a_judge_of_fluency_keeps_its_floor() -> None:
@@ -229,7 +226,7 @@ der kleine Vogel baut ein rundes Nest
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("n_words", [3, 6, 12, 20])
+@pytest.mark.parametrize("n_words", [3, 12, pytest.param(20, marks=pytest.mark.slow)])
 def test_any_language_and_any_length(tmp_path: Path, n_words: int) -> None:
     """Witness: KenLM's scores; German n-grams, sentences of 3 to 20 words with umlauts."""
     rng = np.random.default_rng(n_words)

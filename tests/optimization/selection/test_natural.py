@@ -62,7 +62,7 @@ def exhaustive(
     return None if best == np.inf else best
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(question=small_questions(), agreeing=st.booleans())
 def test_optimum_is_the_one_of_exhaustive_search(
     question: tuple[ScoreTable, int], *, agreeing: bool

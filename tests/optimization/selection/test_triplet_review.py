@@ -47,7 +47,7 @@ def reviewed(triplets: tuple[Triplet, ...], rejected: set[str]) -> Review:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(small_questions(), st.integers(0, 255))
 def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
     asked: tuple[list[Triplet], TripletQuestion], drawn: int

@@ -143,7 +143,7 @@ def value_of(triplets: list[Triplet], chosen: list[Triplet], objective: str) -> 
     return float(total)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(small_questions())
 def test_optimum_is_the_one_of_exhaustive_search(
     asked: tuple[list[Triplet], TripletQuestion],
