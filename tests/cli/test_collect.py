@@ -7,13 +7,11 @@ import json
 import signal
 import socket
 import stat
-import sys
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from contstim.cli import main
 from contstim.errors import StoreError
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.responses.table import read_responses
@@ -134,17 +132,13 @@ def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is
         first.stop(how)
 
 
-@pytest.mark.usefixtures("planted")
-def test_mistakes_are_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    small_study(tmp_path / "good")
-    small_study(tmp_path / "elsewhere", save={"to": "datapipe"}, completion={"code": "C0DE"})
-    small_study(tmp_path / "leads", completion={"redirect": "javascript:alert(1)"})
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "study.json").write_text('{"groups": {"one": []}}')
+def test_mistakes_are_explained(planted: Path) -> None:
+    small_study(planted / "good")
+    small_study(planted / "elsewhere", save={"to": "datapipe"}, completion={"code": "C0DE"})
+    small_study(planted / "leads", completion={"redirect": "javascript:alert(1)"})
+    (planted / "empty").mkdir()
+    (planted / "broken").mkdir()
+    (planted / "broken" / "study.json").write_text('{"groups": {"one": []}}')
     for arguments, message in (
         (["collect", "empty"], "export jspsych"),
         (["collect", "broken"], "not the study of an exported experiment"),
@@ -157,11 +151,9 @@ def test_mistakes_are_explained(
         (["simulate", *WHO, "--browser", "--out", "r.csv"], "--server"),
         (["simulate", *WHO, "--model", "z", "--out", "r.csv"], "'z' cannot answer"),
     ):
-        monkeypatch.setattr(sys, "argv", ["contstim", *arguments])
-        with pytest.raises(SystemExit, match="2"):
-            main()
-        said = capsys.readouterr().err
-        assert said.startswith("error: "), said
-        assert message in said
-    assert not (tmp_path / "r.csv").exists()
-    assert not list(tmp_path.glob("leads.sqlite*"))
+        done = run(planted, *arguments)
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: "), done.stderr
+        assert message in done.stderr
+    assert not (planted / "r.csv").exists()
+    assert not list(planted.glob("leads.sqlite*"))

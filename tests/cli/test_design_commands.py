@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.cli import main
 from contstim.reviews import Decision, Stimulus, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -25,6 +22,12 @@ from tests.optimization.selection.tables import choose, random_table
 
 DESIGN = "design --pairs pairs.csv --triplets triplets.csv --sentences natural.txt --groups 4"
 SMALL = "--random-per-group 2 --catch-per-group 1"
+
+
+@pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of designs are empty files: one test has a real one."""
+    monkeypatch.setattr("contstim.steps.design.write_figure", lambda _make, path: path.touch())
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +134,7 @@ def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
     assert json.loads((folder / "trials.csv.meta.json").read_text())["seed"] == 3
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_design_can_do_without_natural_sentences(folder: Path) -> None:
     options = "--groups 4 --random-per-group 0 --catch-per-group 0 --out t.csv"
     succeed(folder, "design", "--triplets", "triplets.csv", *options.split())
@@ -149,6 +153,7 @@ def reject(folder: Path, table: str, stimuli: Sequence[Stimulus], *places: int) 
     )
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     """From selections to a design: each command keeps what was not rejected, and says so."""
     select = "select natural --scores scores.csv --per-pair 2 --out"
@@ -272,26 +277,13 @@ BAD = {
         (f"{DESIGN} {SMALL} --out x.txt", "its name must end in"),
     ],
 )
-def test_bad_input_is_one_message_and_status_2(
-    folder: Path,
-    command: str,
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """In this process: starting another for each would take most of the time."""
+def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, message: str) -> None:
     for name, content in BAD.items():
         (folder / name).write_text(content)
     before = set(folder.iterdir())
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["contstim", *command.split()])
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    assert ended.value.code == 2
-    assert printed.out == ""
-    last = printed.err.strip().splitlines()[-1]
+    done = run(folder, *command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("error: ")
     assert re.search(message, last), last
     assert set(folder.iterdir()) == before

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,8 +15,10 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import ContstimError
+from contstim.models.training.loop import Progress
+from contstim.reporter import Reporter
 from contstim.sentence import Sentence
-from tests.interrupts import hear_interrupts
+from tests.cli.running import run
 
 KINDS = ("rnn", "lstm", "bilstm", "gpt2", "bert")
 TINY = "--embedding 8 --hidden 8 --epochs 3 --learning-rate 0.02 --device cpu".split()
@@ -32,22 +30,6 @@ def folder(tmp_path: Path, english: list[Sentence]) -> Path:
     (tmp_path / "corpus.txt").write_text(lines, encoding="utf-8")
     (tmp_path / "more.txt").write_text("The dog sleeps\nShe likes it!\n", encoding="utf-8")
     return tmp_path
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "contstim", *arguments]
-
-
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command(*arguments),
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1"},
-        preexec_fn=hear_interrupts,
-    )
 
 
 def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
@@ -72,29 +54,27 @@ def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
     assert len(named) == 8
 
 
-def test_an_interrupted_training_goes_on_by_the_same_command(folder: Path) -> None:
+def test_an_interrupted_training_goes_on_by_the_same_command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Witness: the weights of the same training, never interrupted."""
-    sizes = [*TINY, "--batch-size", "8", "--epochs", "16", "--out"]
-    train = ["train", "rnn", "--text", str(folder / "corpus.txt"), *sizes]
-    process = start(folder, *train, "parts")
-    checkpoint = folder / "parts" / "checkpoint.safetensors"
-    began, deadline = None, time.monotonic() + 120
-    while began is None or checkpoint.stat().st_mtime_ns == began:  # until the first epoch is kept
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-        if began is None and checkpoint.exists():
-            began = checkpoint.stat().st_mtime_ns
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
+    train = ["train", "rnn", "--text", "corpus.txt", *TINY, "--batch-size", "8", "--out"]
+
+    def interrupt(_reporter: Reporter, _name: str, now: Progress) -> None:
+        if now.epoch == 2:  # the first is kept
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("contstim.steps.training.tell_training", interrupt)
+        stopped = run(folder, *train, "parts")
+    assert stopped.returncode == 130
+    assert f"The same command goes on:\n  contstim {' '.join(train)} parts" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    assert (folder / "parts" / "checkpoint.safetensors").exists()
     assert not (folder / "parts" / "training.json").exists()
-    torch.set_num_threads(1)
     for out in ("parts", "whole"):
-        done = CliRunner().invoke(app, [*train, str(folder / out), "--quiet"])
-        assert done.exit_code == 0, done.output
-        assert done.output == ""
+        done = run(folder, *train, out, "--quiet")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     parts, whole = (
         safetensors.torch.load_file(folder / out / "model.safetensors")
         for out in ("parts", "whole")

@@ -87,6 +87,14 @@ def test_triplets_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         SelectTriplets(triplets=candidates, out=out, settings=cap).run()
 
 
+@pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are empty files: those of designs and power are drawn in other tests."""
+    for step in ("design", "simulation"):
+        monkeypatch.setattr(f"contstim.steps.{step}.write_figure", lambda _make, path: path.touch())
+
+
+@pytest.mark.usefixtures("unpainted")
 def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs, scores, out = (tmp_path / name for name in ("pairs.csv", "s.csv", "trials.csv"))
     write_pairs(pairs, some_pairs(4))
@@ -130,6 +138,7 @@ def test_a_design_that_cannot_be_simulated_is_not_written(tmp_path: Path) -> Non
         MakeDesign(out=out, pairs=pairs).run()
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
     """Reviews name what they reject alone; the tables before and after are compared row by row."""
     scores, pairs, triplets, natural, review = (
