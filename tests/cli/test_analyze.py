@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
@@ -16,11 +17,13 @@ from contstim.models.training_text import sentence_hash
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Trial, write_trials
-from tests.cli.running import run, succeed
+from tests.cli.running import run
 from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.steps.records import record_of
 
 CONDITIONS = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
 FILES = "--trials trials.csv --responses responses.csv --scores scores.csv".split()
+OPTIONS = "--out results --contrasts contrasts.csv --bootstrap 50 --seed 3 --pair a c".split()
 
 
 @pytest.fixture(scope="module")
@@ -34,34 +37,54 @@ def write(folder: Path, made: Experiment) -> None:
     made.scores.write(folder / "scores.csv")
 
 
-def test_thirty_people_in_one_group(tmp_path: Path, made: Experiment) -> None:
-    write(tmp_path, made)
-    (tmp_path / "contrasts.csv").write_text("first,second\na,b\na,ceiling\nb,ceiling\n")
-    options = "--out results --contrasts contrasts.csv --bootstrap 50 --seed 3 --pair a c".split()
-    done = run(tmp_path, "analyze", *FILES, *options)
+@pytest.fixture(scope="module")
+def of_people(
+    tmp_path_factory: pytest.TempPathFactory, made: Experiment
+) -> tuple[Path, CompletedProcess[str]]:
+    """The folder of an analysis of thirty people, and what it said."""
+    folder = tmp_path_factory.mktemp("people")
+    write(folder, made)
+    (folder / "contrasts.csv").write_text("first,second\na,b\na,ceiling\nb,ceiling\n")
+    return folder / "results", run(folder, "analyze", *FILES, *OPTIONS)
+
+
+def test_thirty_people_in_one_group(of_people: tuple[Path, CompletedProcess[str]]) -> None:
+    results, done = of_people
     assert done.returncode == 0, done.stderr
     assert "30 participants kept, 0 left out" in done.stderr
     assert "Consistency with people" in done.stdout
-    assert (tmp_path / "results" / "report.html").is_file()
-    assert (tmp_path / "results" / "figures" / "ranks.pdf").is_file()
-    with (tmp_path / "results" / "tables" / "comparisons.csv").open(newline="") as file:
+    assert (results / "report.html").is_file()
+    assert (results / "figures" / "ranks.pdf").is_file()
+    with (results / "tables" / "comparisons.csv").open(newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["scope"] == "natural-controversial"]
     contrasts = [("a", "b"), ("a", "ceiling"), ("b", "ceiling")]
     assert [(r["first"], r["second"]) for r in rows[:3]] == contrasts
     assert {r["n_units"] for r in rows} == {"30"}
-    record = json.loads((tmp_path / "results" / "report.html.meta.json").read_text())
+    record = record_of(results / "report.html")
     assert record["seed"] == 3
     assert (record["units"], record["bootstrap"]) == ("crossed", 50)
     assert (record["intervals"], record["correction"]) == ("corrected", "bh")
-    assert "crossed random factors" in (tmp_path / "results" / "methods.md").read_text()
+    assert "crossed random factors" in (results / "methods.md").read_text()
     assert {"scipy", "matplotlib", "statsmodels"} <= record["versions"].keys()
+    read = {"trials.csv", "responses.csv", "scores.csv", "contrasts.csv"}
+    assert set(record["inputs"]) == {f"../{name}" for name in read}
+    written = {path.relative_to(results).as_posix() for path in results.rglob("*.*")}
+    listed = {name.removeprefix("../results/") for name in record["files"]}
+    assert listed == written - {"report.html.meta.json"}
 
 
-def test_natural_sentences_that_a_model_was_trained_on_are_named(
-    tmp_path: Path, made: Experiment
-) -> None:
-    """Witness: two natural sentences of the trials, put into the record of the scores by hand."""
-    write(tmp_path, made)
+def test_who_and_what_cannot_be_judged_by_is_named(tmp_path: Path, made: Experiment) -> None:
+    """Natural sentences that a model was trained on, half a participant, and equal ratings.
+
+    Witness: two natural sentences of the trials, put into the record of the scores by hand. One
+    participant stops half-way; another gives 3 throughout, which passes the catch trials.
+    """
+    kept = [
+        replace(r, rating=3) if r.participant == "g1p1" else r
+        for r in made.responses
+        if r.participant != "g1p0" or r.position <= 12
+    ]
+    write(tmp_path, replace(made, responses=tuple(kept)))
     rated = [trial for trial in made.trials if trial.condition is not Condition.CATCH]
     texts = list(dict.fromkeys(t for one in rated for t in (one.sentence_1, one.sentence_2)))
     catch = [trial.sentence_1 for trial in made.trials if trial.condition is Condition.CATCH]
@@ -69,7 +92,7 @@ def test_natural_sentences_that_a_model_was_trained_on_are_named(
     hashes = [f"{sentence_hash(sentence):016x}" for sentence in told_of]
     told: dict[str, object] = {"a": {"hashes": hashes}, "b": None, "c": {"hashes": []}}
     (tmp_path / "scores.csv.meta.json").write_text(json.dumps({"training_text": told}))
-    done = run(tmp_path, "analyze", *FILES, *"--out results --bootstrap 0 -q".split())
+    done = run(tmp_path, "analyze", *FILES, *"--out results --bootstrap 0".split())
     assert done.returncode == 0, done.stderr
     share = f"2 of {len(texts)} natural sentences ({200 / len(texts):.1f} %)"
     said = f"{share} stand in the training text of a: such scores measure memory."
@@ -81,6 +104,12 @@ def test_natural_sentences_that_a_model_was_trained_on_are_named(
     record = json.loads((tmp_path / "results" / "report.html.meta.json").read_text())
     assert record["training_text"]["a"]["found"] == 2
     assert record["training_text"]["b"] is None
+    assert "g1p0: rated 12 of 24 trials" in done.stderr
+    assert "29 participants kept, 1 left out" in done.stderr
+    with (tmp_path / "results" / "tables" / "participants.csv").open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["participant"] == "g1p1"]
+    assert rows
+    assert np.isfinite([float(r["value"]) for r in rows]).all()
 
 
 Change = Callable[[Experiment], Experiment]
@@ -143,69 +172,32 @@ def test_an_empty_score_is_refused(tmp_path: Path, made: Experiment) -> None:
     assert "'' under c is not a number" in done.stderr
 
 
-def test_half_a_participant_and_equal_ratings_are_named_and_survived(
-    tmp_path: Path, made: Experiment
-) -> None:
-    """One stops half-way; another gives 3 throughout, which passes the catch trials."""
-    kept = [
-        replace(r, rating=3) if r.participant == "g1p1" else r
-        for r in made.responses
-        if r.participant != "g1p0" or r.position <= 12
-    ]
-    write(tmp_path, replace(made, responses=tuple(kept)))
-    done = run(tmp_path, "analyze", *FILES, "--out", "results", "--bootstrap", "0")
-    assert done.returncode == 0, done.stderr
-    assert "g1p0: rated 12 of 24 trials" in done.stderr
-    assert "29 participants kept, 1 left out" in done.stderr
-    with (tmp_path / "results" / "tables" / "participants.csv").open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["participant"] == "g1p1"]
-    assert rows
-    assert np.isfinite([float(r["value"]) for r in rows]).all()
-
-
-@pytest.fixture(scope="module")
-def results_of_people(
-    tmp_path_factory: pytest.TempPathFactory, made: Experiment
-) -> dict[str, bytes]:
-    """The files of an analysis in which no artificial participant takes part."""
-    folder = tmp_path_factory.mktemp("people")
-    write(folder, made)
-    assert "rtificial" not in succeed(folder, "analyze", *FILES, *"--bootstrap 0 --out r".split())
-    return {path.name: path.read_bytes() for path in (folder / "r").rglob("*.*")}
-
-
-@pytest.mark.parametrize("robots", [3, 30])
 def test_artificial_participants_are_named_wherever_results_stand(
-    tmp_path: Path, made: Experiment, results_of_people: dict[str, bytes], robots: int
+    tmp_path: Path, made: Experiment, of_people: tuple[Path, CompletedProcess[str]]
 ) -> None:
     """Page, figures, tables, record and terminal; and results of people say nothing of it."""
-    names = list(dict.fromkeys(r.participant for r in made.responses))[:robots]
+    of_people_alone = {path.name: path.read_bytes() for path in of_people[0].rglob("*.*")}
+    assert "rtificial" not in of_people[1].stdout
+    names = list(dict.fromkeys(r.participant for r in made.responses))[:3]
     marked = [replace(r, simulated=r.participant in names) for r in made.responses]
-    options = "--bootstrap 0 --out results".split()
     write(tmp_path, replace(made, responses=tuple(marked)))
-    done = run(tmp_path, "analyze", *FILES, *options, "--quiet")
-    warning = (
-        "Artificial participants: no person answered; 30 of 30 participants were simulated."
-        if robots == 30
-        else "Artificial participants: 3 of 30 participants were simulated."
-    )
+    (tmp_path / "contrasts.csv").write_text("first,second\na,b\na,ceiling\nb,ceiling\n")
+    done = run(tmp_path, "analyze", *FILES, *OPTIONS, "--quiet")
+    warning = "Artificial participants: 3 of 30 participants were simulated."
     assert done.returncode == 0, done.stderr
     assert warning in done.stdout
     assert warning in done.stderr
     results = tmp_path / "results"
     body = (results / "report.html").read_text().split("<body>")[1]
     assert body.index(warning) < body.index("<table>")
-    assert (
-        json.loads((results / "report.html.meta.json").read_text())["simulated_participants"]
-        == robots
-    )
+    assert record_of(results / "report.html")["simulated_participants"] == 3
     for path in (results / "tables").iterdir():
         with path.open(newline="") as file:
             shares = {row["simulated_participants"] for row in csv.DictReader(file)}
-        assert shares == {f"{robots} of 30"}, path
-        assert b"simulated" not in results_of_people[path.name]
+        assert shares == {"3 of 30"}, path
+        assert b"simulated" not in of_people_alone[path.name]
     for path in (results / "figures").glob("*.png"):
-        assert path.read_bytes() != results_of_people[path.name]
+        assert path.read_bytes() != of_people_alone[path.name]
 
 
 def test_a_pair_that_never_met_is_refused_before_anything_is_computed(

@@ -34,7 +34,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ScoreTable(sentences, ("truth", "rival"), log_probs).write(folder / "scores.csv")
     arguments = "--model truth --participants 10 --noise 5 --out responses.csv".split()
     succeed(folder, "simulate", *TABLES[:2], *TABLES[4:], *arguments)
+    (folder / "earlier").mkdir()
+    succeed(folder, *DESIGN, "--out", "earlier/trials.csv")
     return folder
+
+
+@pytest.fixture(scope="module")
+def told(made: Path) -> str:
+    """What an analysis prints, of which `results` are in the folder from then on."""
+    return succeed(made, "analyze", *TABLES, *FAST, "--out", "results", "-q")
 
 
 @pytest.fixture
@@ -42,16 +50,21 @@ def folder(made: Path, tmp_path: Path) -> Path:
     return shutil.copytree(made, tmp_path / "study")
 
 
+def design_for_confidence(folder: Path) -> None:
+    """Put the same trials there as a design for the other scale."""
+    for name in ("trials.csv", "trials.csv.meta.json"):
+        shutil.copy(folder / "earlier" / name, folder)
+
+
 def scale_in(path: Path) -> str:
     return str(json.loads(Path(f"{path}.meta.json").read_text())["scale"])
 
 
-def test_a_design_for_choices_is_followed_to_the_end(folder: Path) -> None:
+def test_a_design_for_choices_is_followed_to_the_end(told: str, folder: Path) -> None:
     assert scale_in(folder / "trials.csv") == scale_in(folder / "responses.csv") == "choice"
     ratings = [response.rating for response in read_responses(folder / "responses.csv")]
     assert set(ratings) == {1, 2}
-    said = succeed(folder, "analyze", *TABLES, *FAST, "--out", "results")
-    assert "overall" in said
+    assert "overall" in told
     with (folder / "results" / "tables" / "models.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["measure"] for row in rows} == {"accuracy"}
@@ -79,11 +92,10 @@ def test_pages_that_ask_for_confidence_refuse_it(folder: Path, platform: str) ->
     assert not (folder / "page").exists()
 
 
-def test_tables_that_do_not_say_it_are_refused_until_it_is_named(folder: Path) -> None:
+def test_tables_that_do_not_say_it_are_refused_until_it_is_named(told: str, folder: Path) -> None:
     """As a page of one's own writes them: with trials of an older design, and no record."""
     (folder / "responses.csv.meta.json").unlink()
-    with_choices = succeed(folder, "analyze", *TABLES, *FAST, "--out", "told", "-q")
-    succeed(folder, *DESIGN, "--out", "trials.csv")
+    design_for_confidence(folder)
     for command in ("analyze", "mixed", "controls", "export r"):
         more = ["--text", "natural.txt"] if command == "controls" else []
         failed = run(folder, *command.split(), *TABLES, *more, "--out", "refused")
@@ -93,8 +105,8 @@ def test_tables_that_do_not_say_it_are_refused_until_it_is_named(folder: Path) -
     stated = succeed(
         folder, "analyze", *TABLES, *FAST, "--scale", "choice", "--out", "stated", "-q"
     )
-    assert stated == with_choices
-    tables = [(folder / out / "tables" / "models.csv").read_text() for out in ("told", "stated")]
+    assert stated == told
+    tables = [(folder / out / "tables" / "models.csv").read_text() for out in ("results", "stated")]
     assert tables[0] == tables[1]
 
 
@@ -118,7 +130,7 @@ def test_imports_turn_choices_as_choices(folder: Path) -> None:
     for n, response in enumerate(read_responses(folder / "read.csv")):
         pressed, left = n % 3 % 2, 1 + n % 2
         assert response.rating == (left if pressed == 0 else 3 - left)
-    succeed(folder, *DESIGN, "--out", "trials.csv")
+    design_for_confidence(folder)
     failed = run(folder, *command)
     assert failed.returncode == 2
     assert "from left to right, are 1 or 2" in failed.stderr

@@ -1,4 +1,4 @@
-"""Searches for triplets and the analysis of responses as steps, called from Python."""
+"""Searches for triplets as a step, called from Python."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.responses.table import write_responses
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchRules
 from contstim.sentence import Sentence
-from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
 from contstim.steps.execution import Execution
 from contstim.steps.triplets import SearchTriplets
-from contstim.stimuli import Condition, read_triplets, write_trials
+from contstim.stimuli import read_triplets
 from contstim.vocabulary import Vocabulary
-from tests.experiments.analysis.simulation import simulate
 
 
 def test_triplets_are_searched(
@@ -40,7 +37,9 @@ def test_triplets_are_searched(
     sentences.write_text("".join(f"{sentence.text}\n" for sentence in usual[:20]))
     without.write_text("email\n")
     out, steps = tmp_path / "t.csv", tmp_path / "steps.csv"
-    settings = SearchRules(per_pair=1, restarts=1, plausible="none", exclude=(str(without), "hear"))
+    settings = SearchRules(
+        per_pair=1, recipe="golan2023", plausible="none", exclude=(str(without), "hear")
+    )
     assignment = tmp_path / "assignment.csv"
     search = SearchTriplets(
         models=models,
@@ -84,29 +83,3 @@ def test_searches_can_be_interleaved() -> None:
         assert (type(executor).__name__, executor.size) == ("InterleavedExecutor", size)
     with pytest.raises(InputError, match="for the `executor` ray"):
         Execution(executor="interleaved", gpus_per_worker=1).new_executor()
-
-
-def test_responses_are_analyzed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    conditions = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
-    people = simulate(groups=(3, 3), conditions=conditions, each=4)
-    trials, responses, scores, contrasts = (
-        tmp_path / f"{name}.csv" for name in ("trials", "responses", "scores", "contrasts")
-    )
-    write_trials(trials, people.trials)
-    write_responses(responses, people.responses)
-    people.scores.write(scores)
-    contrasts.write_text("first,second\na,b\n")
-    out = tmp_path / "results"
-    settings = AnalysisSettings(bootstrap=10, contrasts=contrasts)
-    analysis = AnalyzeResponses(
-        trials=trials, responses=responses, scores=scores, out=out, settings=settings, seed=3
-    ).run()
-    assert capsys.readouterr() == ("", "")
-    record = json.loads((out / "report.html.meta.json").read_text())
-    names = {path.name for path in (trials, responses, scores, contrasts)}
-    assert set(record["inputs"]) == {f"../{name}" for name in names}
-    written = {path.relative_to(out).as_posix() for path in out.rglob("*.*")}
-    assert {name.removeprefix("../results/") for name in record["files"]} == (
-        written - {"report.html.meta.json"}
-    )
-    assert record["participants"] == len(analysis.ratings.participants)
