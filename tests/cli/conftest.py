@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from contstim.models.vocabularies import counts_path
+from contstim.optimization.search.perturbation import Oscillation
+from contstim.optimization.search.recipes import DEFAULT, RECIPES
+from contstim.optimization.search.restarts import SINGLE
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="module", autouse=True)
+def brief_searches() -> Iterator[None]:
+    """Searches between n-gram models that end after two new starts that gain nothing, not six.
+
+    No test of a command is about how good a sentence is found.
+    """
+    brief = (Oscillation(patience=2), SINGLE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(RECIPES, "default", replace(DEFAULT, with_cheap_words=brief))
+        yield
+
+
+@pytest.fixture
+def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of an evaluation are not saved, which takes seconds: for tests of its tables."""
+    monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
 
 
 @pytest.fixture

@@ -102,6 +102,7 @@ def test_models_and_classifiers_are_evaluated_together(trained: Path, tmp_path: 
         assert (out / name).is_file()
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
     data = write(tmp_path / "items.csv", ITEMS)
     names = [line.partition(",")[0] for line in ITEMS.splitlines()[1:]]
@@ -132,6 +133,7 @@ def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
     assert not (tmp_path / "short").exists()
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_columns_of_the_data_are_no_models_and_must_exist(tmp_path: Path) -> None:
     data = write(tmp_path / "items.csv", ITEMS.replace("judgement\n", "mean\n"))
     lines = [f"{line},{i * i}\n" for i, line in enumerate(data.read_text().splitlines()[1:])]

@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) ->
     for n, name in ((2, "bigram"), (3, "trigram")):
         out = f"{name}.arpa"
         succeed(folder, "train", "ngram", "--text", "corpus.txt", "--order", str(n), "--out", out)
-    succeed(folder, "vocabulary", "--text", "corpus.txt", "--min-count", "3", "--out", "vocab.txt")
+    succeed(folder, "vocabulary", "--text", "corpus.txt", "--min-count", "10", "--out", "vocab.txt")
     arguments = "--words 8 --vocabulary vocab.txt --exclude corpus.txt --out natural.txt"
     succeed(folder, "sentences", "--text", "more.txt", *arguments.split())
     return folder

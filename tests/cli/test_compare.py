@@ -14,6 +14,8 @@ from contstim.errors import InfeasibleError, InputError, VocabularyError
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_triplets
 
+pytestmark = pytest.mark.usefixtures("unsaved")
+
 
 def _run(arguments: list[str]) -> str:
     return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout

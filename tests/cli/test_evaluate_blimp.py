@@ -37,12 +37,6 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take seconds to save: tests of tables go without."""
-    monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
-
-
 def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> None:
     out, model = tmp_path / "out", trained / "3gram.arpa"
     done = evaluate("--model", model, "--data", data, "--out", out)

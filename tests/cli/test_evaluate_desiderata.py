@@ -14,6 +14,7 @@ from contstim.english import generate
 from contstim.errors import InputError
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_words_come_from_the_folder_of_a_model(trained: Path, tmp_path: Path) -> None:
     """A folder without the counts of a model is refused by name."""
     text = tmp_path / "text.txt"

@@ -19,6 +19,7 @@ from contstim.models.vocabularies import counts_path
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.stimuli import read_triplets
 
+pytestmark = pytest.mark.usefixtures("unsaved")
 LONG = "a-rather-long-folder-name/of-models-trained-in-november"
 
 

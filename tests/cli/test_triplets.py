@@ -14,6 +14,7 @@ from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.tasks import SearchContext, TripletTask
+from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
@@ -124,7 +125,10 @@ def test_searches_that_find_nothing_are_counted_named_and_no_results(
             for accept, reject in (models[::-1], models)
             if not any(
                 synthesize(
-                    accept, reject, natural, words, seed=seed + more, restarts=SINGLE
+                    *(accept, reject, natural, words),
+                    recipe=RECIPES["default"],
+                    seed=seed + more,
+                    restarts=SINGLE,
                 ).changed
                 for more in range(3)
             )

@@ -11,13 +11,8 @@ from tests.cli.running import run, succeed
 from tests.evaluation.blimp_files import write_folder
 
 MODELS = ("--model", "two=2.arpa", "--model", "three=3.arpa")
+pytestmark = pytest.mark.usefixtures("unsaved")
 PROCESSES = ("--executor", "processes", "--workers", "2")
-
-
-@pytest.fixture(autouse=True)
-def _unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take seconds to save."""
-    monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
 
 
 def tables(folder: Path) -> dict[str, bytes]:
