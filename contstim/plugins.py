@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,7 +18,13 @@ _Kind = TypeVar("_Kind")
 
 def plugin_names(group: str) -> list[str]:
     """The names of a group, in alphabetical order."""
-    return sorted({entry.name for entry in entry_points(group=group)})
+    return list(_names_found(group, tuple(sys.path)))
+
+
+@cache
+def _names_found(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, for which every package on the path is looked at, so once for each path."""
+    return tuple(sorted({entry.name for entry in entry_points(group=group)}))
 
 
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:

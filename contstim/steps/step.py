@@ -174,8 +174,10 @@ class Step(Generic[Value]):
             chosen = {e.name: e.checked(values[e.name]) for e in own if e.name in values}
             if group:
                 default = getattr(cls, group, None)
-                kind = get_type_hints(cls)[group]
-                chosen = {group: replace(default, **chosen) if default else kind(**chosen)}
+                if default is None:
+                    chosen = {group: get_type_hints(cls)[group](**chosen)}
+                else:
+                    chosen = {group: replace(default, **chosen)}
             given |= chosen
         return cls(**given)
 

@@ -23,7 +23,7 @@ from contstim.steps.review import ReviewSettings
 from contstim.steps.selection import PairSettings, SelectionSettings
 from contstim.steps.sentences import SentenceSettings
 from contstim.steps.simulation import PowerSettings, SimulationSettings
-from contstim.steps.step import in_words
+from contstim.steps.step import adapter, in_words
 from contstim.steps.vocabulary import VocabularySettings
 
 if TYPE_CHECKING:
@@ -162,13 +162,13 @@ class TrainingPlace:
     precision: TrainingPrecision = "auto"
 
 
-def validated(kind: type[Any], values: Mapping[str, Any], key: Key, problems: Problems) -> Any:
+def validated(kind: Any, values: Mapping[str, Any], key: Key, problems: Problems) -> Any:
     """The dataclass that the keys of a table fill.
 
     Where keys are wrong, problems are told, and the value has their defaults, so that what depends
     on other keys can still be checked; None where a key is wrong or lacking that has no default.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     names = [field.name for field in fields(kind) if kind is TextsSection or field.name != "prose"]
     problems.refuse_unknown(key, values, names)
@@ -177,7 +177,7 @@ def validated(kind: type[Any], values: Mapping[str, Any], key: Key, problems: Pr
         try:
             # JSON, whose strict rules are those of TOML: "10" is not a number, a list is a tuple
             text = json.dumps(good, default=str)
-            return TypeAdapter(kind).validate_json(text, strict=True)
+            return adapter(kind).validate_json(text, strict=True)
         except ValidationError as error:
             bad = set()
             for detail in error.errors():

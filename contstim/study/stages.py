@@ -73,22 +73,26 @@ def stages_of(study: Study) -> list[StudyStage]:
 
 def clashes(stages: Sequence[StudyStage]) -> Iterator[tuple[StudyStage, StudyStage, Path]]:
     """Every two stages that write into one place, and that place."""
-    for one, other in combinations(stages, 2):
-        for path, taken in product(other.writes, one.writes):
-            if _overlap(path, taken):
-                yield one, other, path
+    for (one, taken), (other, path) in combinations(_written(stages), 2):
+        if one is not other and _overlap(path, taken):
+            yield one, other, path
+
+
+def _written(stages: Sequence[StudyStage]) -> list[tuple[StudyStage, Path]]:
+    return [(stage, path) for stage in stages for path in stage.writes]
 
 
 def _ordered(stages: Sequence[StudyStage]) -> list[StudyStage]:
     """The stages, each behind those whose files it reads, and else as they are."""
     ordered: dict[str, StudyStage] = {}
+    written = _written(stages)
     begun: set[str] = set()  # of what reads each other, either is first
 
     def take(stage: StudyStage) -> None:
         if stage.name not in begun:
             begun.add(stage.name)
-            for read, other in product(stage.reads, stages):
-                if any(_overlap(read, path) for path in other.writes):
+            for read, (other, path) in product(stage.reads, written):
+                if other.name not in begun and _overlap(read, path):
                     take(other)
             ordered[stage.name] = stage
 
