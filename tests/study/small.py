@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
+
+from matplotlib.figure import Figure
 
 from contstim.study.running import StudyRun, run_study
 from contstim.study.study_file import read_study
@@ -71,6 +73,14 @@ def change(folder: Path, *changes: tuple[str, str]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def leave_out(folder: Path, *sections: str) -> None:
+    """Remove sections from the study file."""
+    header, *rest = (folder / "study.toml").read_text(encoding="utf-8").split("\n[")
+    kept = [section for section in rest if section.partition("]")[0] not in sections]
+    assert len(rest) - len(kept) == len(sections)
+    (folder / "study.toml").write_text("\n[".join((header, *kept)), encoding="utf-8")
+
+
 @contextmanager
 def blank_figures() -> Iterator[None]:
     """Write an empty file for each figure: what figures show is tested where they are drawn."""
@@ -79,8 +89,14 @@ def blank_figures() -> Iterator[None]:
         if isinstance(target, str | Path):
             Path(target).write_bytes(b"")
 
-    with (
-        mock.patch("contstim.reporting.canvas.lay_out"),
-        mock.patch("matplotlib.figure.Figure.savefig", leave_blank),
-    ):
+    drawn = ("consistency_figure", "heat_map", "scatter_figure")
+    with ExitStack() as patches:
+        for name in (
+            *(f"contstim.experiments.analysis.figures.{each}" for each in drawn),
+            "contstim.steps.simulation.power_figure",
+            "contstim.steps.design.summary_figure",
+        ):
+            patches.enter_context(mock.patch(name, return_value=Figure()))
+        patches.enter_context(mock.patch("contstim.reporting.canvas.lay_out"))
+        patches.enter_context(mock.patch("matplotlib.figure.Figure.savefig", leave_blank))
         yield

@@ -60,7 +60,7 @@ groups = 3
 random_per_group = 1
 catch_per_group = 1
 [power]
-simulations = 4
+simulations = 1
 [responses]
 simulate = "a bigram"
 [export.jspsych]

@@ -42,7 +42,7 @@ def test_only_what_showed_a_rejected_item_changes(
 ) -> None:
     """Witness: the tables before and after, row by row."""
     # Enough to choose from besides those whose sentences stand in random and catch trials
-    change(study, ("per_pair = 4", "per_pair = 9"), ("min_count = 4", "min_count = 1"))
+    change(study, ("per_pair = 4", "per_pair = 6"), ("min_count = 4", "min_count = 1"))
     run(study, last="design")
     rounds_of_reviews(study, rounds)
 

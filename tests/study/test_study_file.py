@@ -277,16 +277,16 @@ def test_what_is_not_toml_is_told_with_its_line(folder: Path) -> None:
 
 
 def test_many_unknown_keys_take_no_longer_each_than_few(folder: Path) -> None:
-    unknown = "".join(f"unknown_{number} = 1\n" for number in range(20_000))
+    unknown = "".join(f"unknown_{number} = 1\n" for number in range(8_000))
     text = GOOD.replace("[pairs]\n", f"[pairs]\n{unknown}")
     (folder / "study.toml").write_text(text, encoding="utf-8")
     began = process_time()
     with pytest.raises(InputError) as refused:
         read_study(folder)
-    assert process_time() - began < 20  # the square of their number takes more than twice that
+    assert process_time() - began < 3  # the square of their number takes more than twice that
     lines = str(refused.value).split("\n")
-    assert "study.toml has 20,000 problems:" in lines[0]
-    assert lines[-1].startswith("  line 20019, [pairs] unknown_19999: there is no such key")
+    assert "study.toml has 8,000 problems:" in lines[0]
+    assert lines[-1].startswith("  line 8019, [pairs] unknown_7999: there is no such key")
 
 
 @pytest.mark.parametrize("place", ["/dev/zero", "nowhere"])
