@@ -20,7 +20,7 @@ from contstim.reviews import ItemKind, undecided
 from contstim.scale import Scale
 from contstim.steps.fields import Earlier, Reviews
 from contstim.steps.review import EarlierStimuli, tell_stayed, trials_in_place
-from contstim.steps.simulation import PowerSettings, read_log_probs, simulate_power, write_power
+from contstim.steps.simulation import PowerSettings, read_log_probs, write_power
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import Condition, Trial, read_pairs, read_stimuli, read_triplets, write_trials
 from contstim.tables import listed
@@ -128,7 +128,7 @@ class MakeDesign(Step[Design], name="design"):
         summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
         simulated = None
         if table is not None:
-            simulated = simulate_power(rows, table, self.simulation, self.seed, reporter)
+            simulated = self.simulation.simulate(rows, table, self.seed, reporter)
         write_trials(self.out, rows)
         certificate = design.certificate
         certificate.save(Path(f"{self.out}.certificate.json"))

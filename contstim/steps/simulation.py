@@ -62,15 +62,27 @@ class PowerSettings:
     ] = SMALLEST_EFFECT
     simulations: Annotated[int, Help("Experiments for each planted model.", at_least=1)] = 1000
 
-    def measured(self) -> MeasuredPeople:
-        """Measurements to which simulated participants are calibrated.
+    def simulate(
+        self, trials: Sequence[Trial], scores: ScoreTable, seed: int, reporter: Reporter
+    ) -> DesignPower:
+        """Simulate the experiment of some trials, with new people and new items.
 
         Raises:
-            InputError: the folder lacks a table, or has a damaged one.
+            InputError: the folder of the pilot lacks a table, or has a damaged one.
         """
         # What is stated counts before what a pilot measured, and that before the 2023 study.
         measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
-        return measured if self.ceiling is None else measured.with_random(self.ceiling)
+        return design_power(
+            trials,
+            scores,
+            measured=measured if self.ceiling is None else measured.with_random(self.ceiling),
+            groups=self.power_groups,
+            participants=self.participants,
+            simulations=self.simulations,
+            smallest_effect=self.smallest_effect,
+            seed=seed,
+            progress=partial(reporter.progress, "simulating"),
+        )
 
     @property
     def files(self) -> list[Path]:
@@ -80,7 +92,6 @@ class PowerSettings:
         return [self.pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
 
 
-_POWER = PowerSettings()
 _POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
 
 
@@ -96,7 +107,7 @@ class SimulatePower(Step[DesignPower], name="power"):
     trials: Annotated[Path, Reads("The table of trials, from `design`.")]
     scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
     out: Annotated[Path, Writes("How the names of files begin.", beside=_POWER_ENDINGS, stem=True)]
-    settings: PowerSettings = _POWER
+    settings: PowerSettings = PowerSettings()
     seed: Seed = 0
 
     def further_reads(self) -> list[Path]:
@@ -106,7 +117,7 @@ class SimulatePower(Step[DesignPower], name="power"):
     def work(self, reporter: Reporter) -> Outcome[DesignPower]:
         """Simulate experiments, and write what they would find."""
         trials, table = read_trials(self.trials), read_log_probs(self.scores)
-        power = simulate_power(trials, table, self.settings, self.seed, reporter)
+        power = self.settings.simulate(trials, table, self.seed, reporter)
         write_power(power, self.out)
         for caution in power.cautions:
             reporter.warn(caution)
@@ -118,27 +129,6 @@ def read_log_probs(scores: Path) -> ScoreTable:
     table = ScoreTable.read(scores)
     require_log_probabilities(scores, table.models, "A simulation with noise in nats")
     return table
-
-
-def simulate_power(
-    trials: Sequence[Trial],
-    table: ScoreTable,
-    settings: PowerSettings,
-    seed: int,
-    reporter: Reporter,
-) -> DesignPower:
-    """Simulate the experiment of some trials, with new people and new items."""
-    return design_power(
-        trials,
-        table,
-        measured=settings.measured(),
-        groups=settings.power_groups,
-        participants=settings.participants,
-        simulations=settings.simulations,
-        smallest_effect=settings.smallest_effect,
-        seed=seed,
-        progress=partial(reporter.progress, "simulating"),
-    )
 
 
 def write_power(power: DesignPower, out: Path) -> tuple[Path, ...]:
