@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from contstim.arrays import BoolArray
+    from contstim.reporter import Reporter
     from contstim.sentence import Sentence
 
     Hashes = NDArray[np.uint64]
@@ -207,6 +208,15 @@ def contamination_warnings(
         f"memory. Leave these sentences out ('contstim sentences --exclude TEXT')."
         for hashes, group in groups.items()
     ]
+
+
+def tell_contamination(
+    results: Mapping[str, Contamination | None], reporter: Reporter, what: str = "sentences"
+) -> dict[str, dict[str, dict[str, Any] | None]]:
+    """Warn of sentences that models were trained on; the entry of a record."""
+    for warning in contamination_warnings(results, what):
+        reporter.warn(warning)
+    return contamination_facts(results)
 
 
 def _hex(sentence: Sentence) -> str:

@@ -16,11 +16,7 @@ from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.responses.admission import DEFAULT_RULE, Admission, CatchRule, admit
 from contstim.experiments.responses.table import Response, read_responses
-from contstim.models.training_text import (
-    contamination_facts,
-    contamination_warnings,
-    read_contamination,
-)
+from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.options import AnswerScale, Help, Reads, Seed, Writes
 from contstim.reporting.report import Table
 from contstim.scores import ScoreTable
@@ -153,9 +149,10 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
         write_analysis(analysis, self.out, title=title, pair=settings.pair, seen=seen)
         admission = analysis.admission
         reporter.say(f"{admission.report}\n{admission}")
-        for warning in (*analysis.cautions, *contamination_warnings(seen, "natural sentences")):
-            reporter.warn(warning)
-        facts = {"seed": self.seed, **analysis_facts(analysis), **contamination_facts(seen)}
+        for caution in analysis.cautions:
+            reporter.warn(caution)
+        contamination = tell_contamination(seen, reporter, "natural sentences")
+        facts = {"seed": self.seed, **analysis_facts(analysis), **contamination}
         return Outcome(analysis, facts, shown=shown_of(analysis))
 
 

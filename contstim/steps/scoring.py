@@ -18,7 +18,7 @@ from contstim.models.scoring import (
     term_table,
 )
 from contstim.models.specifications import parse_models
-from contstim.models.training_text import contamination_facts, contamination_warnings
+from contstim.models.training_text import tell_contamination
 from contstim.models.transforms import tell_unknown
 from contstim.options import Help, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
@@ -130,8 +130,7 @@ class ScoreSentences(
         if self.bounds is not None:
             write_table(self.bounds, bounds_table(scores, stimuli))
         contaminations = {scored.name: scored.contamination for scored in scores}
-        for warning in contamination_warnings(contaminations):
-            reporter.warn(warning)
+        facts = {"models": conventions, **tell_contamination(contaminations, reporter)}
         for scored in scores:
             tell_unknown(scored.unknown, reporter.warn, reporter.say)
             if scored.lower_bounds is not None and scored.log_probs is not None:
@@ -148,7 +147,6 @@ class ScoreSentences(
             f"{self.out}: {counted(len(stimuli), 'sentence')} under "
             f"{counted(len(scores), 'model')}."
         )
-        facts = {"models": conventions, **contamination_facts(contaminations)}
         return Outcome(scores, facts)
 
 

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from contstim.counts import read_pair_counts, read_token_counts
 from contstim.documents import read_json_object
 from contstim.errors import InputError
-from contstim.models.training_text import (
-    contamination_facts,
-    contamination_warnings,
-    read_contamination,
-)
+from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import (
     NaturalQuestion,
@@ -136,8 +132,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
         sides = [(p.sentence_1, p.sentence_2) for p in pairs]
         selected = [sentence for side in sides for sentence in side if sentence is not None]
         seen = read_contamination(self.scores, table.models, selected)
-        for warning in contamination_warnings(seen, "selected sentences"):
-            reporter.warn(warning)
+        contamination = tell_contamination(seen, reporter, "selected sentences")
         of_all = f"of {counted(len(pairs), 'pair')}"
         unequal = sum(a is not None and b is not None and len(a) != len(b) for a, b in sides)
         if unequal:
@@ -161,7 +156,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
             f"{fewest:,} or more: so many {reject} rejects and {accept} accepts."
         )
         _remark_stayed(certificate, "pair", reporter)
-        facts = {"not_controversial": agreed, "earlier": stood.files, **contamination_facts(seen)}
+        facts = {"not_controversial": agreed, "earlier": stood.files, **contamination}
         return Outcome(selection, facts)
 
 

@@ -10,7 +10,7 @@ from contstim.files import checksum
 from contstim.models.base import record_entry
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
-from contstim.models.training_text import contamination, contamination_facts, contamination_warnings
+from contstim.models.training_text import contamination, tell_contamination
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchQuestion, SearchRules
 from contstim.optimization.jobs.tasks import SEEDS, SearchContext
@@ -169,7 +169,8 @@ class SearchTriplets(
             reporter.say(
                 f"As before: {results.kept:,}; removed: {results.removed:,}; new: {results.new:,}."
             )
-        for warning in (*contamination_warnings(seen, "natural sentences"), *results.lacking):
+        seen_facts = tell_contamination(seen, reporter, "natural sentences")
+        for warning in results.lacking:
             reporter.warn(warning)
         _tell_what_lacks(results, reporter)
         facts |= {
@@ -183,7 +184,7 @@ class SearchTriplets(
                 }
                 for triplet in results.unchanged
             ],
-            **contamination_facts(seen),
+            **seen_facts,
         }
         if wall:
             facts["time"] = {
