@@ -38,6 +38,7 @@ from contstim.tables import write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from contstim.experiments.responses.admission import Admission
     from contstim.reporter import Reporter
     from contstim.reporting.report import Table
 
@@ -125,12 +126,8 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
             "scale": str(ratings.scale),
             "conditions": [str(each) for each in conditions],
             "models_left_out": dict(analysis.left_out),
-            "excluded": [
-                {"participant": who, "reason": why} for who, why in admission.excluded.items()
-            ],
-            "simulated_participants": admission.origin.simulated,
+            **_facts_of_people(admission),
         }
-        rated = analysis.empty.rated
         shown: list[str | Table] = [
             f"{counted(rated.size, 'rating')}, {counted(len(rated.participants), 'participant')}, "
             f"{counted(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, and "
@@ -187,16 +184,16 @@ class CompareControls(OfAnswers[Controls], name="controls"):
             if rows:
                 # A control without tests writes no file, not an empty one.
                 write_table(self.out / f"{name}.csv", rows_table(rows))
-        facts = {
-            "models": conventions(models),
-            "excluded": [
-                {"participant": who, "reason": why} for who, why in admission.excluded.items()
-            ],
-            "simulated_participants": admission.origin.simulated,
-        }
+        facts = {"models": conventions(models), **_facts_of_people(admission)}
         shown: list[str | Table] = []
         for rows, names in ((tests, _TESTS), (preferences, _PREFERENCES)):
             if rows:
                 title = f"P-values are adjusted (Benjamini, Hochberg) over {rows[0]['family']}:"
                 shown += [title, page_table(rows_table(rows), names)]
         return Outcome((tests, preferences), facts, shown=shown)
+
+
+def _facts_of_people(admission: Admission) -> dict[str, object]:
+    """Facts about who was left out, and who is no person, for a record."""
+    excluded = [{"participant": who, "reason": why} for who, why in admission.excluded.items()]
+    return {"excluded": excluded, "simulated_participants": admission.origin.simulated}

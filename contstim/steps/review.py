@@ -64,9 +64,6 @@ class ReviewSettings:
         )
 
 
-_DEFAULTS = ReviewSettings()
-
-
 class WriteReviewPage(Step[ReviewPage], name="review"):
     """Write a page on which people look at every item and keep or reject it.
 
@@ -92,7 +89,7 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
     ] = ()
     merged: Annotated[Path | None, WritesTable("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
-    settings: ReviewSettings = _DEFAULTS
+    settings: ReviewSettings = ReviewSettings()
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
         """Write the page."""

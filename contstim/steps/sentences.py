@@ -69,9 +69,6 @@ class SentenceSettings:
         return int(length[1]), int(length[2]) if length[2] else None
 
 
-_DEFAULTS = SentenceSettings()
-
-
 _STUDY = "Sentences that a study needs"
 
 
@@ -94,7 +91,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences"):
     out: Annotated[Path, Writes("The file of natural sentences to write.")]
     vocabulary: Annotated[Path | None, Reads("Keep sentences of these words only.")] = None
     exclude: Annotated[tuple[Path, ...], Reads("Leave out those of this text; repeatable.")] = ()
-    settings: SentenceSettings = _DEFAULTS
+    settings: SentenceSettings = SentenceSettings()
     for_models: Annotated[int | None, Help("Models of the study.", metavar="M", panel=_STUDY)] = (
         None
     )
