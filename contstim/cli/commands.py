@@ -24,7 +24,7 @@ from contstim.cli.output import Quiet
 from contstim.errors import InputError
 from contstim.options import Models, Reads
 from contstim.steps import found
-from contstim.steps.step import Field, Step, fields_of, perform
+from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -204,8 +204,14 @@ def parameter(name: str, annotation: object, default: object = MISSING) -> Param
 
 def run_step(step: Step[Any], *, quiet: bool) -> None:
     """Do a step, show its result, and say after an interrupt what is kept and what goes on."""
-    from contstim.cli.output import INCOMPLETE, ProgressBars, warn
-    from contstim.cli.results import show_result
+    from contstim.cli.output import (
+        INCOMPLETE,
+        ProgressBars,
+        print_rows,
+        print_sentences,
+        remark,
+        warn,
+    )
 
     try:
         outcome = perform(step, ProgressBars(quiet=quiet, named=partial(as_flags, step=type(step))))
@@ -216,9 +222,20 @@ def run_step(step: Step[Any], *, quiet: bool) -> None:
             command = shlex.join(["contstim", *sys.argv[1:]])
             warn(f"Stopped. {step.kept} The same command goes on:\n  {command}")
         raise
-    show_result(step, outcome, quiet=quiet)
-    if not outcome.complete:
-        raise typer.Exit(INCOMPLETE)
+    for part in outcome.shown:
+        if isinstance(part, str):
+            print(part)
+        elif isinstance(part, ChangedSentences):
+            print_sentences(part)
+        else:
+            print_rows(part.header, part.rows, texts=part.texts)
+    record = step.record_path()
+    page = record.with_name("report.html") if record else None
+    if page and page.is_file():
+        remark(f"Everything is in {page.parent}/; open {page} in a browser.", quiet=quiet)
+    # After everything is written and printed: the status is for scripts
+    if not (outcome.holds and outcome.complete):
+        raise typer.Exit(INCOMPLETE if outcome.holds else 1)
 
 
 def dashed(name: str) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from contstim.cli.output import ProgressBars, Quiet, Seed, print_rows, print_sentences, remark
 from contstim.errors import InputError
+from contstim.steps.step import ChangedSentences
 
 if TYPE_CHECKING:
     from contstim.stimuli import Triplet
@@ -114,4 +115,5 @@ def _print_triplet(triplet: Triplet) -> None:
             (f"{triplet.model_2} rejects", "synthetic_2", triplet.synthetic_2),
         )
     ]
-    print_sentences(triplet.natural, rows, {m: m for m in (triplet.model_1, triplet.model_2)})
+    names = {name: name for name in (triplet.model_1, triplet.model_2)}
+    print_sentences(ChangedSentences(triplet.natural, rows, names))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-    from contstim.sentence import Sentence
+    from contstim.steps.step import ChangedSentences
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
@@ -58,16 +58,6 @@ def results_table(*header: str, texts: int = 1, title: str | None = None) -> Tab
     return table
 
 
-def names_for_tables(names: Sequence[str]) -> dict[str, str]:
-    """Name of each model in a table: its own, or a shorter one where any name is long."""
-    from contstim.reporting.names import LONGEST, short_names
-
-    # Shortened all together or not at all, so that what tells models apart stays visible.
-    if all(len(name) <= LONGEST for name in names):
-        return dict(zip(names, names, strict=True))
-    return dict(zip(names, short_names(names), strict=True))
-
-
 def print_table(table: Table, names: Mapping[str, str]) -> None:
     """Print a table and, under it, the full names of the models that it calls otherwise."""
     console = terminal()
@@ -91,6 +81,7 @@ def print_rows(
         title: above the table; empty for none.
     """
     from contstim.models.families import families
+    from contstim.reporting.names import names_for_tables
 
     cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
     # Of all texts, specifications of models alone begin with a family and a colon
@@ -103,35 +94,23 @@ def print_rows(
     print_table(shown, names)
 
 
-def print_sentences(
-    natural: Sentence,
-    rows: Iterable[tuple[str, Sentence, Sequence[float]]],
-    names: Mapping[str, str],
-    roles: Sequence[str] = (),
-) -> None:
-    """Print a table of sentences, with the words that differ from the natural one in bold colour.
-
-    Args:
-        natural: the natural sentence.
-        rows: label, sentence and log-probability under each model.
-        names: of the models, and what they are called in the table.
-        roles: of the models, before their names.
-    """
+def print_sentences(changed: ChangedSentences) -> None:
+    """Print a table of sentences, with words that differ from the natural one in bold colour."""
     from rich.text import Text
 
-    columns = list(names.values())
-    if roles:
-        columns = [f"{role}: {name}" for role, name in zip(roles, columns, strict=True)]
+    columns = list(changed.names.values())
+    if changed.roles:
+        columns = [f"{role}: {name}" for role, name in zip(changed.roles, columns, strict=True)]
     table = results_table("", "sentence", *columns, texts=2)
-    for label, sentence, scores in rows:
+    for label, sentence, scores in changed.rows:
         words = [
             Text(word, style="" if word == old else "bold magenta")
             # Searches replace words and never add one: both have equally many
-            for word, old in zip(sentence.words, natural.words, strict=True)
+            for word, old in zip(sentence.words, changed.natural.words, strict=True)
         ]
         shown = Text(" ").join(words) + sentence.end
         table.add_row(label, shown, *(f"{score:.2f}" for score in scores))
-    print_table(table, names)
+    print_table(table, changed.names)
 
 
 def remark(text: str, *, quiet: bool = False) -> None:

@@ -14,6 +14,13 @@ LONGEST = 28
 """Characters of a short name."""
 
 
+def names_for_tables(models: Sequence[str]) -> dict[str, str]:
+    """Name of each model in a table: its own, or a shorter one where any name is long."""
+    # Shortened all together or not at all, so that what tells models apart stays visible.
+    is_short = all(len(name) <= LONGEST for name in models)
+    return dict(zip(models, models if is_short else short_names(models), strict=True))
+
+
 def short_names(models: Sequence[str]) -> list[str]:
     """The last part of each path, with rule and transform; as much more as tells them apart.
 

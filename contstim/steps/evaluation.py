@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,7 +58,7 @@ from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, ReportFolder, Sentences
-from contstim.steps.step import Outcome, Step, Value
+from contstim.steps.step import Outcome, Shown, Step, Value
 from contstim.steps.training import tell_training
 from contstim.stimuli import read_stimuli, write_triplets
 from contstim.store import Store
@@ -71,7 +70,6 @@ if TYPE_CHECKING:
     from contstim.evaluation.folder import Findings
     from contstim.models.base import LanguageModel, Scorer
     from contstim.reporter import Reporter
-    from contstim.reporting.report import Table
     from contstim.sentence import Sentence
 
 
@@ -92,13 +90,15 @@ def written_findings(
     findings: Findings,
     folder: Path,
     *,
-    shown: Sequence[str | Table] = (),
+    shown: Sequence[Shown] = (),
+    writes: Iterable[Path] = (),
+    holds: bool = True,
     **about: Any,
 ) -> Outcome[Value]:
     """Write findings, and show their summary; see `write_findings`."""
     facts, written = write_findings(findings, folder, **about)
     shown = (f"{findings.title}:", findings.summary, *shown)
-    return Outcome(value, facts, writes=tuple(written), shown=shown)
+    return Outcome(value, facts, writes=(*written, *writes), shown=shown, holds=holds)
 
 
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp"):
@@ -164,16 +164,15 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         for (_, method), reason in scoring.refusals.items():
             reporter.warn(f"{method}: {reason}")
         _tell_left_out("sentence", {o.sentence for o in scoring.left_out}, reporter)
-        outcome = written_findings(
+        return written_findings(
             evaluation,
             minimal_pair_findings(evaluation),
             self.out,
+            writes=model_files(model.specification for model, _ in trained),
             models=models,
-            data=[*files, *(p for p in (answers, summary, self.scores, self.text) if p)],
+            data=[*files, *filter(None, (answers, summary, self.scores, self.text))],
             pairs=len(pairs),
         )
-        further = model_files(model.specification for model, _ in trained)
-        return replace(outcome, writes=(*outcome.writes, *further))
 
     def _train_on_parts(
         self, loaded: Sequence[Scorer], reporter: Reporter
@@ -361,7 +360,7 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
                     raise
                 reporter.say(f"No commands to synthesize sentences: {error}")
         findings = comparison_findings(table, top=self.top, left_out=left_out, commands=commands)
-        data = [path for path in (*self.scores, self.sentences, self.vocabulary) if path]
+        data = filter(None, (*self.scores, self.sentences, self.vocabulary))
         _tell_left_out("sentence", left_out, reporter)
         shown = ["Set them against each other:", *(f"  {command}" for command in commands)]
         writes = []
@@ -374,10 +373,8 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
                 shown += [f"{each.model_2} rejects: {each.synthetic_2}"]
                 if not each.distinct:
                     shown += [f"Nothing was found from {each.natural.text!r}: {each.alike}."]
-        outcome = written_findings(
-            findings, findings, self.out, shown=shown, models=models, data=data, seed=self.seed
-        )
-        return replace(outcome, writes=(*outcome.writes, *writes))
+        about: dict[str, Any] = {"models": models, "data": data, "seed": self.seed}
+        return written_findings(findings, findings, self.out, shown=shown, writes=writes, **about)
 
 
 def _tell_left_out(what: str, names: Collection[object], reporter: Reporter) -> None:

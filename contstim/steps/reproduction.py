@@ -56,11 +56,12 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         analysis = golan2023.analyze_golan2023(folder, file, sampling=sampling, progress=progress)
         compared = golan2023.claims(analysis)
         write_analysis(analysis, self.out, title="Golan et al. (2023), experiment 1")
-        shown = [*shown_of(analysis), *_claims(compared, self.out / "tables" / "claims.csv")]
+        claims, holds = _claims(compared, self.out / "tables" / "claims.csv")
         for caution in analysis.cautions:
             reporter.warn(caution)
         facts = {"seed": self.seed, **analysis_facts(analysis)}
-        return Outcome((analysis, compared), facts, shown=shown)
+        shown = [*shown_of(analysis), *claims]
+        return Outcome((analysis, compared), facts, shown=shown, holds=holds)
 
 
 class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reproduce adc"):
@@ -79,20 +80,22 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
         """Evaluate the published scores, and compare claims."""
         del reporter
         evaluation, differences = adc.reproduce_adc(self.data)
-        compared = tuple(adc.claims(evaluation, differences))
+        compared: Claims = tuple(adc.claims(evaluation, differences))
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
         findings = acceptability_findings(evaluation, title)
-        shown = _claims(compared, self.out / "claims.csv")
-        value = (evaluation, compared)
-        return written_findings(value, findings, self.out, shown=shown, data=evaluation.files)
+        shown, holds = _claims(compared, self.out / "claims.csv")
+        value, data = (evaluation, compared), evaluation.files
+        return written_findings(value, findings, self.out, shown=shown, holds=holds, data=data)
 
 
-def _claims(compared: Claims, path: Path) -> list[str | Table]:
-    """Write the claims, and show them."""
+def _claims(compared: Claims, path: Path) -> tuple[list[str | Table], bool]:
+    """Write the claims; what is shown of them, and True if all hold."""
     about, published, ours = zip(*compared, strict=True)
     holds = [claim == found for _, claim, found in compared]
     write_table(path, {"about": about, "published": published, "ours": ours, "holds": holds})
     verdicts = ["holds" if held else "does not hold" for held in holds]
     rows = [*zip(about, published, ours, verdicts, strict=True)]
     table = Table(("claim", "published", "ours", ""), rows, texts=4)
-    return ["Published claims:", table, f"{sum(holds)} of {len(rows)} claims hold."]
+    shown: list[str | Table] = ["Published claims:", table]
+    shown += [f"{sum(holds)} of {len(rows)} claims hold."]
+    return shown, all(holds)

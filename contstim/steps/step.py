@@ -32,6 +32,7 @@ from typing import (
     Any,
     ClassVar,
     Generic,
+    TypeAlias,
     TypeVar,
     dataclass_transform,
     get_args,
@@ -51,11 +52,32 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from contstim.reporting.report import Table
+    from contstim.sentence import Sentence
 
 
 Value = TypeVar("Value")
 _Step = TypeVar("_Step", bound="Step[Any]")
 _SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
+
+
+@dataclass(frozen=True)
+class ChangedSentences:
+    """Sentences under models, to be shown with the words that differ from the natural one's.
+
+    Attributes:
+        natural: the natural sentence.
+        rows: label, sentence and log-probability under each model, in nats.
+        names: of the models, and what they are called where they are shown.
+        roles: of the models, before their names.
+    """
+
+    natural: Sentence
+    rows: Sequence[tuple[str, Sentence, Sequence[float]]]
+    names: Mapping[str, str]
+    roles: Sequence[str] = ()
+
+
+Shown: TypeAlias = "str | Table | ChangedSentences"
 
 
 @dataclass(frozen=True)
@@ -67,7 +89,8 @@ class Outcome(Generic[Value]):
         facts: seed, conventions, counts: what the step found out.
         complete: False where not all that was wanted could be found.
         writes: further files that were written.
-        shown: lines and tables that a command prints on standard output.
+        shown: what a command prints on standard output.
+        holds: False where what was checked, such as a published claim, does not hold.
         private: whether the record is for its owner alone, because it holds a secret.
     """
 
@@ -75,7 +98,8 @@ class Outcome(Generic[Value]):
     facts: Mapping[str, Any]
     complete: bool = True
     writes: tuple[Path, ...] = ()
-    shown: Sequence[str | Table] = ()
+    shown: Sequence[Shown] = ()
+    holds: bool = True
     private: bool = False
 
 

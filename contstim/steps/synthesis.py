@@ -15,24 +15,31 @@ from contstim.models.transforms import tell_unknown, unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
-from contstim.optimization.search.synthesize import synthesize, synthesize_pair
+from contstim.optimization.search.synthesize import (
+    SymmetricPair,
+    Synthesis,
+    synthesize,
+    synthesize_pair,
+)
 from contstim.options import Aside, Help, Models, Seed, Writes
+from contstim.reporting.names import names_for_tables
 from contstim.sentence import Sentence
 from contstim.steps.fields import OfferedWords, files_of_words, words_read
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import ChangedSentences, Outcome, Step
 from contstim.vocabulary import Vocabulary
+from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.models.base import LanguageModel
     from contstim.optimization.search import climb
     from contstim.optimization.search.restarts import SearchSummary
-    from contstim.optimization.search.synthesize import SymmetricPair, Synthesis
     from contstim.reporter import Reporter
+    from contstim.steps.step import Shown
 
 
-class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
+class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
     """Change a sentence word by word until one model rejects what another accepts.
 
     Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
@@ -124,8 +131,8 @@ class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
                 "`seed`, another sentence, more words, or fewer constraints."
             )
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
-        shown = as_json if self.as_json else f"Scoring rules: {rules}."
-        return Outcome(result, facts, complete=bool(result.changed), shown=[shown])
+        shown = [as_json] if self.as_json else [*_shown(result), f"Scoring rules: {rules}."]
+        return Outcome(result, facts, complete=bool(result.changed), shown=shown)
 
     def _words(self, models: Sequence[LanguageModel], reporter: Reporter) -> tuple[Vocabulary, int]:
         """The words to use, and how many were dropped because a model does not know them."""
@@ -140,3 +147,48 @@ class SynthesizeSentence(Step["Synthesis | SymmetricPair"], name="synthesize"):
                 "are left out: not every model knows them."
             )
         return words, len(dropped)
+
+
+def _shown(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
+    """A table of sentences and log-probabilities, why the search ended, and what it cost."""
+    names = names_for_tables(result.models)
+    roles: tuple[str, ...] = ()
+    if isinstance(result, SymmetricPair):
+        climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
+        # Log-probabilities are models × sentences; a row of the table is a sentence. The first
+        # climb scores model_2, which is to accept, before model_1.
+        of_1, of_2 = zip(*result.log_probs, strict=True)
+        second, first, *others = climbs[0].start.log_probs.tolist()
+        model_1, model_2, *_ = names.values()
+        rows = [
+            ("natural", result.natural, (first, second, *others)),
+            (f"{model_1} rejects", result.sentence_1, of_1),
+            (f"{model_2} rejects", result.sentence_2, of_2),
+        ]
+    else:
+        roles = result.roles
+        climbs, about = (result.climb,), ""
+        rows = [
+            ("natural", result.natural, result.natural_log_probs),
+            ("synthetic", result.synthetic, result.log_probs),
+        ]
+    yield ChangedSentences(result.natural, rows, names, roles)
+    n_steps = sum(len(climb.steps) for climb in climbs)
+    # A later start counts if a word was replaced from there; the first one counts always.
+    starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
+    visits = sum(climb.visits for climb in climbs)
+    yield (
+        f"{about}Log-probabilities in nats. {counted(n_steps, 'word')} replaced in "
+        f"{counted(visits, 'visit')} from {counted(starts, 'start')}; ended because "
+        f"{climbs[-1].end}."
+    )
+    if len(result.searches) > 1:
+        vain = f", the last {result.in_vain} of which gained next to nothing"
+        yield (
+            f"This is the best of {len(result.searches)} searches{vain if result.in_vain else ''}; "
+            f"{result.end_of_searches}."
+        )
+    for name, cost in result.costs.items():
+        if cost.rows:
+            tokens = counted(cost.tokens, "token")
+            yield f"{name} read {counted(cost.rows, 'sequence')} of {tokens}."
