@@ -180,6 +180,10 @@ class Scorer(ABC):
     specification: str = ""
     """Its specification, see `contstim.models.specifications`; empty for a model made in code."""
 
+    training_text: Path | None = None
+    """Hashes of the sentences that it was trained on, which stand beside the files of models that
+    contstim trained; None if they are not recorded."""
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
@@ -187,14 +191,6 @@ class Scorer(ABC):
     @abstractmethod
     def convention(self) -> Convention:
         """Convention by which the scores are computed, and their unit."""
-
-    @property
-    def training_text(self) -> Path | None:
-        """Hashes of the sentences that the model was trained on; None if they are not recorded.
-
-        Models that contstim trained have them beside their files.
-        """
-        return None
 
     @abstractmethod
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:

@@ -27,7 +27,6 @@ from contstim.models.words import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
@@ -75,6 +74,7 @@ class ClassifierModel(Scorer):
             raise ModelError(f"{checkpoint.location} is a language model, not a classifier.")
         self.name = name or checkpoint.location
         self.checkpoint = checkpoint
+        self.training_text = training_text_beside(checkpoint.location)
         _check_padding(checkpoint)
         self._acceptable = acceptable_label(checkpoint.location, checkpoint.model.config)
         self._budget = Budget.for_device(checkpoint.device)
@@ -91,11 +91,6 @@ class ClassifierModel(Scorer):
             fingerprint=f"classifier-{digest[:24]}",
             unit=UNIT,
         )
-
-    @property
-    def training_text(self) -> Path | None:
-        """See `Scorer.training_text`; None for checkpoints of the hub."""
-        return training_text_beside(self.checkpoint.location)
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Signed confidences, (n_sentences,); see `Scorer.scores` for what it raises."""

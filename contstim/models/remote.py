@@ -84,8 +84,6 @@ class RemoteModel(LanguageModel):
         answer: the workers that answer for it.
     """
 
-    training_text: Path | None = None
-
     def __init__(
         self,
         model: Specification,

@@ -28,7 +28,6 @@ from contstim.models.words import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
@@ -94,6 +93,8 @@ class SubwordModel(LanguageModel):
     def _read_by(self, tokenizer: Any) -> None:
         """Read sentences by a tokenizer; the last of what `__init__` does to read."""
         self._tokenizer = tokenizer
+        if self.checkpoint is not None:
+            self.training_text = training_text_beside(self.checkpoint.location)
         self._words_are_independent = words_are_independent(tokenizer)
         self._cut_words = words_in_places(self._encode)
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
@@ -131,11 +132,6 @@ class SubwordModel(LanguageModel):
         """See `LanguageModel.token_counts`."""
         scored = (sum(map(self._is_scored, e.word_of)) for e in self._encode(sentences))
         return np.fromiter(scored, np.int64, len(sentences))
-
-    @property
-    def training_text(self) -> Path | None:
-        """See `LanguageModel.training_text`; None for checkpoints of the hub."""
-        return training_text_beside(self.checkpoint.location) if self.checkpoint else None
 
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.float32_log_probs`."""

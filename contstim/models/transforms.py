@@ -39,7 +39,6 @@ from contstim.vocabulary import Vocabulary, WordTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.models.specifications import Specification
@@ -79,6 +78,7 @@ class InLetterCase(LanguageModel):
 
     def __init__(self, model: LanguageModel, case: str) -> None:
         self.name, self.case = model.name, case
+        self.training_text = model.training_text  # sentences are compared whatever their case
         self.cheap_replacements = model.cheap_replacements
         self.reports_passes = model.reports_passes
         self._model = model
@@ -95,11 +95,6 @@ class InLetterCase(LanguageModel):
         plain, case = self._model.convention, self.case
         fingerprint = f"{plain.fingerprint}-{case}"
         return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
-
-    @property
-    def training_text(self) -> Path | None:
-        """See `LanguageModel.training_text`; sentences are compared whatever their case."""
-        return self._model.training_text
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`."""
@@ -233,7 +228,7 @@ class Transformed(Scorer):
     def __init__(
         self, model: LanguageModel, name: str, *, unigram: LanguageModel | None = None
     ) -> None:
-        self.name = name
+        self.name, self.training_text = name, model.training_text
         self._model, self._unigram = model, unigram
 
     @property
@@ -247,11 +242,6 @@ class Transformed(Scorer):
         digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()
         fingerprint = f"transformed-{digest[:24]}"
         return replace(plain, rule=plain.rule + suffix, unit=unit, fingerprint=fingerprint)
-
-    @property
-    def training_text(self) -> Path | None:
-        """See `Scorer.training_text`."""
-        return self._model.training_text
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.scores`; they may be positive."""

@@ -54,6 +54,7 @@ class NgramModel(LanguageModel):
         self.path = Path(path)
         self.name = name or str(path)
         self._digest = _digest(self.path)
+        self.training_text = training_text_beside(self.path)
         self.cheap_replacements = not is_binary(self.path)
         self._query = self._load()
 
@@ -66,11 +67,6 @@ class NgramModel(LanguageModel):
             end_scored=True,
             fingerprint=f"kenlm-{self._digest[:24]}",
         )
-
-    @property
-    def training_text(self) -> Path | None:
-        """See `LanguageModel.training_text`."""
-        return training_text_beside(self.path)
 
     @cached_property
     def tables(self) -> NgramTables | None:

@@ -65,17 +65,12 @@ class RecurrentModel(LanguageModel):
         training_text: Path | None = None,
     ) -> None:
         self.name = name
-        self._training_text = training_text
+        self.training_text = training_text
         self._network = network.to(device).eval()
         self._words = words
         self._device = device
         self._budget = Budget.for_device(device)
         self._after = lru_cache(self._remembered)(self._read)
-
-    @property
-    def training_text(self) -> Path | None:
-        """See `LanguageModel.training_text`."""
-        return self._training_text
 
     @cached_property
     def convention(self) -> Convention:
