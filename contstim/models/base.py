@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
@@ -30,6 +31,11 @@ FLOAT32 = "float32"
 
 ROUNDING = 1e-6
 """The share of a score by which it may differ between batches in float32."""
+
+
+def short_hash(text: str) -> str:
+    """The first 24 digits of a text's SHA-256, of which fingerprints consist."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, Scorer
+from contstim.models.base import Convention, Scorer, short_hash
 from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.families import CLASSIFIER_RULES
@@ -82,13 +81,12 @@ class ClassifierModel(Scorer):
     @cached_property
     def convention(self) -> Convention:
         """The rule `signed-confidence`; the unit says that it is not a log-probability."""
-        parts = f"{self.checkpoint.fingerprint} {self._acceptable}"
-        digest = hashlib.sha256(parts.encode()).hexdigest()
+        digest = short_hash(f"{self.checkpoint.fingerprint} {self._acceptable}")
         return Convention(
             rule=CLASSIFIER_RULES[0],
             context="",
             end_scored=True,
-            fingerprint=f"classifier-{digest[:24]}",
+            fingerprint=f"classifier-{digest}",
             unit=UNIT,
         )
 

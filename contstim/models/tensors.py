@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
 from contstim.files import writing
+from contstim.models.base import short_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -166,7 +167,7 @@ def fingerprint_of_tokenizer(tokenizer: Any) -> str:
     Args:
         tokenizer: a `transformers` tokenizer.
     """
-    return hashlib.sha256(_tokenization(tokenizer).encode()).hexdigest()[:24]
+    return short_hash(_tokenization(tokenizer))
 
 
 def fingerprint_of_network(network: Any, *descriptions: str) -> str:
@@ -176,11 +177,8 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
         network: a `torch` module.
         descriptions: its configuration and vocabulary, in a fixed order.
     """
-    digest = hashlib.sha256()
     # Changing the order or the form of any part would make all stored scores unknown
-    for part in (*_weights(network), *descriptions):
-        digest.update(part.encode())
-    return digest.hexdigest()[:24]
+    return short_hash("".join((*_weights(network), *descriptions)))
 
 
 def _weights(model: Any) -> Iterator[str]:

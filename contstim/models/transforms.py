@@ -17,7 +17,6 @@ Neither score is a log-probability: they rank sentences, and no search takes the
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
@@ -32,6 +31,7 @@ from contstim.models.base import (
     LanguageModel,
     Scorer,
     require_language_model,
+    short_hash,
 )
 from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.sentence import Sentence
@@ -239,8 +239,7 @@ class Transformed(Scorer):
         if self._unigram is not None:
             suffix, unit = "+slor", "nats per word"
             parts = [plain.fingerprint, "+slor", self._unigram.convention.fingerprint]
-        digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()
-        fingerprint = f"transformed-{digest[:24]}"
+        fingerprint = f"transformed-{short_hash(' '.join(parts))}"
         return replace(plain, rule=plain.rule + suffix, unit=unit, fingerprint=fingerprint)
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from copy import copy
 from functools import cached_property, lru_cache
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, Replacements
+from contstim.models.base import Convention, Replacements, short_hash
 from contstim.models.batching import Budget
 from contstim.models.boundaries import word_completing
 from contstim.models.causal.network import CausalNetwork, Prefix
@@ -97,14 +96,13 @@ class CausalModel(SubwordModel):
     def convention(self) -> Convention:
         """The rule, and the context before the first word."""
         parts = [self.checkpoint.fingerprint, self._rule, self._context, self._space]
-        digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         kind = "causal" if self.checkpoint.has_weights else "tokenizer"
         beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule=self._rule,
             context=beginning if self._prompt is None else self._prompt,
             end_scored=True,
-            fingerprint=f"{kind}-{digest[:24]}",
+            fingerprint=f"{kind}-{short_hash(json.dumps(parts))}",
             precision=precision_of(self.checkpoint.model),
             tolerance=tolerance_of(self.checkpoint.model, self.log_probs),
         )

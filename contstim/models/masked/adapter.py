@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from copy import copy
 from functools import cached_property
 from itertools import chain, compress
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, Replacements
+from contstim.models.base import Convention, Replacements, short_hash
 from contstim.models.caching import SizedCache
 from contstim.models.masked.estimates import estimate
 from contstim.models.masked.network import MaskedNetwork
@@ -104,7 +103,7 @@ class MaskedModel(SubwordModel):
             settings += [str(self.seed), str(self.pass_budget)]
         if self._covers is not None:
             settings.append(f"draft {self._covers}")
-        digest = hashlib.sha256("\n".join(settings).encode()).hexdigest()
+        digest = short_hash("\n".join(settings))
         kind = "masked" if self.checkpoint.has_weights else "tokenizer"
         # the tokens that the tokenizer puts before every text, such as [CLS]
         probe = self._encode([Sentence(("a",))])[0]
@@ -114,7 +113,7 @@ class MaskedModel(SubwordModel):
             rule=self.rule.name,
             context=" ".join(before),
             end_scored=self.rule.end_scored,
-            fingerprint=f"{kind}-{digest[:24]}",
+            fingerprint=f"{kind}-{digest}",
             sampling=self._sampling,
             precision=precision_of(self.checkpoint.model),
             tolerance=tolerance_of(self.checkpoint.model, self.log_probs),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from copy import copy
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention
+from contstim.models.base import Convention, short_hash
 from contstim.models.costs import count, timed
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.server.address import parse_address
@@ -93,7 +92,7 @@ class ServerModel(SubwordModel):
         # How sentences are cut and what stands before them, as in local causal models
         reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
         if self._service is None:
-            digest = f"tokenizer-{hashlib.sha256(json.dumps(reading).encode()).hexdigest()[:24]}"
+            digest = f"tokenizer-{short_hash(json.dumps(reading))}"
         else:
             digest = f"server-{fingerprint(self._service, reading)}"
         beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))

@@ -17,13 +17,13 @@ probes are built of tokens that the server itself tells, so that there is a valu
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from contstim.models.base import short_hash
 from contstim.models.server.client import ServerFaultError
 from contstim.models.server.service import CHANGED, ONE_MODEL, OTHER_TOKENS
 
@@ -63,8 +63,7 @@ def fingerprint(service: ScoringService, *facts: object) -> str:
     sizes = np.clip([-score_of(values) for _, values in service.probes], 1e-3, 1e6)
     share = 4 * service.address.tolerance
     steps = [round(math.log(size) / share) for size in sizes.tolist()]
-    parts = json.dumps([service.address.model, service.version, steps, *facts])
-    return hashlib.sha256(parts.encode()).hexdigest()[:24]
+    return short_hash(json.dumps([service.address.model, service.version, steps, *facts]))
 
 
 def check_unchanged(service: ScoringService) -> None:
