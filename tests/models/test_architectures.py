@@ -34,17 +34,7 @@ if TYPE_CHECKING:
 hf: Any = transformers
 
 # One of each way to read: places added or turned, windows, both sides, states in place of keys
-BY_DEFAULT = {
-    "GPT-2",
-    "Llama",
-    "Gemma 2",
-    "Mixtral (experts)",
-    "Moshi",
-    "Mamba",
-    "Jamba (hybrid)",
-    "BERT",
-    "DeBERTa",
-}
+BY_DEFAULT = {"GPT-2", "Gemma 2", "Moshi", "Jamba (hybrid)", "BERT", "DeBERTa"}
 SCORED = [
     pytest.param(name, marks=[] if name in BY_DEFAULT else [pytest.mark.slow])
     for name, architecture in ARCHITECTURES.items()

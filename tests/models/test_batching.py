@@ -173,12 +173,6 @@ def test_a_row_may_stand_for_many_tokens() -> None:
     assert sizes == [4, 4, 4]
 
 
-def test_progress_adds_up() -> None:
-    told: list[int] = []
-    forward_in_batches(ROWS, lambda *_: None, pad=0, budget=Budget(6), progress=told.append)
-    assert sum(told) == len(ROWS)
-
-
 def test_no_rows_are_no_batches() -> None:
     assert sums([], 10) == ([], [])
 

@@ -155,7 +155,8 @@ def test_replacements_equal_rewritten_sentences(load: Load, name: str, rule: str
 
 def test_reading_ahead_tightens_the_bounds_of_long_words(load: Load) -> None:
     checkpoint, words = load("gpt2"), [*ALL_WORDS, "teachers", "teaching"]
-    little, much = (CausalModel(checkpoint, read_ahead=n) for n in (1, 10_000))
+    little, much = CausalModel(checkpoint), CausalModel(checkpoint)
+    little._read_ahead, much._read_ahead = 1, 10_000
     first, second = (model.replacements(PARSED[0], 3, words) for model in (little, much))
     assert (second.upper_bound <= first.upper_bound + 1e-5).all()
     assert (second.upper_bound < first.upper_bound - 1).sum() > len(words) / 2
@@ -303,7 +304,7 @@ def test_what_cannot_be_scored_is_refused(
     load: Load, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ModelError, match=message):
-        CausalModel(load("gpt2"), **options)  # type: ignore[arg-type]
+        CausalModel(load("gpt2"), **options)
 
 
 def test_a_masked_checkpoint_is_refused(load: Load) -> None:

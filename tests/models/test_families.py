@@ -15,6 +15,7 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models import families
 from contstim.models.specifications import parse_specification
+from tests.cli import running
 
 PACKAGE = '''
 """A model behind a service: whoever asks gets the number of letters, in nats."""
@@ -107,9 +108,6 @@ def test_a_package_adds_a_family_that_commands_take(site: Path) -> None:
         rows = list(csv.reader(file))
     assert rows[0] == ["sentence", "toy"]
     assert [float(score) for _, score in rows[1:]] == [-len(s) for s, _ in rows[1:]]
-    told = run(site, "models").stdout
-    assert "toyfamily:" in told
-    assert "letters counted by a service" in told
 
 
 @pytest.fixture
@@ -121,6 +119,12 @@ def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     families._added_family.cache_clear()
     for package in ("toyfamily", "other"):
         sys.modules.pop(package, None)
+
+
+def test_an_added_family_is_listed_with_the_others(installed: Path) -> None:
+    done = running.run(installed, "models")
+    assert "toyfamily:" in done.stdout
+    assert "letters counted by a service" in done.stdout
 
 
 @pytest.mark.usefixtures("installed")

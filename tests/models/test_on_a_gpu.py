@@ -137,7 +137,7 @@ def test_a_search_on_a_gpu_finds_what_it_finds_on_the_cpu(
 ) -> None:
     given = [tiny.specification(tiny_checkpoint, name) for name in names]
     natural = Sentence.parse("She sleeps there.")
-    words = Vocabulary.from_sentences([natural, *TEXTS[:6]])
+    words = Vocabulary.from_sentences([natural, *TEXTS[:4]])
     recipe = replace(DEFAULT, perturbation=None, restarts=SINGLE)  # one search of one round
     accept, reject = (load_model(name, device="cpu") for name in given)
     expected = synthesize(accept, reject, natural, words, recipe=recipe)

@@ -21,12 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SENTENCE = Sentence.parse("The old teacher sleeps")
+OF_CHAIN = ("chain-sampled", "chain-unrestricted")
+"""The contexts of `chain`, or some of them."""
 WORDS = ("dog", "house", "the", "river", "zyzzyva", "well-known", "a", "The", "books", "girl")
 
 
 @pytest.mark.parametrize(
     ("kind", "rule"),
-    [*of_kinds("pll-word-l2r"), *(("bert", rule) for rule in RULES)],
+    [
+        *of_kinds("pll-word-l2r"),
+        *(("bert", rule) for rule in RULES if rule not in OF_CHAIN),
+        *(pytest.param("bert", rule, marks=pytest.mark.slow) for rule in OF_CHAIN),
+    ],
 )
 def test_bounds_are_true_at_every_position(
     masked: Callable[..., MaskedModel], kind: str, rule: str

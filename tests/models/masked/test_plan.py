@@ -158,7 +158,7 @@ def test_samples_are_unbiased_before_the_log_and_their_errors_honest(name: str) 
     truth = exact.score(answers(exact) / 2)
     answer = of_questions(exact, answers(exact) / 2)
     scores, errors = [], []
-    for seed in range(80):
+    for seed in range(40):
         plan = mixed(orders_plan(pattern, seed, 40))
         values = np.array([answer[question] for question in questions(plan)])
         scores.append(plan.score(values))

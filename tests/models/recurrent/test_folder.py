@@ -192,7 +192,7 @@ def test_impossible_sizes_are_refused_by_name(
 
 
 @pytest.mark.parametrize("name", ["words", "embedding", "hidden", "layers"])
-@pytest.mark.parametrize("factor", [2, 1_000])
+@pytest.mark.parametrize("factor", [2, 100])
 def test_sizes_that_the_weights_do_not_have_are_refused(
     name: str, factor: int, whole: Path, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ import pytest
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
 from contstim.models.costs import Tally, counting
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing.contract import LanguageModelContract
@@ -55,7 +57,7 @@ def test_scores_are_those_of_the_local_network(
     healthy: FakeServer, checkpoint: Checkpoint, local: CausalModel
 ) -> None:
     """Witness: the same network in this process; other dialects are tried in `test_faulty`."""
-    with healthy.running() as url:
+    with healthy.at_hand() as url:
         served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
         scores = served.log_probs(PARSED)
         np.testing.assert_allclose(scores, local.log_probs(PARSED), rtol=0, atol=1e-4)
@@ -101,7 +103,8 @@ def test_a_search_knows_scores_alone_and_asks_the_draft(
         draft = served.draft()
         assert draft is not None
         np.testing.assert_array_equal(draft.log_probs(PARSED), bigram.log_probs(PARSED))
-        result = synthesize(served, trigram, PARSED[1], words, seed=0)
+        recipe = replace(DEFAULT, perturbation=None, restarts=SINGLE)  # one search of one round
+        result = synthesize(served, trigram, PARSED[1], words, seed=0, recipe=recipe)
     tokenizer = checkpoint.tokenizer
     rows = tokenizer([PARSED[1].text, result.synthetic.text])["input_ids"]
     natural, synthetic = (hashed.score([tokenizer.bos_token_id, *row], 1) for row in rows)
