@@ -86,7 +86,6 @@ def forward_in_batches(
     pad: int,
     budget: Budget,
     width: int = 1,
-    progress: Callable[[int], None] | None = None,
 ) -> None:
     """Hand rows of token ids to `run` in batches of similar length, the longest first.
 
@@ -103,7 +102,6 @@ def forward_in_batches(
         pad: token id to pad with.
         budget: tokens a batch, padding included; a longer row goes alone; and the device.
         width: how many tokens the network reads for each token of a row.
-        progress: called with the number of rows of each finished batch.
 
     Raises:
         ModelError: a single row does not fit into memory.
@@ -145,8 +143,6 @@ def forward_in_batches(
                 for each in writes:
                     each()
             writes.clear()
-        if progress is not None:
-            progress(len(chosen))
 
 
 def writes_at_once(device: torch.device | str) -> int:

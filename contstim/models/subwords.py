@@ -99,6 +99,45 @@ class SubwordModel(LanguageModel):
         self._cut_words = words_in_places(self._encode)
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
+    def _begin_with(self, prompt: str | None, tokenizer: Any, location: str, config: Any) -> None:
+        """Read a prompt, or else the tokens that begin a sequence, before every sentence.
+
+        A prompt is encoded apart from the sentence; a space at its end goes to the first word.
+
+        Args:
+            prompt: a text before the sentence; None for none.
+            tokenizer: a `transformers` tokenizer.
+            location: where it came from, for messages.
+            config: the network's text configuration, or None where only the tokenizer is at hand.
+
+        Raises:
+            ModelError: a blank prompt, one that fills the window, or nothing to begin with.
+        """
+        if prompt is None:
+            context = _beginning(tokenizer, config)
+        elif not prompt.strip():
+            raise ModelError(f"The prompt {prompt!r} is blank; give a text such as '. ', or none.")
+        else:
+            framed = tokenizer(prompt.removesuffix(" "), return_special_tokens_mask=True)
+            ids, special = framed["input_ids"], framed["special_tokens_mask"]
+            while special and special[-1]:  # what closes a text, such as an end-of-sequence token
+                ids, special = ids[:-1], special[:-1]
+            context = tuple(ids)
+        if not context:
+            raise ModelError(
+                f"{location} has nothing to read before the first word: its tokenizer names no "
+                f"beginning of a sequence. Give a prompt, such as '. '."
+            )
+        if self.window is not None and len(context) >= self.window:
+            raise ModelError(
+                f"The prompt has {len(context):,} tokens; {location} reads at most {self.window:,}."
+            )
+        names = " ".join(tokenizer.convert_ids_to_tokens(list(context)))
+        self._context, self._context_text = context, names if prompt is None else prompt
+        spaced = self._end_apart or (prompt or "").endswith(" ")
+        # A space is of use if a word at the start of a text is cut otherwise than after one
+        self._space = spaced and not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
+
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
         """The part of each token in the score of each sentence, (n_tokens or more,), nats."""
@@ -208,48 +247,6 @@ class SubwordModel(LanguageModel):
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
         if self.window is not None and self._needs(n_tokens) > self.window:
             raise too_long(sentence, self._needs(n_tokens), self.name, self.window)
-
-
-def context_tokens(
-    tokenizer: Any, location: str, *, prompt: str | None, window: int | None, config: Any
-) -> Tokens:
-    """The prompt, or else the tokens that begin a sequence; one token or more.
-
-    Args:
-        tokenizer: a `transformers` tokenizer.
-        location: where it came from, for messages.
-        prompt: a text before the sentence; None for none.
-        window: how many tokens the network reads; None where there is no limit.
-        config: the network's text configuration, or None where only the tokenizer is at hand.
-
-    Raises:
-        ModelError: a blank prompt, one that fills the window, or nothing to begin with.
-    """
-    if prompt is None:
-        context = _beginning(tokenizer, config)
-    elif not prompt.strip():
-        raise ModelError(f"The prompt {prompt!r} is blank; give a text such as '. ', or none.")
-    else:
-        framed = tokenizer(prompt.removesuffix(" "), return_special_tokens_mask=True)
-        ids, special = framed["input_ids"], framed["special_tokens_mask"]
-        while special and special[-1]:  # what closes a text, such as an end-of-sequence token
-            ids, special = ids[:-1], special[:-1]
-        context = tuple(ids)
-    if not context:
-        raise ModelError(
-            f"{location} has nothing to read before the first word: its tokenizer names no "
-            f"beginning of a sequence. Give a prompt, such as '. '."
-        )
-    if window is not None and len(context) >= window:
-        raise ModelError(
-            f"The prompt has {len(context):,} tokens; {location} reads at most {window:,}."
-        )
-    return context
-
-
-def wants_space(tokenizer: Any) -> bool:
-    """True if a word at the start of a text is cut otherwise than after a space."""
-    return not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
 
 
 def _beginning(tokenizer: Any, config: Any) -> Tokens:

@@ -16,7 +16,7 @@ from contstim.models.boundaries import word_completing
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.precision import precision_of, tolerance_of
-from contstim.models.subwords import SubwordModel, check_rule, context_tokens, wants_space
+from contstim.models.subwords import SubwordModel, check_rule
 from contstim.models.words import WordTokens, place_of, word_and_rest
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ class CausalModel(SubwordModel):
         rule: `log-likelihood` or `chain`.
         prompt: a text before the sentence, instead of the beginning-of-sequence token.
         name: the model's name, by default the checkpoint's location.
-        read_ahead: how many tokens of words of several tokens `replacements` reads to tighten its
-            bounds; by default an eighth of a batch on the device.
 
     Raises:
         ModelError: a masked checkpoint, an unknown rule, no context, or a prompt that fills the
@@ -65,30 +63,19 @@ class CausalModel(SubwordModel):
         rule: str = "log-likelihood",
         prompt: str | None = None,
         name: str | None = None,
-        read_ahead: int | None = None,
     ) -> None:
         if checkpoint.kind != "causal":
             raise ModelError(f"{checkpoint.location} is a masked language model, not a causal one.")
         check_rule(checkpoint, rule, CAUSAL_RULES)
         self.name = name or checkpoint.location
         self.checkpoint, self.window = checkpoint, checkpoint.window
-        self._rule, self._prompt = rule, prompt
-        self._context = context_tokens(
-            checkpoint.tokenizer,
-            checkpoint.location,
-            prompt=prompt,
-            window=self.window,
-            config=checkpoint.model.config.get_text_config(),
-        )
-        self._end_apart = rule == "chain"
-        self._space = (self._end_apart or (prompt or "").endswith(" ")) and wants_space(
-            checkpoint.tokenizer
-        )
+        self._rule, self._end_apart = rule, rule == "chain"
+        config = checkpoint.model.config.get_text_config()
+        self._begin_with(prompt, checkpoint.tokenizer, checkpoint.location, config)
         if checkpoint.has_weights:
             _ = self._network  # refuse now a network that cannot be scored
-        if read_ahead is None:
-            read_ahead = Budget.for_device(checkpoint.device).tokens // 8
-        self._read_ahead = read_ahead
+        # Tokens of words of several tokens that are read to tighten the bounds of `replacements`
+        self._read_ahead = Budget.for_device(checkpoint.device).tokens // 8
         self._after = lru_cache(maxsize=8)(self._read)
         self._read_by(checkpoint.tokenizer)
 
@@ -97,10 +84,9 @@ class CausalModel(SubwordModel):
         """The rule, and the context before the first word."""
         parts = [self.checkpoint.fingerprint, self._rule, self._context, self._space]
         kind = "causal" if self.checkpoint.has_weights else "tokenizer"
-        beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule=self._rule,
-            context=beginning if self._prompt is None else self._prompt,
+            context=self._context_text,
             end_scored=True,
             fingerprint=f"{kind}-{short_hash(json.dumps(parts))}",
             precision=precision_of(self.checkpoint.model),

@@ -159,7 +159,7 @@ class ReplacementScores:
             words = tables.prefix_of(2, rows)
         else:  # those of one word less that go on with the next word
             words, shorter = self._matches(before, after[:-1])
-            rows = tables.find(order, shorter, after[-1])
+            rows = tables.orders[order - 1].find(shorter * len(tables.words) + after[-1])
             words, rows = words[rows >= 0], rows[rows >= 0]
         return words, rows
 

@@ -104,10 +104,6 @@ class NgramTables:
         bounds = np.searchsorted(self.orders[order - 1].keys, [row * size, (row + 1) * size])
         return slice(int(bounds[0]), int(bounds[1]))
 
-    def find(self, order: int, prefixes: IntArray, word: int) -> IntArray:
-        """Rows of prefix + word in the table of that order, (n_prefixes,); -1 where it has none."""
-        return self.orders[order - 1].find(prefixes * len(self.words) + word)
-
     def find_one(self, order: int, prefix: int, word: int) -> int:
         """The row of prefix + word in the table of that order; -1 if it has none."""
         keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word

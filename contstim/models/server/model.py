@@ -17,7 +17,7 @@ from contstim.models.server.address import parse_address
 from contstim.models.server.client import Client
 from contstim.models.server.probes import check_unchanged, fingerprint, probe_server
 from contstim.models.server.service import ScoringService
-from contstim.models.subwords import SubwordModel, context_tokens, wants_space
+from contstim.models.subwords import SubwordModel
 from contstim.models.tensors import fingerprint_of_tokenizer
 
 if TYPE_CHECKING:
@@ -74,12 +74,8 @@ class ServerModel(SubwordModel):
     ) -> None:
         self.name = name or address.text
         self._address = address
-        self._prompt, self._draft = prompt, draft
-        self.window = address.window
-        self._context = context_tokens(
-            tokenizer, address.text, prompt=prompt, window=self.window, config=config
-        )
-        self._space = (prompt or "").endswith(" ") and wants_space(tokenizer)
+        self._draft, self.window = draft, address.window
+        self._begin_with(prompt, tokenizer, address.text, config)
         self._read_by(tokenizer)
         self._service = ScoringService(Client(address), tokenizer) if connected else None
         if self._service is not None:
@@ -95,10 +91,9 @@ class ServerModel(SubwordModel):
             digest = f"tokenizer-{short_hash(json.dumps(reading))}"
         else:
             digest = f"server-{fingerprint(self._service, reading)}"
-        beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule="log-likelihood",
-            context=beginning if self._prompt is None else self._prompt,
+            context=self._context_text,
             end_scored=True,
             fingerprint=digest,
             precision=UNKNOWN_PRECISION,
