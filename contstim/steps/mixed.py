@@ -18,12 +18,8 @@ from contstim.experiments.analysis.controls import (
     read_features,
     token_count_control,
 )
-from contstim.experiments.analysis.mixed.models import (
-    TESTING,
-    MixedAnalysis,
-    MixedSettings,
-    compare_mixed,
-)
+from contstim.experiments.analysis.mixed.models import MixedAnalysis, MixedSettings, compare_mixed
+from contstim.experiments.analysis.ratings import TESTING
 from contstim.experiments.analysis.tables import Row, rows_table, with_origin
 from contstim.frequencies import read_frequencies
 from contstim.models.base import conventions

@@ -15,6 +15,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.measures import known_mean
+from contstim.experiments.analysis.ratings import TESTING
 from contstim.sentence import Sentence
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import listed, number, parsed, read_table
@@ -31,23 +32,12 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.stimuli import Trial
 
-__all__ = [
-    "count_tokens",
-    "feature_preferences",
-    "feature_shares",
-    "mean_log_frequencies",
-    "mean_zipfs",
-    "read_features",
-    "token_count_control",
-]
-
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
 
 MOST_FEATURES = 1_000  # columns; each is tested against each model
 
 _LEVEL = 0.95  # of intervals
-_UNSHUFFLED = tuple(condition for condition in Condition if condition is not Condition.CATCH)
 
 
 def read_features(path: Path | str) -> dict[str, dict[str, float]]:
@@ -85,32 +75,6 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
 def mean_zipfs(sentences: Iterable[Sentence], frequencies: WordFrequencies) -> dict[str, float]:
     """The mean word frequency of each sentence, on the Zipf scale."""
     return {sentence.text: frequencies.mean_zipf(sentence) for sentence in sentences}
-
-
-def mean_log_frequencies(
-    sentences: Iterable[Sentence], frequencies: Mapping[str, float]
-) -> dict[str, float]:
-    """The mean log10 frequency of the words of each sentence, as in the 2023 study.
-
-    For its published frequencies; those of a text are measured by `mean_zipfs`. A word is looked
-    up as written, then in lower case; one that is not there counts like the rarest that is.
-
-    Args:
-        sentences: what to measure.
-        frequencies: word → relative frequency.
-
-    Raises:
-        InputError: no frequencies, or one that is not positive.
-    """
-    rarest = min(frequencies.values(), default=0.0)
-    if not rarest > 0:
-        raise InputError("Frequencies of words must be positive, and there must be some.")
-
-    def log_frequency(word: str) -> float:
-        frequency = frequencies.get(word, frequencies.get(word.lower(), rarest))
-        return float(np.log10(frequency))
-
-    return {s.text: float(np.mean(list(map(log_frequency, s.words)))) for s in sentences}
 
 
 def count_tokens(
@@ -240,7 +204,7 @@ def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatA
 
 
 def feature_shares(
-    ratings: Ratings, features: Features, conditions: Collection[Condition] = _UNSHUFFLED
+    ratings: Ratings, features: Features, conditions: Collection[Condition] = TESTING
 ) -> list[Row]:
     """Share of trials in which somebody prefers the sentence with more of a feature.
 

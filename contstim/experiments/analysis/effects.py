@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import SMALLEST_EFFECT
-from contstim.experiments.analysis.crossed import Side, jackknife
+from contstim.experiments.analysis.crossed import Side, item_numbers, jackknife
 from contstim.experiments.analysis.families import (
     CEILING,
     CORRECTIONS,
@@ -25,7 +24,7 @@ from contstim.experiments.analysis.families import (
 )
 from contstim.experiments.analysis.intervals import bootstrap, percentiles, uncertainty_of
 from contstim.experiments.analysis.measures import evaluate, known_mean
-from contstim.experiments.analysis.ratings import scope_mask, scopes_of
+from contstim.experiments.analysis.ratings import TESTING, scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
     RANK_TEST,
     rank_biserial_interval,
@@ -33,7 +32,6 @@ from contstim.experiments.analysis.signed_ranks import (
     signed_rank_test,
     smallest_p_value,
 )
-from contstim.stimuli import Condition
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -278,16 +276,12 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
     They cannot where groups are too few for any contrast of a scope to be significant, whatever the
     data, or where groups share items; there people and items are crossed.
     """
-    seen = Counter(
-        pair
-        for group in ratings.groups
-        for pair in {
-            frozenset((trial.sentence_1.text, trial.sentence_2.text))
-            for trial in group.trials
-            if trial.condition is not Condition.CATCH
-        }
-    )
-    if max(seen.values(), default=0) > 1:
+    seen = [
+        item
+        for group, items in zip(ratings.groups, item_numbers(ratings), strict=True)
+        for item in np.unique(items[[trial.condition in TESTING for trial in group.trials]])
+    ]
+    if len(set(seen)) < len(seen):
         return "crossed"
     several = np.array([len(group.participants) > 1 for group in ratings.groups])
     for scope in scopes_of(ratings):

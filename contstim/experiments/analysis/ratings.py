@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
+TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
+"""The conditions that say something of models: catch trials only ask whether people attend."""
+
 _NAMED = 5  # how many culprits a message names
 
 
@@ -246,7 +249,7 @@ def roles(trial: Trial) -> tuple[str, str]:
 def evaluates(trial: Trial, scope: Scope, model: str) -> bool:
     """True if a trial is one of those that evaluate a model in a scope."""
     if scope is Scope.OVERALL:
-        return trial.condition is not Condition.CATCH
+        return trial.condition in TESTING
     if trial.condition is not _CONDITIONS[scope]:
         return False
     if scope is Scope.ACCEPT:

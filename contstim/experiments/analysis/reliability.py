@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.experiments.analysis.agreement import rated_trials
+from contstim.experiments.analysis.ratings import TESTING
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -79,11 +80,7 @@ class ItemReliability:
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
     """Reliability of each trial of an experiment, by its identifier; see `reliabilities_of`."""
-    rated = [
-        (trial, group.ratings[:, column])
-        for group in ratings.groups
-        for column, trial in enumerate(group.trials)
-    ]
+    rated = [row for condition in Condition for row in rated_trials(ratings, condition)]
     return reliabilities_of(rated, ratings.scale)
 
 
@@ -186,8 +183,7 @@ def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
             for trial, rated in rated_trials(ratings, condition)
             if (reliability := reliabilities[trial.trial_id]) is not None
         ]
-        for condition in Condition
-        if condition is not Condition.CATCH
+        for condition in TESTING
     }
     return {condition: trials for condition, trials in by_condition.items() if trials}
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import ACCURACY, evaluate
-from contstim.experiments.analysis.mixed.models import TESTING, MixedSettings, fit_mixed
-from contstim.experiments.analysis.ratings import Scope, gather, scope_mask, scopes_of
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import TESTING, Scope, gather, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.platform import Exporter, Platform
 from contstim.experiments.platforms.psych_ds import cells, variable

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.controls import count_tokens, mean_log_frequencies, read_features
+from contstim.experiments.analysis.controls import count_tokens, read_features
 from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 
@@ -40,16 +40,6 @@ def test_what_is_no_table_of_features_is_refused(tmp_path: Path, text: str, mess
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_features(path)
-
-
-def test_published_frequencies_by_hand() -> None:
-    """Log10 of .4, .1, .1 and, unknown, of the rarest, .1."""
-    text = parse("the cat saw the dog", "Go the other the way.")
-    frequencies = {"the": 0.4, **dict.fromkeys(("cat", "saw", "dog", "go", "other", "way"), 0.1)}
-    (value,) = mean_log_frequencies(parse("The cat saw nothing"), frequencies).values()
-    assert value == pytest.approx((-0.39794 - 1 - 1 - 1) / 4, abs=1e-6)
-    with pytest.raises(InputError, match="must be positive"):
-        mean_log_frequencies(text, {"the": 0.0})
 
 
 def test_word_level_models_count_words_and_the_end(bigram: NgramModel) -> None:

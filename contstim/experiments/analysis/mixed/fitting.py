@@ -49,18 +49,14 @@ class ThresholdScheme:
         names: of the estimated thresholds, such as `1|2`, or `5|6` (and, mirrored, `1|2`).
         matrix: (n_finite, n_estimated); finite thresholds are the matrix times the estimated ones.
         level_of: rating → level, 0 to n_finite.
-        ascending_from_zero: whether all estimated thresholds are positive.
+        first_step: how many of the estimated thresholds stand before the first step that has to be
+            positive: none where they ascend from zero.
     """
 
     names: tuple[str, ...]
     matrix: FloatArray
     level_of: dict[int, int]
-    ascending_from_zero: bool
-
-    @property
-    def first_step(self) -> int:
-        """Number of thresholds before the first step that has to be positive."""
-        return 0 if self.ascending_from_zero else 1
+    first_step: int
 
 
 def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> ThresholdScheme:
@@ -83,7 +79,7 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
     if kind == "flexible":
         names = [f"{low}|{high}" for low, high in pairwise(used)]
         levels = {rating: level for level, rating in enumerate(used)}
-        return ThresholdScheme(tuple(names), np.eye(len(names)), levels, False)
+        return ThresholdScheme(tuple(names), np.eye(len(names)), levels, 1)
     # How sure a rating is of its sentence, in steps from the middle: 4 5 6 for sentence_2, 3 2 1
     # for sentence_1. A degree that nobody used on either side is left out on both.
     degrees = sorted({abs(rating - scale.middle) for rating in used})
@@ -93,7 +89,7 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
     names = [f"{scale.middle + low:g}|{scale.middle + high:g}" for low, high in pairwise(degrees)]
     mirrored = np.eye(n - 1)
     matrix = np.concatenate([-mirrored[::-1], np.zeros((1, n - 1)), mirrored])
-    return ThresholdScheme(tuple(names), matrix, levels, True)
+    return ThresholdScheme(tuple(names), matrix, levels, 0)
 
 
 Estimates: TypeAlias = (
@@ -179,7 +175,7 @@ def _start(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
 
     levels = np.concatenate([block.levels.ravel() for block in blocks])
     counts = np.bincount(levels, minlength=len(scheme.matrix) + 1)
-    if scheme.ascending_from_zero:
+    if scheme.first_step == 0:
         counts = counts + counts[::-1]  # both sides alike
     shares = np.cumsum(counts)[:-1] / counts.sum()
     finite = ndtri(np.clip(shares, 1e-3, 1 - 1e-3))

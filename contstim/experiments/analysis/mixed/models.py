@@ -24,9 +24,8 @@ from contstim.experiments.analysis.intervals import Estimate
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.mixed.fitting import ThresholdKind, fit_blocks, threshold_scheme
 from contstim.experiments.analysis.mixed.laplace import Link, RatedBlock
-from contstim.experiments.analysis.ratings import Ratings, subset
+from contstim.experiments.analysis.ratings import TESTING, Ratings, subset
 from contstim.experiments.analysis.tables import named_frame, rows_table
-from contstim.stimuli import Condition
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -38,10 +37,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.mixed.fitting import ThresholdScheme
     from contstim.experiments.analysis.mixed.laplace import BlockLikelihood, MixedParameters
     from contstim.experiments.analysis.tables import Row
-
-TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
-"""The conditions that say something of models: catch trials only ask whether people attend."""
-
+    from contstim.stimuli import Condition
 
 PeopleEffects: TypeAlias = Literal["none", "intercept", "slopes"]
 RatioScale: TypeAlias = Literal["nats", "ranks"]
@@ -169,12 +165,7 @@ class MixedFit:
 
         Between mirrored ratings thresholds have the other sign.
         """
-        rows = zip(
-            self.scheme.names,
-            self.estimated.tolist(),
-            self.errors,
-            strict=False,
-        )
+        rows = zip(self.scheme.names, self.estimated.tolist(), self.errors, strict=False)
         names = ("models", "threshold", "estimate", "standard_error")
         return [dict(zip(names, (self.name, *row), strict=True)) for row in rows]
 
@@ -268,14 +259,13 @@ def fit_mixed(
     every = np.concatenate([group.ratings.ravel() for group in rated.groups])
     scheme = threshold_scheme(settings.thresholds, every.astype(np.int64), rated.scale)
     _require_variation(rated, settings)
-    predictors = [_predictor(rated, model, settings) for model in models]
-    values = np.zeros((rated.n_trials, len(models)))  # of unit size, group after group
-    for column, (predictor, *_) in enumerate(predictors):
-        values[:, column] = predictor
+    sizes, values = [], np.zeros((rated.n_trials, len(models)))  # of unit size, group after group
+    for column, model in enumerate(models):
+        values[:, column], size = _predictor(rated, model, settings)
+        sizes.append(size)
     blocks = _blocks(rated, models, values, scheme, settings)
     estimates = fit_blocks(settings.link, scheme, blocks, trials_vary=settings.items)
-    sizes = tuple((typical, capped, cap) for _, typical, capped, cap in predictors)
-    return MixedFit(tuple(models), settings, rated, sizes, scheme, *estimates)
+    return MixedFit(tuple(models), settings, rated, tuple(sizes), scheme, *estimates)
 
 
 def _blocks(
@@ -315,7 +305,7 @@ def _blocks(
 
 def _predictor(
     rated: Ratings, model: str, settings: MixedSettings
-) -> tuple[FloatArray, float, int, float]:
+) -> tuple[FloatArray, tuple[float, int, float]]:
     """A model's ratios on all trials, divided by their typical size; see `MixedFit.sizes`."""
     row = rated.models.index(model)
     ratios = np.concatenate([group.ratios[row] for group in rated.groups])
@@ -336,7 +326,7 @@ def _predictor(
         )
     ratios = np.clip(ratios, -cap, cap)
     typical = float(np.sqrt((ratios**2).mean()))
-    return ratios / typical, typical, int((~finite).sum()), cap
+    return ratios / typical, (typical, int((~finite).sum()), cap)
 
 
 def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
