@@ -242,6 +242,11 @@ class Trial:
         """The key that trials are sorted by before their orders and sides are drawn."""
         return self.instead_of or self.trial_id, self.trial_id
 
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The texts that participants see: both sentences without their end marks."""
+        return self.sentence_1.bare, self.sentence_2.bare
+
 
 _KINDS = {
     Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),

@@ -278,11 +278,6 @@ def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
     )
 
 
-def shown_texts(trial: Trial) -> tuple[str, str]:
-    """Texts of a trial that a participant sees: its sentences without their end marks."""
-    return trial.sentence_1.bare, trial.sentence_2.bare
-
-
 def pair_trial(pair: Pair) -> Trial:
     """The trial that a pair gives, in no group yet (0).
 
@@ -301,7 +296,7 @@ def pair_trial(pair: Pair) -> Trial:
 
 def _item(trial: Trial) -> Item:
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
-    return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", shown_texts(trial)
+    return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.shown
 
 
 def _order(trial: Trial) -> tuple[object, ...]:
@@ -332,17 +327,16 @@ def _standing(
         wanted: trials of a condition that each group, from 1, is to have.
     """
     texts = {sentence.bare for sentence in natural}
-    used, vacant = {text for trial in placed for text in shown_texts(trial)}, Counter(wanted)
+    used, vacant = {text for trial in placed for text in trial.shown}, Counter(wanted)
     stay = []
     for item in reviewed:
         kind = Kind.SHUFFLED if item.condition == Condition.CATCH else Kind.NATURAL
         first, second = item.sentences
         trial = _filler(Condition(item.condition), first, second, kind, item.group)
-        shown = shown_texts(trial)
-        drawn = shown[:1] if kind is Kind.SHUFFLED else shown
-        if vacant[_slot(trial)] > 0 and texts.issuperset(drawn) and used.isdisjoint(shown):
+        drawn = trial.shown[:1] if kind is Kind.SHUFFLED else trial.shown
+        if vacant[_slot(trial)] > 0 and texts.issuperset(drawn) and used.isdisjoint(trial.shown):
             vacant[_slot(trial)] -= 1
-            used |= {*shown}
+            used |= {*trial.shown}
             stay.append(replace(trial, trial_id=item.item_id))
     return stay
 
@@ -372,7 +366,7 @@ def _fillers(
     """
     of_pairs = [t for t in others if t.condition is Condition.NATURAL_CONTROVERSIAL]
     alike = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
-    used = {text for trial in others for text in shown_texts(trial)}
+    used = {text for trial in others for text in trial.shown}
     free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
     # The group of each trial to be drawn: the first group's first
     random_groups, catch_groups = (

@@ -254,16 +254,16 @@ class ScopePower:
     detectability: Detectability
     precision: Precision
 
-    def single_test(self, size: Power, effect: float) -> tuple[float, ...]:
-        """Standard error, detectable difference, effect, and how often it, or none, is shown."""
+    def single_test(self, size: Power, effect: float) -> dict[str, float]:
+        """One crossed test of a difference, by the names that its numbers have in tables."""
         precision, counts = self.precision, (size.groups, size.participants)
-        return (
-            precision.standard_error(*counts),
-            precision.detectable(*counts),
-            effect,
-            precision.power(effect, *counts),
-            precision.equivalence(effect, *counts),
-        )
+        return {
+            "standard_error": precision.standard_error(*counts),
+            "detectable_difference": precision.detectable(*counts),
+            "smallest_effect": effect,
+            "detects_smallest_effect": precision.power(effect, *counts),
+            "shows_equivalence": precision.equivalence(effect, *counts),
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,7 +147,7 @@ def _smallest(power: DesignPower, told: Mapping[str, str]) -> Iterator[Part]:
     yield Heading(f"A difference of {effect:g}: found if it is there, ruled out if it is not?")
     rows: list[tuple[Value, ...]] = []
     for scope, of_scope in power.scopes.items():
-        error, least, _, *rates = of_scope.single_test(of_scope.planned, effect)
+        error, least, _, *rates = of_scope.single_test(of_scope.planned, effect).values()
         standard_error = f"{error:.4f}" if np.isfinite(error) else "–"
         rows.append((scope, standard_error, least, *rates, *_groups_for(of_scope.precision, power)))
     single = ("standard error", "found from", f"finds {effect:g}", "shows equivalence")
@@ -234,10 +234,6 @@ def size_table(power: DesignPower) -> Columns:
     `significantly_better` is an average over comparisons of the favourite with another model. What
     follows `first` is of one crossed test at .05 of two models that differ by as much, or do not.
     """
-    single = (
-        *("standard_error", "detectable_difference", "smallest_effect"),
-        *("detects_smallest_effect", "shows_equivalence"),
-    )
     return rows_table(
         {
             "scope": scope,
@@ -245,15 +241,15 @@ def size_table(power: DesignPower) -> Columns:
             "participants_per_group": size.participants,
             "participants": size.groups * size.participants,
             "test": size.units,
-            **dict(
-                zip(("significantly_better_low", "significantly_better_high"), better, strict=True)
-            ),
-            **dict(zip(("first_low", "first_high"), size.range_first, strict=True)),
-            **{name: "" if np.isnan(x) else x for name, x in zip(single, tests, strict=True)},
+            "significantly_better_low": better[0],
+            "significantly_better_high": better[1],
+            "first_low": first[0],
+            "first_high": first[1],
+            **{name: "" if np.isnan(x) else x for name, x in tests.items()},
         }
         for scope, of_scope in power.scopes.items()
         for size in (of_scope.planned, *of_scope.sizes)
-        for better in [size.range_better]
+        for better, first in [(size.range_better, size.range_first)]
         for tests in [of_scope.single_test(size, power.smallest_effect)]
     )
 

@@ -91,7 +91,7 @@ def summarise(
             text
             for t in trials
             if t.condition is c
-            for kind, text in _shown(t)
+            for kind, text in zip((t.kind_1, t.kind_2), t.shown, strict=True)
             if kind is Kind.NATURAL
         }
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
@@ -119,11 +119,6 @@ def summarise(
         told=told,
         cautions=tuple(_cautions(trials, groups)),
     )
-
-
-def _shown(trial: Trial) -> tuple[tuple[Kind, str], ...]:
-    """Kinds of both sentences, and their texts as they are shown."""
-    return (trial.kind_1, trial.sentence_1.bare), (trial.kind_2, trial.sentence_2.bare)
 
 
 def _cautions(trials: Iterable[Trial], groups: int) -> Iterator[str]:

@@ -95,11 +95,11 @@ def _comparisons(
 
 def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
     """Random and catch trials whose sentences are not natural, or stand elsewhere too."""
-    uses = Counter(text for trial in trials for text in _shown(trial))
+    uses = Counter(text for trial in trials for text in trial.shown)
     for trial in trials:
         if trial.condition not in _FILLERS:
             continue
-        first, second = _shown(trial)
+        first, second = trial.shown
         is_catch = trial.condition == Condition.CATCH
         # Both sentences of a random pair are natural, of a catch trial only the first.
         for text in (first,) if is_catch else (first, second):
@@ -122,7 +122,7 @@ def _groups(trials: Iterable[Trial], groups: int, per_group: dict[Condition, int
     for trial in trials:
         share = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
         shares[trial.group - 1][share] += 1
-        seen[trial.group - 1].update(_shown(trial))
+        seen[trial.group - 1].update(trial.shown)
     for number, (share_of, texts) in enumerate(zip(shares, seen, strict=True), start=1):
         if share_of != shares[0]:
             yield f"groups 1 and {number} have different shares of trials"
@@ -133,7 +133,3 @@ def _groups(trials: Iterable[Trial], groups: int, per_group: dict[Condition, int
             has = sum(n for share, n in share_of.items() if share[0] == condition)
             if has != needs:
                 yield f"group {number} has {has} {condition} trials, not {needs}"
-
-
-def _shown(trial: Trial) -> tuple[str, str]:
-    return trial.sentence_1.bare, trial.sentence_2.bare
