@@ -18,8 +18,6 @@ from contstim.experiments.analysis.families import (
     adjusted,
     decision_alpha,
     detectability,
-    false_discovery,
-    family_wise,
     limits_over_groups,
 )
 from contstim.experiments.analysis.intervals import bootstrap, percentiles, uncertainty_of
@@ -326,8 +324,8 @@ def _adjusted(
     least = [0.0 if crossed else smallest_p_value(test["n_units"]) for *_, test in tests]
     equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, *_ in tests])
     decisions = {
-        "q_value": false_discovery(p_values),
-        "p_holm": family_wise(p_values),
+        "q_value": adjusted(p_values, "bh"),
+        "p_holm": adjusted(p_values, "holm"),
         "significant": adjusted(p_values, kind) < rate,
         "testable": adjusted(np.where(np.isnan(p_values), np.nan, least), kind) < rate,
         "alpha": decision_alpha(p_values, rate, kind, limits.needed),

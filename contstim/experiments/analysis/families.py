@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.ratings import Scope
     from contstim.experiments.analysis.tables import Row
 
@@ -86,35 +86,21 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
     return tuple(stated)
 
 
-def false_discovery(p_values: FloatArray) -> FloatArray:
-    """P-values adjusted by Benjamini and Hochberg over the last axis; nan is not part of it."""
-    # The k-th smallest of m counts m / k times, and none more than the one after. A test that could
-    # not be made stands last, and costs the others nothing.
+def adjusted(p_values: FloatArray, correction: Correction = "bh") -> FloatArray:
+    """P-values by a correction for the family on the last axis; nan is not part of it."""
+    # A test that could not be made stands last, and costs the others nothing.
     order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
-    steps = np.take_along_axis(p_values, order, axis=-1)
-    steps = steps * (tests / np.arange(1, steps.shape[-1] + 1))
-    steps = np.fmin.accumulate(steps[..., ::-1], axis=-1)[..., ::-1]
-    return _back_in_place(steps, order)
-
-
-def family_wise(p_values: FloatArray) -> FloatArray:
-    """P-values adjusted by Holm (1979) over the last axis; nan is not part of it."""
-    # The smallest of m counts m times, the next m - 1 times, and none less than the one before.
-    order, tests = np.argsort(p_values, axis=-1), (~np.isnan(p_values)).sum(axis=-1, keepdims=True)
-    steps = np.take_along_axis(p_values, order, axis=-1)
-    steps = np.maximum.accumulate((tests - np.arange(steps.shape[-1])) * steps, axis=-1)
-    return _back_in_place(steps, order)
-
-
-def _back_in_place(steps: FloatArray, order: IntArray) -> FloatArray:
-    adjusted = np.empty(steps.shape)
-    np.put_along_axis(adjusted, order, np.minimum(1.0, steps), axis=-1)
-    return adjusted
-
-
-def adjusted(p_values: FloatArray, correction: Correction) -> FloatArray:
-    """P-values by a correction for the family on the last axis."""
-    return family_wise(p_values) if correction == "holm" else false_discovery(p_values)
+    steps, before = np.take_along_axis(p_values, order, axis=-1), np.arange(p_values.shape[-1])
+    if correction == "holm":
+        # The smallest of m counts m times, the next m - 1 times, and none less than the one before.
+        steps = np.maximum.accumulate((tests - before) * steps, axis=-1)
+    else:
+        # The k-th smallest of m counts m / k times, and none more than the one after.
+        steps = steps * (tests / (before + 1))
+        steps = np.fmin.accumulate(steps[..., ::-1], axis=-1)[..., ::-1]
+    in_place = np.empty(steps.shape)
+    np.put_along_axis(in_place, order, np.minimum(1.0, steps), axis=-1)
+    return in_place
 
 
 def with_family(rows: Sequence[Row], p_values: Iterable[float], family: str) -> list[Row]:
@@ -125,7 +111,7 @@ def with_family(rows: Sequence[Row], p_values: Iterable[float], family: str) -> 
         p_values: one a row; nan is not part of the family.
         family: what the tests have in common.
     """
-    q_values = false_discovery(np.array([*p_values])).tolist()
+    q_values = adjusted(np.array([*p_values])).tolist()
     return [
         {**row, "adjusted": q_value, "family": family}
         for row, q_value in zip(rows, q_values, strict=True)

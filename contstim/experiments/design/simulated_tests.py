@@ -24,8 +24,8 @@ from contstim.experiments.analysis.crossed import (
     variance_components,
 )
 from contstim.experiments.analysis.families import (
+    adjusted,
     every_contrast,
-    false_discovery,
     limits_over_groups,
 )
 from contstim.experiments.analysis.intervals import uncertainty_of
@@ -83,7 +83,7 @@ def significantly_better(
         apart = np.moveaxis(means[..., first] - means[..., second], 1, 2)
         differences = np.nansum(apart, axis=2)
         p_values = signed_rank_p_values(apart.reshape(-1, len(own))).reshape(differences.shape)
-    significant = false_discovery(p_values) < alpha
+    significant = adjusted(p_values) < alpha
     better = np.zeros((n_models, n_models))
     for contrast, (i, j) in enumerate(pairs):
         ahead = np.sign(differences[significant[:, contrast], contrast])

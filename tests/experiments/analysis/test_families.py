@@ -20,8 +20,6 @@ from contstim.experiments.analysis.families import (
     decision_alpha,
     detectability,
     every_contrast,
-    false_discovery,
-    family_wise,
     read_contrasts,
 )
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
@@ -58,10 +56,10 @@ def test_the_alpha_of_benjamini_and_yekutieli() -> None:
 
 def test_false_discovery_by_hand() -> None:
     """Benjamini & Hochberg (1995): p m / rank, made monotone; nan is no part of the family."""
-    adjusted = false_discovery(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
-    assert adjusted[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
-    assert np.isnan(adjusted[1])
-    assert np.isnan(false_discovery(np.array([np.nan]))).all()
+    found = adjusted(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
+    assert found[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert np.isnan(found[1])
+    assert np.isnan(adjusted(np.array([np.nan]))).all()
 
 
 @pytest.mark.parametrize(("correction", "method"), [("bh", "fdr_bh"), ("holm", "holm")])
@@ -121,7 +119,7 @@ def test_how_many_of_45_tests_must_be_as_clear_as_they_can(units: int, needed: i
     for clear in range(46):
         differences = np.zeros((45, units))
         differences[:clear] = np.arange(1, units + 1)
-        significant = false_discovery(signed_rank_p_values(differences)) < 0.05
+        significant = adjusted(signed_rank_p_values(differences)) < 0.05
         assert significant.any() == (clear >= needed)
 
 
@@ -136,7 +134,7 @@ def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
             np.nan if not n else 2 / 2**n if plain else 1.0
             for n, plain in zip(units, clear, strict=True)
         ]
-        if (false_discovery(np.array(p_values)) < 0.05).any():
+        if (adjusted(np.array(p_values)) < 0.05).any():
             fewest = min(fewest or 99, sum(clear))
     found = detectability(units, 0.05)
     assert found.needed == fewest
@@ -148,7 +146,7 @@ def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
 def test_holm_needs_one_clear_test_or_finds_nothing(units: tuple[int, ...]) -> None:
     """Brute force: all tests as clear as they can be."""
     p_values = np.array([2 / 2**n for n in units])
-    possible = (family_wise(p_values) < 0.05).any()
+    possible = (adjusted(p_values, "holm") < 0.05).any()
     assert detectability(units, 0.05, "holm").needed == (1 if possible else None)
     caution = detectability(units, 0.05, "holm").caution("groups", 0.05)
     assert ("family-wise error rate" in caution) == (not possible)
@@ -171,7 +169,7 @@ def test_participants_find_differences_that_items_drawn_at_random_make() -> None
             agreed = np.einsum("gpt,mgt->mgp", chosen, models)
             values = agreed.mean(axis=2) if groups > 1 else agreed[:, 0]
             one, two = np.triu_indices(6, 1)
-            found.append(false_discovery(signed_rank_p_values(values[one] - values[two])) < 0.05)
+            found.append(adjusted(signed_rank_p_values(values[one] - values[two])) < 0.05)
         return float(np.mean(found))
 
     assert share(1, 20) > 0.08

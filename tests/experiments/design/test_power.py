@@ -13,7 +13,7 @@ import pytest
 from contstim import plot
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, compare
-from contstim.experiments.analysis.families import every_contrast, false_discovery
+from contstim.experiments.analysis.families import adjusted, every_contrast
 from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_lower
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
@@ -390,7 +390,7 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
         differences[tests[:number]] = np.arange(1, groups + 1)
         for place in (0, 1, 3):
             differences[place, lacking] = np.nan
-        found = (false_discovery(signed_rank_p_values(differences[sorted(tests)])) < 0.05).any()
+        found = (adjusted(signed_rank_p_values(differences[sorted(tests)])) < 0.05).any()
         assert found == (reached.needed is not None and number >= reached.needed)
 
 
