@@ -139,7 +139,7 @@ def fit(paths: tuple[Path, Path, Path], out: Path, **options: Any) -> MixedAnaly
 
 def test_mixed(experiments: tuple[Experiment, Experiment], tmp_path: Path) -> None:
     before, after = (
-        fit(written(made, tmp_path / str(n)), tmp_path / f"out{n}", together=True)
+        fit(written(made, tmp_path / str(n)), tmp_path / f"out{n}")
         for n, made in enumerate(experiments)
     )
     for name, table in before.tables().items():

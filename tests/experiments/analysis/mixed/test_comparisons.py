@@ -46,7 +46,7 @@ def test_the_model_that_people_follow_fits_better_and_adds_to_the_other() -> Non
 def test_the_standard_error_is_the_scatter_over_experiments() -> None:
     """Two models that people follow alike: differences scatter around zero by as much."""
     rows: list[Row] = []
-    for seed in range(16):
+    for seed in range(12):
         ratings = draw(seed, groups=1, people=8, trials=15, slopes=(0.04, 0.04))
         fits = [fit_mixed(ratings, [model], INTERCEPTS) for model in ratings.models]
         rows += compare_fits(fits)

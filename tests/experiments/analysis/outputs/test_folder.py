@@ -212,7 +212,7 @@ def test_the_same_analysis_writes_the_same_bytes(
     [
         (("a", "b"), (30,), (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)),
         (("a",), (3, 2), (Condition.RANDOM_NATURAL,)),
-        (tuple("abcdefghij"), (2,), (Condition.SYNTHETIC_SYNTHETIC,)),
+        (tuple("abcdef"), (2,), (Condition.SYNTHETIC_SYNTHETIC,)),
         (("a", "b", "c"), (1, 1), (Condition.NATURAL_SYNTHETIC, Condition.CATCH)),
     ],
 )
@@ -220,7 +220,7 @@ def test_the_same_analysis_writes_the_same_bytes(
 def test_designs_of_any_shape(
     tmp_path: Path, models: tuple[str, ...], groups: tuple[int, ...], conditions: tuple[Condition]
 ) -> None:
-    """One group of thirty; one model; ten models; participants without company."""
+    """One group of thirty; one model; six models; participants without company."""
     made = simulate(models, groups, each=1, conditions=conditions)
     found = analysed(made, samples=5)
     write_analysis(found, tmp_path, title="t")

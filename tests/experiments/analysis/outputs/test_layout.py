@@ -58,7 +58,11 @@ def analysis_figures(n: int, *, long: bool) -> list[Figure]:
     catch = Condition.CATCH
     few = [frozenset({one, catch}) for one in list(Condition)[:4]] if n == 2 and not long else []
     figures = []
-    many = [frozenset({Condition.NATURAL_SYNTHETIC, catch})] if n == 20 else [frozenset(Condition)]
+    many = [frozenset(Condition)]
+    if n == 20:
+        many = [frozenset({Condition.NATURAL_SYNTHETIC, catch})]
+    elif n == 2 and long:  # not slow: every kind of figure, of two kinds of trials
+        many = [frozenset({Condition.NATURAL_SYNTHETIC, Condition.RANDOM_NATURAL, catch})]
     for conditions in (*few, *many):
         size = (3, 3, 2) if n < 9 else (2, 2, 1)
         models, groups, each = names(n, long=long), size[:2], size[2]
@@ -143,7 +147,7 @@ def desiderata_figures(n: int, *, long: bool) -> list[Figure]:
     return [desiderata_figure(one) for one in found]
 
 
-@pytest.mark.parametrize("groups", [1, 40])
+@pytest.mark.parametrize("groups", [pytest.param(1, marks=pytest.mark.slow), 40])
 def test_a_designs_summary_can_be_read(groups: int) -> None:
     natural = stimuli.natural(12 * groups)
     design = build_design((), (), natural, groups=groups, random_per_group=2, catch_per_group=2)
