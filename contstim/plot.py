@@ -122,7 +122,7 @@ def analysis(
     from contstim.experiments.analysis.measures import measures_of
 
     if pair:
-        require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
+        require_rivals(analysis.ratings.trials, pair)
     with styled():
         overall = f"{measures_of(analysis.ratings.scale)[-1].name}-overall"
         figure = _named(name or overall, drawings(analysis, pair))

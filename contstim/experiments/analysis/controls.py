@@ -273,7 +273,7 @@ def _differences(
         InputError: sentences have no value; says how many different ones, over all groups.
     """
     values = features[feature]
-    every = [t for group in ratings.groups for t in group.trials if t.condition in conditions]
+    every = [trial for trial in ratings.trials if trial.condition in conditions]
     texts = {sentence.text for trial in every for sentence in (trial.sentence_1, trial.sentence_2)}
     if missing := sorted(texts - values.keys()):
         raise InputError(

@@ -349,7 +349,7 @@ def write_analysis(
     """
     folder = Path(folder)
     if pair:
-        require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
+        require_rivals(analysis.ratings.trials, pair)
     seen = seen or {}
     files: list[Path] = []
     results = result_tables(analysis) | {"training_texts": training_texts_table(seen)}

@@ -94,9 +94,14 @@ class Ratings:
         return tuple(name for group in self.groups for name in group.participants)
 
     @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Those of all groups, group after group."""
+        return tuple(trial for group in self.groups for trial in group.trials)
+
+    @property
     def n_trials(self) -> int:
         """Trials of all groups."""
-        return sum(len(group.trials) for group in self.groups)
+        return len(self.trials)
 
     @property
     def size(self) -> int:
@@ -286,9 +291,5 @@ def pair_mask(
 
 def scopes_of(ratings: Ratings) -> tuple[Scope, ...]:
     """The scopes for which a design has trials."""
-    trials = [trial for group in ratings.groups for trial in group.trials]
-    return tuple(
-        scope
-        for scope in Scope
-        if any(evaluates(trial, scope, model) for trial in trials for model in ratings.models)
-    )
+    trials, models = ratings.trials, ratings.models
+    return tuple(scope for scope in Scope if scope_mask(trials, scope, models).any())

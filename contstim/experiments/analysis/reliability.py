@@ -121,16 +121,9 @@ def reliabilities_of(
         shrunken = middle + share * (mean - middle)
         errors = np.sqrt(share * chance)
         sure = _sure_of_2(second_of, people_of, oriented=condition in _ORIENTED)
+        of_trials = np.column_stack([shrunken, errors, share, sure]).tolist()
         reliabilities |= {
-            name: ItemReliability(*values)
-            for name, *values in zip(
-                names,
-                shrunken.tolist(),
-                errors.tolist(),
-                share.tolist(),
-                sure.tolist(),
-                strict=True,
-            )
+            name: ItemReliability(*values) for name, values in zip(names, of_trials, strict=True)
         }
     return reliabilities
 

@@ -167,7 +167,7 @@ def analyze(
     if sampling.units is None:
         sampling = replace(sampling, units=suited_units(ratings, contrasts, sampling))
     # What a design lacks is left out, not empty: conditions without trials, models without rivals.
-    present = {trial.condition for group in ratings.groups for trial in group.trials}
+    present = {trial.condition for trial in ratings.trials}
     if present == {Condition.CATCH}:
         raise InputError(
             "There are no trials but catch trials, which say nothing of models; analyse a design "

@@ -507,7 +507,7 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
     Raises:
         InputError: the fits are of different ratings.
     """
-    ids = {tuple(t.trial_id for g in fit.rated.groups for t in g.trials) for fit in fits}
+    ids = {tuple(trial.trial_id for trial in fit.rated.trials) for fit in fits}
     if len(ids) > 1 or len({fit.rated.size for fit in fits}) > 1:
         raise InputError("Only fits to the same ratings can be compared.")
     rows: list[Row] = []
