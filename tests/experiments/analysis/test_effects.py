@@ -384,7 +384,7 @@ def test_intervals_of_unanimous_answers_have_a_width() -> None:
     assert widths[1] == pytest.approx(widths[0], rel=0.2)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.floats(-1, 1), st.floats(0, 0.05), st.floats(1, 200), st.integers(1, 300), st.floats(0.5, 1)
 )

@@ -15,6 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from contstim.errors import InputError
+from contstim.experiments.analysis import figures as drawing
 from contstim.experiments.analysis import page as writing
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.families import CEILING, ModelContrast
@@ -83,6 +84,16 @@ def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "save", _empty_files)
 
 
+_FIGURES = ("consistency_figure", "heat_map", "scatter_figure", "sureness_figure")
+
+
+@pytest.fixture
+def undrawn(unsaved: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+    """Figures are named alone."""
+    for name in _FIGURES:
+        monkeypatch.setattr(drawing, name, lambda *_, **__: True)
+
+
 @pytest.fixture(scope="module")
 def found() -> Analysis:
     return analysed(simulate(groups=(3, 4), seed=6))
@@ -90,10 +101,12 @@ def found() -> Analysis:
 
 @pytest.fixture(scope="module")
 def folder(found: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is written of it; files of figures are empty."""
+    """What is written of it; figures are named, and their files empty."""
     folder = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "save", _empty_files)
+        for name in _FIGURES:
+            patch.setattr(drawing, name, lambda *_, **__: True)
         write_analysis(found, folder, title="A & <b>")
     return folder
 
@@ -253,7 +266,7 @@ def test_stated_contrasts_are_the_whole_family() -> None:
         assert min(c["q_value"] for c in result.comparisons) <= 2 * smallest + 1e-12
 
 
-@pytest.mark.usefixtures("unsaved")
+@pytest.mark.usefixtures("undrawn")
 def test_who_is_left_out_is_named_in_table_and_page(tmp_path: Path) -> None:
     conditions = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
     made = simulate(groups=(4, 4), conditions=conditions)
@@ -353,7 +366,7 @@ def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
     assert axes.get_xlabel().endswith("differences cannot be tested with 4 groups")
 
 
-@pytest.mark.usefixtures("unsaved")
+@pytest.mark.usefixtures("undrawn")
 def test_participants_as_units_speak_of_these_items_in_page_and_table(tmp_path: Path) -> None:
     made = simulate(groups=(5,) * 4, conditions=(Condition.RANDOM_NATURAL,))
     found = analysed(made, 0, "participants")
@@ -390,7 +403,7 @@ def test_every_p_value_stands_with_its_family_test_and_effect(folder: Path) -> N
     }
 
 
-@pytest.mark.usefixtures("unsaved")
+@pytest.mark.usefixtures("undrawn")
 def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
     """Between .05 and .05 times the rank a contrast is significant by one and not by the other."""
     made = simulate(groups=(30,), seed=5)
