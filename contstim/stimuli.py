@@ -180,9 +180,25 @@ class Triplet:
     controversiality: float
 
     @property
+    def sentences(self) -> tuple[Sentence, Sentence, Sentence]:
+        """The natural sentence, synthetic_1 and synthetic_2."""
+        return self.natural, self.synthetic_1, self.synthetic_2
+
+    @property
+    def drops(self) -> tuple[float, float]:
+        """Log-probability that each model takes from the sentence that it rejects, nats.
+
+        log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et al. (2023).
+        """
+        return (
+            self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1,
+            self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2,
+        )
+
+    @property
     def distinct(self) -> bool:
         """True if the three sentences differ, so that each can be compared with the others."""
-        return len({self.natural, self.synthetic_1, self.synthetic_2}) == 3
+        return len({*self.sentences}) == 3
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: three rows, log-probabilities, changed words marked."""

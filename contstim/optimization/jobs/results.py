@@ -136,15 +136,7 @@ def pair_statistics(
     found = [result.triplet for result in results if result.triplet is not None]
     triplets = [triplet for triplet in found if triplet.distinct]
     passed_over = [r for r in results if r.state == "inadmissible"]
-    # Eq. 4, and what each model loses by the sentence that it rejects: its two terms
-    means = [
-        (
-            t.controversiality,
-            t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1,
-            t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2,
-        )
-        for t in triplets
-    ]
+    means = [(t.controversiality, *t.drops) for t in triplets]
     controversiality, drop_1, drop_2 = map(fmean, zip(*means, strict=True)) if means else [None] * 3
     return PairStatistics(
         *models,

@@ -274,7 +274,7 @@ def _rejected(
         raise InputError(f"The review is of another set: it is not of triplets in {path}.")
     for item in of_trials:
         triplet = triplets[item.source_id]
-        if not {*item.sentences} <= {triplet.natural, triplet.synthetic_1, triplet.synthetic_2}:
+        if not {*item.sentences} <= {*triplet.sentences}:
             raise InputError(
                 f"{item.item_id} has changed since the review: {item.source_id} in {path} has "
                 f"other sentences. Review it again."

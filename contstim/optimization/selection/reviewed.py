@@ -143,11 +143,7 @@ class ReviewedTriplets:
             )
         words = _words(trial for trial in trials if not review.rejects(trial))
         names = [triplet.triplet_id for triplet in triplets]
-        shown = (
-            i
-            for i, t in enumerate(triplets)
-            if any(s.words in words for s in (t.natural, t.synthetic_1, t.synthetic_2))
-        )
+        shown = (i for i, t in enumerate(triplets) if any(s.words in words for s in t.sentences))
         return cls(
             len(reviewed),
             len(reviewed & rejected),

@@ -91,29 +91,21 @@ def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
     return indices
 
 
-def losses(triplet: Triplet) -> tuple[float, float]:
-    """The two terms log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2), nats: the lower, the better."""
-    return (
-        triplet.log_prob_synthetic_1_model_1 - triplet.log_prob_natural_model_1,
-        triplet.log_prob_synthetic_2_model_2 - triplet.log_prob_natural_model_2,
-    )
-
-
 def controversiality(triplet: Triplet) -> float:
-    """Eq. 4 of the 2023 study: log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats."""
-    first, second = losses(triplet)
-    return -first - second
+    """Eq. 4 of the 2023 study, nats, without the rounding of what a triplet states."""
+    return sum(triplet.drops)
 
 
 def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     """The published code's measure, (n_triplets,), 1 … n: the lower, the more controversial.
 
-    Inside a model pair both losses are ranked (ties share their mean rank), a triplet gets the
-    worse of its two ranks, and these are ranked again, ties by first occurrence.
+    Inside a model pair log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2) are ranked (ties share their
+    mean rank), a triplet gets the worse of its two ranks, and these are ranked again, ties by first
+    occurrence.
     """
     ranks = np.empty(len(triplets))
     for indices in by_model_pair(triplets).values():
-        both = np.array([losses(triplets[index]) for index in indices]).T  # (2, n_of_pair)
+        both = -np.array([triplets[index].drops for index in indices]).T  # (2, n_of_pair)
         worse = np.maximum(*map(doubled_ranks, both))
         # The triplet with the least worse rank of the pair's gets 1, the next one 2, and so on, at
         # its own index among all triplets.
@@ -222,7 +214,7 @@ def _spread(
 
 def shown_words(triplet: Triplet) -> Iterator[str]:
     """The words of a triplet's three sentences, in lower case."""
-    for sentence in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
+    for sentence in triplet.sentences:
         yield from map(str.lower, sentence.words)
 
 
