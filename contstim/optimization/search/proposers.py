@@ -173,10 +173,23 @@ class RegressionProposer(Proposer):
         penalty: what a nat by which a prediction misses the constraint adds to its loss.
     """
 
+    # Of a word's first token, in the paper; ours, of all its tokens where these have been read
+    # anyway, and normalised as the model's rule says (in the code over all tokens). In the paper
+    # for GPT-2; here for every model that reads from left to right: GPT-2, RNN and LSTM, of which
+    # the published code scores all words for the last two. Masked models do not read so under any
+    # rule, since all their masks are seen at once.
     threshold: float = -10.0
     threshold_step: float = 5.0
+    # Words that may stand there; the code counts tokens that begin a word.
     min_candidates: int = 10
+    # Each line starts from the words with the highest and the lowest approximation, scored under
+    # that model alone, and from the word that stands there; a gain among them is taken. Ours never
+    # falls: a better approximation predicts no worse. Then the best prediction is scored, whether
+    # it promises a gain or not, five times at most; the code counts only words no better than an
+    # earlier one, and stops at six in a row.
     patience: int = 5
+    # A missed constraint outweighs any loss, so that words that keep it by prediction come first,
+    # and then those that miss it least.
     penalty: float = 1e5
 
     def propose(

@@ -77,29 +77,7 @@ Between n-gram models exact scores of all words cost next to nothing, and new st
 sentences below the floor.
 """
 
-GOLAN2023 = Recipe(
-    name="golan2023",
-    proposer=RegressionProposer(
-        # Of a word's first token, in the paper; ours, of all its tokens where these have been read
-        # anyway, and normalised as the model's rule says (in the code over all tokens). In the
-        # paper for GPT-2; here for every model that reads from left to right: GPT-2, RNN and LSTM,
-        # of which the published code scores all words for the last two. Masked models do not read
-        # so under any rule, since all their masks are seen at once.
-        threshold=-10.0,
-        threshold_step=5.0,
-        # Words that may stand there; the code counts tokens that begin a word.
-        min_candidates=10,
-        # Each line starts from the words with the highest and the lowest approximation, scored
-        # under that model alone, and from the word that stands there; a gain among them is taken.
-        # Ours never falls: a better approximation predicts no worse.
-        # Then the best prediction is scored, whether it promises a gain or not, five times at most;
-        # the code counts only words no better than an earlier one, and stops at six in a row.
-        patience=5,
-        # A missed constraint outweighs any loss, so that words that keep it by prediction come
-        # first, and then those that miss it least.
-        penalty=1e5,
-    ),
-)
+GOLAN2023 = Recipe(name="golan2023", proposer=RegressionProposer())
 """The procedure of Golan et al. (2023), "Generating synthetic controversial sentences" in Methods.
 
 Words are replaced at positions in random cycles, first words by words of the sentence-initial list,
@@ -110,7 +88,7 @@ approximation by a line that is refitted after each exact score; where both mode
 both are predicted. A word is taken when its exact scores lower the loss and keep the constraint.
 Where the paper leaves something open, the authors' published code decides.
 
-What no setting above shows, and where it deviates:
+What no setting of `RegressionProposer` shows, and where it deviates:
 
 * Scores are those of each model's own rule. The published ones of GPT-2 are `@chain` with the
   prompt `". "`, which is for the user to set; masked models are scored by the mean over all orders
