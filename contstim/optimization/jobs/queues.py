@@ -205,12 +205,11 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._rounds, self._together = rounds, together
         self._slots = assignment.slots  # which further rounds lengthen
         self.results: dict[ModelPair, dict[int, Result]] = {p: {} for p in self._slots}
-        # Of each pair: slots to be taken, and how many were planned, whatever became of them, are
-        # with workers, or have ended, inadmissible sentences apart
+        # Of each pair: slots to be taken, and how many were planned, whatever became of them, or
+        # are with workers
         self._waiting: dict[ModelPair, deque[int]] = {p: deque() for p in self._slots}
         self._planned: Counter[ModelPair] = Counter()
         self._running: Counter[ModelPair] = Counter()
-        self._settled: Counter[ModelPair] = Counter()
         self.missing: Counter[ModelPair] = Counter()
         for pair in self._slots:
             for _ in range(searches.question.per_pair if rounds is None else rounds.wanted):
@@ -227,8 +226,6 @@ class TripletQueue(TaskQueue[TripletTask]):
             state = self._known(pair, number)
             if state is None:
                 self._waiting[pair].append(number)
-            elif state != "inadmissible":
-                self._settled[pair] += 1
             if state != "inadmissible":
                 return
         self.missing[pair] += 1
@@ -285,7 +282,8 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     def _report_progress(self) -> None:
         wanted = len(self._slots) * self._searches.question.per_pair - self.missing.total()
-        self._reporter.progress("triplets", self._settled.total(), wanted)
+        ended = sum(result.state != "inadmissible" for _, result in self.outcomes)
+        self._reporter.progress("triplets", ended, wanted)
 
     @property
     def finished(self) -> bool:
@@ -317,8 +315,6 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._running[pair] -= 1
         if result.state == "inadmissible":
             self._plan_one_more(pair)
-        else:
-            self._settled[pair] += 1
         self._report_progress()
 
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
@@ -390,8 +386,7 @@ class CapRounds:
         triplet = result.triplet
         if triplet is None or not triplet.distinct:
             return Counter()
-        sentences = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
-        each = ({word.lower() for word in sentence.words} for sentence in sentences)
+        each = ({word.lower() for word in sentence.words} for sentence in triplet.sentences)
         return Counter(word for words in each for word in words - self._uncapped)
 
     @property
