@@ -31,7 +31,7 @@ def test_a_search_lowers_the_mixture_as_its_own_scores_say(
     mixture = MaskedModel(checkpoint, rule="chain-mixture", name="m", pass_budget=pass_budget)
     bigram = NgramModel(train_ngrams(2, tmp_path / "bigram.arpa"))
     words = Vocabulary.from_sentences(ENGLISH[:13], min_count=1)
-    natural = Sentence.parse("She sleeps at home")
+    natural = Sentence.parse("She sleeps home")
     done = synthesize(bigram, mixture, natural, words, seed=1, restarts=SINGLE)
     sentences = [natural, done.synthetic]
     before, lowered = mixture.log_probs(sentences)
