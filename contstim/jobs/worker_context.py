@@ -60,14 +60,12 @@ class WorkerContext:
         capacity: how many models stay loaded, at least as many as a task needs.
         folder: what relative file names in specifications start from.
         names: what models are called, by their specifications; others are called by those.
-        loads: how many times a model was loaded.
     """
 
     loading: Loading = DEFAULT_LOADING
     capacity: int = 2
     folder: Path = field(default_factory=Path.cwd)
     names: Mapping[str, str] = field(default_factory=dict)
-    loads: int = field(default=0, init=False)
     # In order of use, the least recently used first.
     _models: dict[str, Scorer] = field(default_factory=dict, init=False)
     _lender: WorkerContext | None = field(default=None, init=False, repr=False)
@@ -126,7 +124,6 @@ class WorkerContext:
                 self._make_room(for_models=names)
                 if self.folder.is_dir():  # on another machine it need not be there
                     os.chdir(self.folder)
-                self.loads += 1
                 self._models[name] = load_scorer(
                     name, self.loading, name=self.names.get(name, name)
                 )

@@ -39,8 +39,9 @@ class Remember(WorkerTask[WorkerContext]):
     """Counts on the worker's own context how often it was asked."""
 
     def perform(self, context: WorkerContext) -> int:
-        context.loads += 1
-        return context.loads
+        own = vars(context)
+        own["asked"] = own.get("asked", 0) + 1
+        return int(own["asked"])
 
 
 @dataclass(frozen=True)
