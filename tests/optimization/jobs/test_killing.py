@@ -23,28 +23,21 @@ KILLING = Path(__file__).with_name("killing.py")
 def folder(
     tmp_path: Path, trained: Path, words: Vocabulary, naturals: tuple[Sentence, ...]
 ) -> Path:
-    """A user's folder with two models, natural sentences and a vocabulary."""
-    for n in (2, 3):
+    """A user's folder with models, natural sentences and a vocabulary."""
+    for n in (1, 2, 3, 4):
         (tmp_path / f"{n}.arpa").write_bytes((trained / f"{n}gram.arpa").read_bytes())
     (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in naturals))
     words.save(tmp_path / "vocab.txt")
     return tmp_path
 
 
-def arguments(out: str, *more: str, per_pair: int = 6, restarts: int = 2) -> list[str]:
-    models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")
+def arguments(
+    out: str, *more: str, per_pair: int = 6, orders: tuple[int, int] = (2, 3)
+) -> list[str]:
+    models = [text for n in orders for text in ("--model", f"kenlm:{n}.arpa")]
     inputs = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt")
     number = ("--per-pair", str(per_pair))
-    kept = (
-        "--out",
-        out,
-        "--store",
-        f"{out}.sqlite",
-        "--restarts",
-        str(restarts),
-        "--plausible",
-        "none",
-    )
+    kept = ("--out", out, "--store", f"{out}.sqlite", "--restarts", "2", "--plausible", "none")
     return ["triplets", *models, *inputs, *number, *kept, "-q", *more]
 
 
@@ -97,7 +90,8 @@ def children(process: int) -> list[int]:
 
 
 def test_interrupting_by_hand_is_no_loss_and_no_traceback(folder: Path) -> None:
-    command = [sys.executable, "-m", "contstim", *arguments("hand.csv", per_pair=3, restarts=1)]
+    quick = arguments("hand.csv", "--recipe", "golan2023", per_pair=16, orders=(1, 4))
+    command = [sys.executable, "-m", "contstim", *quick]
     driver = subprocess.Popen(
         command,
         cwd=folder,
@@ -115,4 +109,4 @@ def test_interrupting_by_hand_is_no_loss_and_no_traceback(folder: Path) -> None:
     assert "Traceback" not in errors
     assert not (folder / "hand.csv").exists()
     subprocess.run(command, cwd=folder, check=True)
-    assert len((folder / "hand.csv").read_text().splitlines()) == 4
+    assert len((folder / "hand.csv").read_text().splitlines()) == 17
