@@ -98,7 +98,7 @@ def test_the_constraint_holds_exactly_and_the_loss_falls(
 ) -> None:
     """Witness: both sentences scored afresh by KenLM."""
     drops = []
-    for natural in naturals[:3]:
+    for natural in naturals[:2]:
         found = synthesize(trigram, bigram, natural, words, seed=1, restarts=SINGLE)
         accepted, rejected = (m.log_probs([natural, found.synthetic]) for m in (trigram, bigram))
         assert accepted[1] >= accepted[0]
@@ -106,14 +106,14 @@ def test_the_constraint_holds_exactly_and_the_loss_falls(
         assert found.natural_log_probs == (accepted[0], rejected[0])
         assert found.log_probs == (accepted[1], rejected[1])
         drops.append(rejected[0] - rejected[1])
-    assert sum(drop > 1 for drop in drops) >= 2
+    assert min(drops) > 1
 
 
 def test_a_triplets_numbers_follow_equation_4(
     bigram: NgramModel, trigram: NgramModel, words: Vocabulary, natural: Sentence
 ) -> None:
     """Witness: Eq. 4 from scores computed afresh; model_1 rejects synthetic_1."""
-    triplet, _, _ = synthesize_triplet(bigram, trigram, natural, words, restarts=SINGLE)
+    triplet, _, _ = synthesize_triplet(bigram, trigram, natural, words, recipe=GOLAN2023)
     texts = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
     n, s1, s2 = np.stack([m.log_probs([*texts]) for m in (bigram, trigram)]).T
     assert triplet.controversiality == pytest.approx(n[0] - s1[0] + n[1] - s2[1])
@@ -245,7 +245,7 @@ def test_any_language_and_any_length(tmp_path: Path, n_words: int) -> None:
     assert len(found.synthetic) == n_words
 
 
-@pytest.mark.parametrize("n_words", [3, 11])
+@pytest.mark.parametrize("n_words", [3, 6])
 def test_masked_against_causal_in_another_language(tmp_path: Path, n_words: int) -> None:
     """Witness: both models asked afresh; beyond the exact limit the masked one is sampled."""
     roberta, gpt2 = (
