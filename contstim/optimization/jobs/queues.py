@@ -34,7 +34,7 @@ from contstim.reporter import SILENT
 from contstim.store.triplets import Outcome, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.errors import ContstimError
     from contstim.optimization.jobs.assignment import Assignment
@@ -273,16 +273,10 @@ class TripletQueue(TaskQueue[TripletTask]):
             for pair, known in self.results.items()
         }
 
-    @property
-    def outcomes(self) -> Iterator[tuple[Slot, Result]]:
-        """Slots whose searches have come to an end, and the results."""
-        for pair, known in self.results.items():
-            for number, result in known.items():
-                yield self._slots[pair][number], result
-
     def _report_progress(self) -> None:
         wanted = len(self._slots) * self._searches.question.per_pair - self.missing.total()
-        ended = sum(result.state != "inadmissible" for _, result in self.outcomes)
+        known = (result for some in self.results.values() for result in some.values())
+        ended = sum(result.state != "inadmissible" for result in known)
         self._reporter.progress("triplets", ended, wanted)
 
     @property
@@ -407,16 +401,17 @@ class CapRounds:
         ]
         return f"no room under the cap on words: {', '.join(words)}" if words else ""
 
-    def decide(self, outcomes: Iterable[tuple[Slot, Result]]) -> bool:
+    def decide(self, results: Mapping[ModelPair, Mapping[int, Result]]) -> bool:
         """Accept or refuse the triplets of the round; whether more follow.
 
         Args:
-            outcomes: of all searches, those of earlier rounds among them.
+            results: of all slots, those of earlier rounds among them; see `TripletQueue`.
         """
         new = [
-            (slot, result)
-            for slot, result in outcomes
-            if result.state != "inadmissible" and (slot.pair, slot.slot) not in self._accepted
+            (self._assignment.slots[pair][number], result)
+            for pair, known in results.items()
+            for number, result in known.items()
+            if result.state != "inadmissible" and (pair, number) not in self._accepted
         ]
         refused = self._decide(new)
         is_last = not refused and self._end >= self._per_pair

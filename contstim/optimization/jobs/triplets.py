@@ -151,7 +151,7 @@ def find_triplets(
         while True:
             queue = TripletQueue(searches, held, reporter, rounds, together=executor.shares_models)
             workers.work_off(queue)
-            if rounds is None or not rounds.decide(queue.outcomes):
+            if rounds is None or not rounds.decide(queue.results):
                 break
 
     names = {named.specification: named.name for named in models}

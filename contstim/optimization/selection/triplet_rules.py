@@ -252,12 +252,8 @@ def edges_of(triplets: Sequence[Triplet], question: TripletQuestion) -> Edges:
 
 def _natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
     """The columns log p(n|m1) and log p(n|m2), (2, n_triplets), nats."""
-    return np.array(
-        [
-            [t.log_prob_natural_model_1 for t in triplets],
-            [t.log_prob_natural_model_2 for t in triplets],
-        ]
-    )
+    rows = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in triplets]
+    return np.array(rows).T
 
 
 def quantile_name(n: int) -> str:
