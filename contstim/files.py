@@ -217,11 +217,17 @@ def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
 def files_of(folder: Path | str) -> list[str]:
     """The files of a folder and its subfolders that count, by their paths in it, in order."""
     folder = Path(folder)
-    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    names = (path.relative_to(folder) for path in visible_files(folder))
+    return sorted(name.as_posix() for name in names if not is_record(name))
+
+
+def visible_files(folder: Path) -> list[Path]:
+    """The files of a folder and its subfolders, in order, without hidden ones."""
     return sorted(
-        name.as_posix()
-        for name in names
-        if not is_record(name) and not any(part.startswith(".") for part in name.parts)
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
-from contstim.files import checksum, is_record
+from contstim.files import checksum, is_record, visible_files
 from contstim.models.catalog import hub_commit
 from contstim.records import Record, path_from
 from contstim.reporter import SILENT, Reporter
@@ -106,7 +106,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: name one with files that contstim wrote.")
     folder = folder.resolve()
-    visible = _visible_files(folder)
+    visible = visible_files(folder)
     records, remarks = _read_records(folder, visible)
     if not (records or remarks):
         raise InputError(
@@ -131,16 +131,6 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
     return FolderCheck(tuple(files))
-
-
-def _visible_files(folder: Path) -> list[Path]:
-    """The files of a folder and its subfolders, in order, without hidden ones."""
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
 
 
 def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile]]:

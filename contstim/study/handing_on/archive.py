@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_text
 from contstim.errors import InputError
-from contstim.files import checksum, path_inside, writing
+from contstim.files import checksum, path_inside, visible_files, writing
 from contstim.records import now, provenance, recorded_as, total_memory
 from contstim.reporter import SILENT
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.handing_on.inputs import hub_models, left_out_names, study_inputs
+from contstim.study.handing_on.inputs import left_out_names, study_inputs
 from contstim.study.handing_on.manifest import (
     ARCHIVED_RESULTS,
     MANIFEST,
@@ -108,7 +108,15 @@ def archive_study(
         for name in sorted(out_of_it):
             reporter.say(f"{name} is left out; archive.json has its checksum.")
         facts = StudyFacts(study)
-        hub = hub_models(study, {n: str(c["fingerprint"]) for n, c in facts.conventions.items()})
+        hub = tuple(
+            {
+                **{name: model[name] for name in ("name", "location")},
+                "revision": model["commit"],
+                "fingerprint": facts.conventions.get(model["name"], {}).get("fingerprint", ""),
+            }
+            for model in facts.models
+            if model["on_hub"]
+        )
         to_supply = tuple(_listed(n, p) for n, p in inputs.items() if n in out_of_it)
         has_page = Path("index.html").is_file()
         sheet = datasheet(facts, doubts)
@@ -178,10 +186,8 @@ def _results(study: Study) -> tuple[dict[str, Path], list[str]]:
     stages = stages_of(study)
     written = {path for stage in stages for path in (*stage.writes, stage.step.record_path())}
     results, astray = {}, []
-    for path in sorted(RESULTS.rglob("*")):
+    for path in visible_files(RESULTS):
         inside = path.relative_to(RESULTS)
-        if not path.is_file() or any(part.startswith(".") for part in inside.parts):
-            continue
         if not written.isdisjoint((path, *path.parents)):
             results[f"{ARCHIVED_RESULTS}/{inside.as_posix()}"] = path
         elif not path.name.startswith(STORE.name) and inside.parts[0] != _STORES:

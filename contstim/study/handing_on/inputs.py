@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.models.catalog import hub_commit, with_neighbours
-from contstim.models.specifications import parse_specification
+from contstim.files import visible_files
+from contstim.models.catalog import with_neighbours
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, is_taken
-from contstim.study.places import StudyFiles, present
-from contstim.study.sections import ResponsesSection
+from contstim.study.places import present
 from contstim.study.stages import stages_of
 
 if TYPE_CHECKING:
@@ -81,8 +80,7 @@ def _paths(study: Study) -> list[Path]:
     written = {path for stage in stages for path in stage.writes}
     # Of the archive that the study came in; the next one has its own
     written.add(Path(ARCHIVED_RESULTS))
-    files = StudyFiles(study)
-    responses = files.section("responses", ResponsesSection)
+    responses = study.sections.get("responses")
     own = [file for model in study.models if model.training is None for file in model.files]
     read = [
         *(path for stage in stages for path in stage.reads),
@@ -95,12 +93,7 @@ def _paths(study: Study) -> list[Path]:
 def _files(path: Path, place: Path) -> dict[str, Path]:
     """The files that a path stands for, and what contstim wrote beside them."""
     if path.is_dir():
-        inside = (file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file())
-        return {
-            (place / name).as_posix(): path / name
-            for name in inside
-            if not any(part.startswith(".") for part in name.parts)
-        }
+        return {(place / file.relative_to(path)).as_posix(): file for file in visible_files(path)}
     names = ["", *(ending for ending in _BESIDE if Path(f"{path}{ending}").is_file())]
     return {f"{place.as_posix()}{ending}": Path(f"{path}{ending}") for ending in names}
 
@@ -140,29 +133,6 @@ def _renamed(value: str, moved: Mapping[str, str]) -> str:
 def _named(path: str) -> str:
     """Pattern that finds a path in a value: alone, or in the specification of a model."""
     return f"{_BEFORE}{re.escape(path)}{_AFTER}"
-
-
-def hub_models(study: Study, fingerprints: Mapping[str, str]) -> tuple[dict[str, str], ...]:
-    """The models that are loaded from the hub by their names, with the commits in the cache.
-
-    Args:
-        study: as `read_study` reads it.
-        fingerprints: of models, by their names in the study.
-    """
-    names = {
-        model.name: parse_specification(model.specification).location
-        for model in study.models
-        if model.training is None and not model.files
-    }
-    return tuple(
-        {
-            "name": name,
-            "location": location,
-            "revision": hub_commit(location),
-            "fingerprint": fingerprints.get(name, ""),
-        }
-        for name, location in names.items()
-    )
 
 
 def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:
