@@ -24,17 +24,7 @@ from contstim.reporting.report import (
 )
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
-from contstim.study.places import (
-    ANALYSIS,
-    NATURAL_TEXT,
-    PAIRS,
-    REVIEW,
-    SCORES,
-    SELECTED,
-    TRAINING,
-    TRIALS,
-    TRIPLETS,
-)
+from contstim.study import places
 from contstim.study.study import RESULTS
 from contstim.tables import read_table
 from contstim.wording import counted
@@ -62,7 +52,7 @@ def _models(facts: StudyFacts) -> Iterator[Part]:
         rows.append((model.name, code(model.specification), text.name if text else "", *how))
     header = ("model", "specification", "trained on", "rule", "unit", "precision", "fingerprint")
     yield Table(header, rows, texts=len(header), is_wide=True)
-    seen = {n: s for n, s in facts.record(SCORES).get("training_text", {}).items() if s}
+    seen = {n: s for n, s in facts.record(places.SCORES).get("training_text", {}).items() if s}
     found = [f"{n}: {s['found']:,} of {s['sentences']:,}" for n, s in seen.items() if s["found"]]
     if found:
         yield Paragraph("Scored sentences that stand in a model's training text:")
@@ -74,11 +64,11 @@ def _materials(facts: StudyFacts) -> Iterator[Part]:
     words = facts.vocabulary.get("words", {})
     rows: list[tuple[Value, ...]] = []
     for what, path, number in (
-        ("training text", files.training_text, facts.record(TRAINING).get("sentences")),
+        ("training text", files.training_text, facts.record(places.TRAINING).get("sentences")),
         (
             "text for natural sentences",
             files.natural_text,
-            facts.record(NATURAL_TEXT).get("sentences"),
+            facts.record(places.NATURAL_TEXT).get("sentences"),
         ),
         ("words that begin a sentence", vocabulary, words.get("initial")),
         ("other words", vocabulary, words.get("inner")),
@@ -98,9 +88,9 @@ def _left_out(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _agreement(facts: StudyFacts) -> Iterator[Part]:
-    if facts.files.natural is None or not SCORES.is_file():
+    if facts.files.natural is None or not places.SCORES.is_file():
         return
-    scores = ScoreTable.read(SCORES)
+    scores = ScoreTable.read(places.SCORES)
     if len(scores.models) > 1 and len(scores.log_probs) > 1:
         shares, names = scores.agreement(), short_names(scores.models)
         rows = [
@@ -112,7 +102,7 @@ def _agreement(facts: StudyFacts) -> Iterator[Part]:
 
 def _numbers(facts: StudyFacts) -> Iterator[Part]:
     proofs: list[tuple[Value, ...]] = []
-    for path, items in ((PAIRS, facts.pairs), (SELECTED, facts.selected)):
+    for path, items in ((places.PAIRS, facts.pairs), (places.SELECTED, facts.selected)):
         if proof := facts.certificate(path):
             numbers = (
                 f"{proof['objective']:,.4f}",
@@ -132,7 +122,7 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
         table = Table(
             ("model 1", "model 2", *columns), [(*p, *c) for p, c in pairs], 2, is_wide=True
         )
-        yield Paragraph((link(TRIPLETS, "All triplets"), ", by pair of models:"))
+        yield Paragraph((link(places.TRIPLETS, "All triplets"), ", by pair of models:"))
         yield table
 
 
@@ -144,8 +134,8 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
         Details(f"Triplet: {_rivals(best)}", [stimuli_table([best])], is_open=True)
         for best in _best(shown, lambda triplet: triplet.controversiality)
     )
-    if facts.pairs and SCORES.is_file():
-        scores = ScoreTable.read(SCORES)
+    if facts.pairs and places.SCORES.is_file():
+        scores = ScoreTable.read(places.SCORES)
         yield from _folded(
             Details(f"Natural pair: {_rivals(best)}", [stimuli_table([best], scores)], is_open=True)
             for best in _best(facts.pairs, _rank_difference)
@@ -180,7 +170,7 @@ def _folded(groups: Iterator[Part]) -> Iterator[Part]:
 def _reviews(facts: StudyFacts) -> Iterator[Part]:
     rows: list[tuple[Value, ...]] = []
     for what in ("pairs", "triplets", "trials"):
-        page = REVIEW / f"{what}.html"
+        page = places.REVIEW / f"{what}.html"
         if record := facts.record(page):
             rows.append((link(page, f"{what} to look at"), record["items"], record["flagged"]))
     if rows:
@@ -205,13 +195,14 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
         *((f"{name} trials", f"{number:,}") for name, number in conditions.items()),
     ]
     yield Table(("", "number"), rows)
-    if changed := facts.record(TRIALS).get("changed"):
+    if changed := facts.record(places.TRIALS).get("changed"):
         changes = [(f"{c['row']:,}", f"{c['group']}", c["before"], c["now"]) for c in changed]
         title = f"{len(changed):,} of {counted(len(trials), 'trial')} changed after the review"
         yield Details(title, [Table(("row", "group", "before", "now"), changes, texts=4)])
-    yield from _picture(Path(f"{TRIALS}.summary.png"), "trials by group, sources, and balance")
-    summary = link(Path(f"{TRIALS}.summary.md"), "the summary of the design")
-    yield Paragraph((link(TRIALS, "All trials"), "; ", summary, "."))
+    picture = Path(f"{places.TRIALS}.summary.png")
+    yield from _picture(picture, "trials by group, sources, and balance")
+    summary = link(Path(f"{places.TRIALS}.summary.md"), "the summary of the design")
+    yield Paragraph((link(places.TRIALS, "All trials"), "; ", summary, "."))
 
 
 def _picture(path: Path, alternative: str) -> Iterator[Part]:
@@ -248,7 +239,7 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
 
     if not facts.simulation:
         return
-    sizes = Path(f"{TRIALS}.power-sizes.csv")
+    sizes = Path(f"{places.TRIALS}.power-sizes.csv")
     table = read_table(sizes)
     names = ("first_low", "first_high", "significantly_better_low", "significantly_better_high")
     columns = (table[name] for name in ("scope", *names, "detectable_difference"))
@@ -259,16 +250,16 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
         planned.setdefault(scope, (scope, *shares, f"{float(least):.3f}" if least != "" else "–"))
     header = ("trials", "comes first", "significantly better", "smallest difference found")
     yield Table(header, list(planned.values()))
-    yield from _picture(Path(f"{TRIALS}.power.png"), ALTERNATIVE)
+    yield from _picture(Path(f"{places.TRIALS}.power.png"), ALTERNATIVE)
     report = link(
-        Path(f"{TRIALS}.power.md"), "Assumptions, and what more people or items would buy"
+        Path(f"{places.TRIALS}.power.md"), "Assumptions, and what more people or items would buy"
     )
-    comparisons = link(Path(f"{TRIALS}.power.csv"), "all comparisons")
+    comparisons = link(Path(f"{places.TRIALS}.power.csv"), "all comparisons")
     yield Paragraph((report, "; ", comparisons, ", ", link(sizes, "all sizes"), "."))
 
 
 def _people(facts: StudyFacts) -> Iterator[Part]:
-    report, models = ANALYSIS / "report.html", ANALYSIS / "tables" / "models.csv"
+    report, models = places.ANALYSIS / "report.html", places.ANALYSIS / "tables" / "models.csv"
     if not facts.analysis:
         return
     people, left_out = facts.analysis.get("participants"), facts.analysis.get("left_out", {})
@@ -276,7 +267,8 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
         f"{counted(people, 'participant')}, {len(left_out) or 'none'} left out." if people else ""
     )
     yield Paragraph((link(report, "The whole report"), f" has all figures and tests. {said}"))
-    figures = [*ANALYSIS.glob("figures/*overall*.png"), *ANALYSIS.glob("figures/accuracy-*.png")]
+    folder = places.ANALYSIS / "figures"
+    figures = [*folder.glob("*overall*.png"), *folder.glob("accuracy-*.png")]
     for figure in sorted(figures, key=lambda path: ("overall" not in path.name, path))[:1]:
         yield from _picture(figure, "models and people")
     if models.is_file():

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.files import path_inside
-from contstim.steps.design import DesignSettings
-from contstim.steps.simulation import PowerSettings
+from contstim.steps.sentences import SentenceSettings
 from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
@@ -64,23 +63,24 @@ class StudyFiles:
     def __init__(self, study: Study) -> None:
         self.study = study
 
-    def section(self, name: str, kind: type[_Kind]) -> _Kind | None:
-        """The settings of a section; None where the study does not name it."""
-        settings = self.study.sections.get(name)
-        return settings if isinstance(settings, kind) else None
-
     @property
     def planned_participants(self) -> int | None:
         """Number of people to take part, by [power] and [design]; None if either is lacking."""
-        design, power = self.section("design", DesignSettings), self.section("power", PowerSettings)
+        design, power = map(self.study.sections.get, ("design", "power"))
         if design is None or power is None:
             return None
-        return (power.power_groups or design.groups) * power.participants
+        in_all: int = (power.power_groups or design.groups) * power.participants
+        return in_all
 
     @property
     def specifications(self) -> tuple[str, ...]:
         """The models, as steps take them."""
         return tuple(model.text for model in self.study.models)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What a study gives to every step that asks for it, by the names of the step's fields."""
+        return {**vars(self.study.loading), "seed": self.study.seed, "store": STORE}
 
     @property
     def models(self) -> tuple[Path, ...]:
@@ -125,6 +125,12 @@ class StudyFiles:
             file: Path = section.file
             return file
         return None if self.natural_text is None else NATURAL
+
+    @property
+    def only_length(self) -> int | None:
+        """Number of words of natural sentences; None where several lengths are asked for."""
+        section: SentenceSettings = self.study.sections.get("sentences", SentenceSettings())
+        return int(section.words) if section.words.isdecimal() else None
 
     @property
     def triplets(self) -> Path | None:

@@ -274,7 +274,8 @@ def _contradictions(study: Study) -> Iterator[str]:
 
 
 def _analysis(study: Study) -> AnalysisSettings:
-    return StudyFiles(study).section("analysis", AnalysisSettings) or AnalysisSettings()
+    settings: AnalysisSettings = study.sections.get("analysis", AnalysisSettings())
+    return settings
 
 
 def _family(study: Study, groups: int) -> Detectability:

@@ -7,19 +7,18 @@ that name; models, seed, loading and store are those of the study.
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError, InputError
 from contstim.files import path_inside
-from contstim.models.loading import Loading
 from contstim.models.specifications import parse_specification
 from contstim.options import Models, Reads, Writes
 from contstim.steps import step_named, step_names
 from contstim.steps.fields import GivenModels
 from contstim.steps.step import Field, Step, adapter, fields_of, in_words
-from contstim.study.places import PAIRS, SCORES, STORE, TRIAL_SCORES, TRIALS, StudyFiles
+from contstim.study.places import PAIRS, SCORES, TRIAL_SCORES, TRIALS, StudyFiles
 from contstim.study.sections import SECTIONS
 from contstim.study.stage import StudyStage
 from contstim.study.study import RESULTS
@@ -147,8 +146,7 @@ def _from_study(
     name: str, own: Mapping[str, Field], values: Mapping[str, Any], files: StudyFiles
 ) -> dict[str, Any]:
     """Values of fields that the study has: files that must be given, models, seed and so on."""
-    study, sections = files.study, files.study.sections
-    of_trials = "trials" in own
+    sections = files.study.sections
     trials = TRIALS if "design" in sections else None
     needed = {
         "text": files.training_text,
@@ -159,11 +157,10 @@ def _from_study(
         "triplets": files.triplets,
         "trials": trials,
         "responses": files.responses,
-        "scores": trials and TRIAL_SCORES if of_trials else files.natural and SCORES,
+        "scores": trials and TRIAL_SCORES if "trials" in own else files.natural and SCORES,
     }
-    usual: dict[str, Any] = {key: v for key, v in needed.items() if _is_needed(own, key)}
-    usual |= {each.name: getattr(study.loading, each.name) for each in fields(Loading)}
-    usual |= {"seed": study.seed, "store": STORE}
+    must = {each.name for each in own.values() if each.default is MISSING}
+    usual: dict[str, Any] = {key: needed[key] for key in must & needed.keys()} | files.given
     if usual.get("responses") and "responses" not in values:
         usual["scale"] = getattr(sections["responses"], "scale", None)
     text = values.get("text", usual.get("text"))
@@ -180,7 +177,3 @@ def _from_study(
         if each.hint == GivenModels and not values.get("scores"):
             usual[each.name] = files.specifications
     return {key: value for key, value in usual.items() if key in own and value is not None}
-
-
-def _is_needed(own: Mapping[str, Field], name: str) -> bool:
-    return name in own and own[name].default is MISSING

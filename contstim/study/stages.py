@@ -109,11 +109,9 @@ def _texts(files: StudyFiles) -> Iterator[StudyStage]:
     """Write sentences of the embedded English where a study asks for them."""
     texts, seed = files.study.texts, files.study.seed
     # Natural ones of the length that is asked for, and of another seed than the training text
-    section = files.study.sections.get("sentences", SentencesSection())
-    words = int(section.words) if section.words.isdecimal() else None
     for name, text, out, length, of_seed in (
         ("training", texts.training, places.TRAINING, None, seed),
-        ("natural", texts.natural, places.NATURAL_TEXT, words, seed + 1),
+        ("natural", texts.natural, places.NATURAL_TEXT, files.only_length, seed + 1),
     ):
         number = embedded_text(text)
         if number is not None:
@@ -149,10 +147,8 @@ def _models(files: StudyFiles) -> Iterator[StudyStage]:
 def _step(kind: type[_Kind], files: StudyFiles, section: object = None, **given: Any) -> _Kind:
     """A step with what the study gives to every step, the keys of a section, and what is given."""
     values = {
-        **vars(files.study.loading),
+        **files.given,
         "models": files.specifications,
-        "seed": files.study.seed,
-        "store": places.STORE,
         "trials": places.TRIALS,
         "vocabulary": files.vocabulary,
         "sentences": files.natural,
@@ -183,14 +179,9 @@ def _scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
     sections = files.study.sections
     wanted = places.SCORES in read or {"scores", "pairs"} & sections.keys()
     if files.natural is not None and wanted:
-        errors = sections["scores"].standard_errors if "scores" in sections else False
-        yield _scoring(
-            files,
-            "scores",
-            files.natural,
-            places.SCORES,
-            places.STANDARD_ERRORS if errors else None,
-        )
+        with_errors = "scores" in sections and sections["scores"].standard_errors
+        errors = places.STANDARD_ERRORS if with_errors else None
+        yield _scoring(files, "scores", files.natural, places.SCORES, errors)
 
 
 def _scoring(

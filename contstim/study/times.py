@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from contstim.errors import ContstimError
 from contstim.stimuli import read_stimuli
 from contstim.study.places import StudyFiles
-from contstim.study.sections import SentencesSection
 from contstim.study.states import record_of
 
 if TYPE_CHECKING:
@@ -61,9 +60,7 @@ def _some_sentences(study: Study) -> list[Sentence]:
     files = StudyFiles(study)
     if files.natural is not None and files.natural.is_file():
         return list(read_stimuli(files.natural))[:_SENTENCES]
-    section = files.section("sentences", SentencesSection) or SentencesSection()
-    words = int(section.words) if section.words.isdecimal() else None
-    return list(generate(_SENTENCES, words=words, seed=0))
+    return list(generate(_SENTENCES, words=files.only_length, seed=0))
 
 
 def _speed(study: Study, specification: str, sentences: list[Sentence]) -> Speed:

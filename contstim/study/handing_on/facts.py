@@ -21,9 +21,7 @@ from contstim.models.specifications import parse_specification
 from contstim.records import record_path
 from contstim.reviews import Decision, ItemKind, Review, read_reviews
 from contstim.scale import Scale
-from contstim.steps.analysis import AnalysisSettings
-from contstim.steps.design import DesignSettings, word_frequencies
-from contstim.steps.simulation import PowerSettings
+from contstim.steps.design import word_frequencies
 from contstim.steps.vocabulary import VocabularySettings
 from contstim.stimuli import (
     CONTROVERSIAL,
@@ -33,20 +31,8 @@ from contstim.stimuli import (
     read_trials,
     read_triplets,
 )
-from contstim.study.places import (
-    ANALYSIS,
-    NATURAL,
-    NATURAL_TEXT,
-    PAIRS,
-    SCORES,
-    SELECTED,
-    TRAINING,
-    TRIAL_SCORES,
-    TRIALS,
-    TRIPLETS,
-    VOCABULARY,
-    StudyFiles,
-)
+from contstim.study import places
+from contstim.study.places import StudyFiles
 from contstim.study.stages import responses_of, stages_of
 from contstim.study.study import NgramSettings, embedded_text
 from contstim.tables import read_table
@@ -73,11 +59,19 @@ class StudyFacts:
     """The facts of a study, as templates name them; of what it has not done, none.
 
     The current folder is the study's.
+
+    Attributes:
+        study: what they are about.
+        files: its files.
+        power: the section [power]; None where the study has none.
+        planned_analysis: the section [analysis], likewise.
     """
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.files = StudyFiles(study)
+        self.power = study.sections.get("power")
+        self.planned_analysis = study.sections.get("analysis")
         self._written = {path for stage in stages_of(study) for path in stage.writes}
 
     def record(self, path: Path) -> Row:
@@ -104,11 +98,11 @@ class StudyFacts:
         """Each text: its use, file, number of lines, checksum, or how many embedded sentences."""
         given = self.study.texts
         uses = [
-            ("models and words", given.training, TRAINING),
-            ("natural sentences", given.natural, NATURAL_TEXT),
+            ("models and words", given.training, places.TRAINING),
+            ("natural sentences", given.natural, places.NATURAL_TEXT),
         ]
         own = [(model.name, model.training) for model in self.study.models if model.training]
-        uses += [(name, training.place.text, TRAINING) for name, training in own]
+        uses += [(name, training.place.text, places.TRAINING) for name, training in own]
         rows = []
         for use, text, written in uses:
             if text:
@@ -124,7 +118,7 @@ class StudyFacts:
     @cached_property
     def conventions(self) -> dict[str, Row]:
         """Scoring convention of each model, by its name: rule, unit, fingerprint and the like."""
-        for path in (SCORES, TRIAL_SCORES, TRIPLETS, VOCABULARY):
+        for path in (places.SCORES, places.TRIAL_SCORES, places.TRIPLETS, places.VOCABULARY):
             models = self.record(path).get("models", {})
             if models:
                 return {m.name: models[m.name] for m in self.study.models if m.name in models}
@@ -206,8 +200,7 @@ class StudyFacts:
     @cached_property
     def contrasts(self) -> int | None:
         """Number of contrasts between models and with the ceiling; None: as a table says."""
-        settings = self.planned_analysis
-        if settings is not None and settings.contrasts is not None:
+        if self.planned_analysis and self.planned_analysis.contrasts is not None:
             return None
         return len(every_contrast(self.names)) if len(self.names) > 1 else 0
 
@@ -216,9 +209,9 @@ class StudyFacts:
     @cached_property
     def vocabulary(self) -> Row:
         """The record of the vocabulary, with words counted in the file as it stands now."""
-        record = self.record(VOCABULARY)
-        if record and VOCABULARY.is_file():
-            words, choice = Vocabulary.load(VOCABULARY), record["choice"]
+        record = self.record(places.VOCABULARY)
+        if record and places.VOCABULARY.is_file():
+            words, choice = Vocabulary.load(places.VOCABULARY), record["choice"]
             now = {"initial": len(words.initial), "inner": len(words.inner)}
             record["words"] = {**record["words"], **now}
             names = {name: choice[name] for name in ("names", "language", "every_word")}
@@ -239,24 +232,24 @@ class StudyFacts:
     @cached_property
     def pairs(self) -> Sequence[Pair]:
         """The natural pairs."""
-        return read_pairs(PAIRS) if self._is_there(PAIRS) else ()
+        return read_pairs(places.PAIRS) if self._is_there(places.PAIRS) else ()
 
     @cached_property
     def found(self) -> Sequence[Triplet]:
         """The triplets that searches found."""
-        return read_triplets(TRIPLETS) if self._is_there(TRIPLETS) else ()
+        return read_triplets(places.TRIPLETS) if self._is_there(places.TRIPLETS) else ()
 
     @cached_property
     def selected(self) -> Sequence[Triplet]:
         """The triplets that were selected among these."""
-        return read_triplets(SELECTED) if self._is_there(SELECTED) else ()
+        return read_triplets(places.SELECTED) if self._is_there(places.SELECTED) else ()
 
     @cached_property
     def searches(self) -> list[Row]:
         """What the record of the searches says of every two models, in the order of the study."""
         of_pairs = {
             frozenset((each["model_1"], each["model_2"])): each
-            for each in self.record(TRIPLETS).get("pairs", [])
+            for each in self.record(places.TRIPLETS).get("pairs", [])
         }
         return [of_pairs.get(frozenset(pair), {}) for pair in self.model_pairs]
 
@@ -334,7 +327,7 @@ class StudyFacts:
     @cached_property
     def reviewed(self) -> list[Row]:
         """What certificates say of items that were reviewed."""
-        tables = {"pair": PAIRS, "triplet": SELECTED, "trial": TRIALS}
+        tables = {"pair": places.PAIRS, "triplet": places.SELECTED, "trial": places.TRIALS}
         found = [{"what": what, **self.certificate(path)} for what, path in tables.items()]
         return [certificate for certificate in found if certificate.get("reviewed")]
 
@@ -343,7 +336,7 @@ class StudyFacts:
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials of all groups."""
-        return read_trials(TRIALS) if self._is_there(TRIALS) else ()
+        return read_trials(places.TRIALS) if self._is_there(places.TRIALS) else ()
 
     @cached_property
     def groups(self) -> int:
@@ -397,7 +390,7 @@ class StudyFacts:
     @cached_property
     def frequencies(self) -> WordFrequencies:
         """Word frequencies as the design's summary has them."""
-        text = self.record(TRIALS).get("text")
+        text = self.record(places.TRIALS).get("text")
         return word_frequencies(None if text is None else Path(text), self.natural, self.trials)
 
     # People and analysis
@@ -420,56 +413,44 @@ class StudyFacts:
     @property
     def is_choice(self) -> bool:
         """True if people only choose: as the design asks for, or else as the responses say."""
-        settings = self.files.section("design", DesignSettings)
-        scale = None if settings is None else settings.scale
-        if scale is not Scale.CHOICE and self.responses:
-            scale = self.responses[0].scale
-        return scale is Scale.CHOICE
+        design = self.study.sections.get("design")
+        if design is not None and design.scale is Scale.CHOICE:
+            return True
+        return bool(self.responses) and self.responses[0].scale is Scale.CHOICE
 
     @cached_property
     def analysis(self) -> Row:
         """The record of the analysis; empty where there is none."""
-        return self.record(ANALYSIS / "report.html")
+        return self.record(places.ANALYSIS / "report.html")
 
     @cached_property
     def statistics(self) -> list[str]:
         """Paragraphs of the analysis on its own statistics."""
-        path = ANALYSIS / "methods.md"
+        path = places.ANALYSIS / "methods.md"
         text = read_text(path).strip() if self.analysis and path.is_file() else ""
         # The works are listed with those of the whole section
         leave_out = ("#", "References:")
         return [each for each in text.split("\n\n") if each and not each.startswith(leave_out)]
 
-    @property
-    def planned_analysis(self) -> AnalysisSettings | None:
-        """The section [analysis]."""
-        return self.files.section("analysis", AnalysisSettings)
-
-    @property
-    def power(self) -> PowerSettings | None:
-        """The section [power]."""
-        return self.files.section("power", PowerSettings)
-
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
         """How many catch trials a participant needs right, and of how many; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
-        settings = self.planned_analysis
-        least = None if settings is None else settings.min_catch
+        least = self.planned_analysis and self.planned_analysis.min_catch
         rule = DEFAULT_RULE if least is None else CatchRule(number=least)
         return (rule.required(number), number) if number else None
 
     @cached_property
     def simulation(self) -> Row:
         """Row of the simulated experiment for all trials of the design; empty without power."""
-        path = Path(f"{TRIALS}.power-sizes.csv")
+        path = Path(f"{places.TRIALS}.power-sizes.csv")
         if not path.is_file():
             return {}
         table = read_table(path)
         rows = (dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True))
         # The first row of a scope is that of the design as planned
         row = next((row for row in rows if row["scope"] == "overall"), {})
-        people = read_table(Path(f"{TRIALS}.power.csv")).get("people", [])
+        people = read_table(Path(f"{places.TRIALS}.power.csv")).get("people", [])
         return {**row, "as_measured": AS_MEASURED in people} if row else {}
 
     @cached_property
@@ -477,10 +458,10 @@ class StudyFacts:
         """Everything that was left out anywhere: what, because of what, and how many."""
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
-        alike = self.record(TRIPLETS).get("unchanged", []) if self.found else []
+        alike = self.record(places.TRIPLETS).get("unchanged", []) if self.found else []
         counts: dict[str, dict[str, int]] = {
             "words": self.vocabulary.get("left_out", {}),
-            "natural sentences": self.record(NATURAL).get("left_out", {}),
+            "natural sentences": self.record(places.NATURAL).get("left_out", {}),
             "searches of a natural sentence": self.passed_over,
             "triplets": Counter(each["reason"] for each in alike),
             "participants": Counter(self.analysis.get("left_out", {}).values()),
