@@ -15,8 +15,6 @@ from contstim.study.places import StudyFiles
 from contstim.study.study import embedded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from contstim.study.study import Study
 
 ModelPair = tuple[str, str]
@@ -55,7 +53,9 @@ class StudyNumbers:
         self.pairs_of = _of_pairs(study, "pairs", self.pairs_each)
         self.model_pairs = len(self.pairs_of)
         self.searched = self.model_pairs * self.searched_each
-        self.selected, self.natural_pairs = map(_sum, (self.selected_of, self.pairs_of))
+        self.selected, self.natural_pairs = (
+            sum(numbers.values()) for numbers in (self.selected_of, self.pairs_of)
+        )
         self.groups: int = design.groups if design else 0
         self.random_per_group: int = design.random_per_group if design else 0
         self.catch_per_group: int = design.catch_per_group if design else 0
@@ -81,10 +81,6 @@ class StudyNumbers:
             catch_per_group=self.catch_per_group,
         )
         return needs if needs.in_all else None
-
-
-def _sum(numbers: Mapping[ModelPair, int]) -> int:
-    return sum(numbers.values())
 
 
 def _of_pairs(study: Study, section: str, per_pair: int) -> dict[ModelPair, int]:

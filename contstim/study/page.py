@@ -146,7 +146,11 @@ def _report(
     for title, (section, kinds) in SECTIONS.items():
         if under := _guarded(section(facts)):
             parts.append(Heading(title))
-            earlier = [s.stage.name for s in states if s.stage.kind in kinds and _is_unsettled(s)]
+            earlier = [
+                each.stage.name
+                for each in states
+                if each.stage.kind in kinds and each.record is not None and each.state != "done"
+            ]
             if earlier:
                 again = f"to be done again: {', '.join(earlier)}."
                 parts.append(Paragraph((strong("Of an earlier run: "), again)))
@@ -156,10 +160,6 @@ def _report(
     meta = {"generator": _GENERATOR}
     meta |= {_RUNNING: "yes"} if running is not None and not stopped else {}
     return Report(study.title, parts, warning=warning, meta=meta)
-
-
-def _is_unsettled(state: StageState) -> bool:
-    return state.record is not None and state.state != "done"
 
 
 def _progress(

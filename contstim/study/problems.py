@@ -51,6 +51,14 @@ class Problems:
                 what = "key" if table else "section"
                 self.add((*table, key), f"there is no such {what}; {remedy}")
 
+    def has_table(self, key: Key, value: object) -> bool:
+        """True if the value of a key is a table; a problem if it is not."""
+        is_table = isinstance(value, dict)
+        if not is_table:
+            place = ".".join(key)
+            self.add(key, f"{value!r} is not a section: write [{place}] and keys below it.")
+        return is_table
+
     def refuse_null_characters(self, value: object, key: Key = ()) -> None:
         """A problem for each key and text, in tables and lists, that holds a null character."""
         if isinstance(value, dict):

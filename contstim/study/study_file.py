@@ -115,10 +115,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
         problems.add(("title",), f"{title!r} is not a text in quotes.")
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         problems.add(("seed",), f"{seed!r} is not a whole number, 0 or more.")
-    wrong = [name for name in names[2:] if not isinstance(tables.get(name, {}), dict)]
-    for name in wrong:
-        told = f"{tables[name]!r} is not a section: write [{name}] and keys below it."
-        problems.add((name,), told)
+    wrong = [name for name in names[2:] if not problems.has_table((name,), tables.get(name, {}))]
     if wrong:
         return None
     sections = {
@@ -144,12 +141,7 @@ def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
         if platform is None or platform.exporter is None:
             known = [each.name for each in platforms() if each.exporter is not None]
             problems.refuse_unknown(("export",), [name], known)
-        elif not isinstance(values, dict):
-            problems.add(
-                ("export", name),
-                f"{values!r} is not a section: write [export.{name}] and keys below it.",
-            )
-        else:
+        elif problems.has_table(("export", name), values):
             exports[name] = _export(platform.exporter, values, ("export", name), problems)
     return {name: settings for name, settings in exports.items() if settings is not None}
 
