@@ -62,20 +62,28 @@ class PowerSettings:
     ] = SMALLEST_EFFECT
     simulations: Annotated[int, Help("Experiments for each planted model.", at_least=1)] = 1000
 
-    def simulate(
-        self, trials: Sequence[Trial], scores: ScoreTable, seed: int, reporter: Reporter
-    ) -> DesignPower:
-        """Simulate the experiment of some trials, with new people and new items.
+    def measured(self) -> MeasuredPeople:
+        """Measurements to which simulated participants are calibrated.
 
         Raises:
             InputError: the folder of the pilot lacks a table, or has a damaged one.
         """
         # What is stated counts before what a pilot measured, and that before the 2023 study.
         measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
+        return measured if self.ceiling is None else measured.with_random(self.ceiling)
+
+    def simulate(
+        self, trials: Sequence[Trial], scores: ScoreTable, seed: int, reporter: Reporter
+    ) -> DesignPower:
+        """Simulate the experiment of some trials, with new people and new items.
+
+        Raises:
+            InputError: see `measured`.
+        """
         return design_power(
             trials,
             scores,
-            measured=measured if self.ceiling is None else measured.with_random(self.ceiling),
+            measured=self.measured(),
             groups=self.power_groups,
             participants=self.participants,
             simulations=self.simulations,
