@@ -275,20 +275,16 @@ def _check_numbers(study: Study, problems: Problems) -> None:
         if sections[name].per_pair < 1:
             problems.add((name, "per_pair"), "must be 1 or more, not 0.")
     if selection is not None and numbers.searched:
+        most = numbers.searched_each
         for key, whom, number in _wanted(study, "selection", numbers.selected_of):
-            if number > numbers.searched_each:
-                told = (
-                    f"{number} triplets of {whom} cannot be selected from {numbers.searched_each}"
-                )
-                told += f": raise per_pair under [triplets] to more than {number}."
-                problems.add(key, told)
+            if number > most:
+                told = f"{number} triplets of {whom} cannot be selected from {most}: raise per_pair"
+                problems.add(key, f"{told} under [triplets] to more than {number}.")
             if quantiles and number % quantiles:
                 multiple = _next_multiple(number, quantiles, numbers.groups)
                 told = f"{number} triplets of {whom} cannot be spread evenly over {quantiles} "
-                told += (
-                    f"quantiles: choose per_pair = {multiple}, or quantiles that divide {number}"
-                )
-                problems.add(("selection", "quantiles"), f"{told}, or 0 for none.")
+                told += f"quantiles: choose per_pair = {multiple}, or quantiles that divide "
+                problems.add(("selection", "quantiles"), f"{told}{number}, or 0 for none.")
     if numbers.groups and numbers.selected and numbers.groups < 3:
         told = "a triplet gives three trials for three different groups, and there are "
         problems.add(("design", "groups"), f"{told}{numbers.groups}: choose 3 groups or more.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from contstim.files import path_inside
 from contstim.steps.sentences import SentenceSettings
@@ -11,8 +11,6 @@ from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
     from contstim.study.study import ModelTraining, Study
-
-_Kind = TypeVar("_Kind")
 
 STORE = RESULTS / "contstim.sqlite"
 """Scores as they come; a memory for later runs, not a result."""
@@ -91,8 +89,8 @@ class StudyFiles:
     def training_texts(self) -> tuple[Path, ...]:
         """All texts that models of the study are trained on."""
         trainings = [model.training for model in self.study.models if model.training is not None]
-        texts = (*present(self.training_text), *map(self.text_of, trainings))
-        return tuple(dict.fromkeys(texts))
+        texts = dict.fromkeys((self.training_text, *map(self.text_of, trainings)))
+        return tuple(text for text in texts if text is not None)
 
     @property
     def training_text(self) -> Path | None:
@@ -154,11 +152,6 @@ class StudyFiles:
     def prose(self, text: Path) -> bool:
         """True if a text is running prose; the embedded English is not."""
         return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
-
-
-def present(*paths: _Kind | None) -> tuple[_Kind, ...]:
-    """Those that are not None."""
-    return tuple(path for path in paths if path is not None)
 
 
 def _text(text: str | None, written: Path) -> Path | None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contstim.reporter import Reporter
+    from contstim.study.stage import StudyStage
     from contstim.study.study import Study
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -89,7 +90,8 @@ def archive_study(
     command = ("contstim", "archive", study.path.name)
     with chdir(study.folder), TemporaryDirectory() as scratch, recorded_as(command):
         check_links()
-        doubts = _doubts(study)
+        stages = stages_of(study)
+        doubts = _doubts(stages)
         if doubts and not as_it_is:
             listed = "\n".join(f"  {doubt}" for doubt in doubts)
             raise InputError(
@@ -98,7 +100,7 @@ def archive_study(
                 f"study file; or archive it with --as-it-is, which says so in it."
             )
         study_text, inputs = study_inputs(study, read_text(study.path.name))
-        results, astray = _results(study)
+        results, astray = _results(stages)
         if astray:
             reporter.say(
                 f"Left out, because no stage of the study writes them: {', '.join(astray)}."
@@ -166,10 +168,10 @@ def _written(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in texts}
 
 
-def _doubts(study: Study) -> list[str]:
+def _doubts(stages: Sequence[StudyStage]) -> list[str]:
     """The stages that do not hold, each in a sentence."""
     doubts = []
-    for stage in stages_of(study):
+    for stage in stages:
         now = examine(stage)
         if now.state != "done":
             why = "; ".join(now.reasons)
@@ -181,9 +183,8 @@ def _doubts(study: Study) -> list[str]:
     return doubts
 
 
-def _results(study: Study) -> tuple[dict[str, Path], list[str]]:
+def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     """Files that the stages wrote, by name in the archive; and what else lies there."""
-    stages = stages_of(study)
     written = {path for stage in stages for path in (*stage.writes, stage.step.record_path())}
     results, astray = {}, []
     for path in visible_files(RESULTS):

@@ -14,7 +14,6 @@ from contstim.errors import InputError
 from contstim.files import visible_files
 from contstim.models.catalog import with_neighbours
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, is_taken
-from contstim.study.places import present
 from contstim.study.stages import stages_of
 
 if TYPE_CHECKING:
@@ -55,12 +54,9 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
         place = path
         if path.is_absolute() or ".." in path.parts or is_taken(path):
             named = Path(os.path.normpath(Path.cwd() / path))  # of "..", too
-            place = INPUTS / named.name
-            taken = (INPUTS / f"{named.stem}-{n}{named.suffix}" for n in count(2))
-            free = (
-                each for each in chain([INPUTS / named.name], taken) if each not in places.values()
-            )
-            place = next(free)
+            numbered = (INPUTS / f"{named.stem}-{n}{named.suffix}" for n in count(2))
+            names = chain([INPUTS / named.name], numbered)
+            place = next(each for each in names if each not in places.values())
         places[path] = place
     moved = {path.as_posix(): place.as_posix() for path, place in places.items() if path != place}
     before = [model.specification for model in study.models]
@@ -85,7 +81,7 @@ def _paths(study: Study) -> list[Path]:
     read = [
         *(path for stage in stages for path in stage.reads),
         *own,
-        *present(None if responses is None else responses.file),
+        *([responses.file] if responses and responses.file else []),
     ]
     return [path for path in dict.fromkeys(read) if written.isdisjoint((path, *path.parents))]
 
