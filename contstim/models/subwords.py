@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.loading import Loading
-    from contstim.models.words import Encoding, Place, WordTokens
+    from contstim.models.words import Encoding, Place, Tokens, WordTokens
     from contstim.sentence import Sentence
-
-    Tokens: TypeAlias = tuple[int, ...]
 
 
 def load_transformer(location: str, *, name: str, rule: str, loading: Loading) -> LanguageModel:

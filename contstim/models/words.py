@@ -128,6 +128,18 @@ def _find(tokenizer: Any) -> _Special:
     return re.compile(pattern), frozenset(ids)
 
 
+def tokens_of_texts(tokenizer: Any, sentences: Sequence[Sentence]) -> list[list[int]]:
+    """The tokens of sentences as their texts stand, with those that the tokenizer adds.
+
+    Raises:
+        ModelError: a sentence names a special token, which a network would obey.
+    """
+    refuse_special_tokens(tokenizer, sentences)
+    texts = [sentence.text for sentence in sentences]
+    rows: list[list[int]] = tokenizer(texts, verbose=False)["input_ids"]
+    return rows
+
+
 END_MARK = -1
 SPECIAL = -2
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.models.base import Continuation, TokenScore
     from contstim.models.checkpoints import Checkpoint
-    from contstim.models.subwords import Tokens
-    from contstim.models.words import Encoding
+    from contstim.models.words import Encoding, Tokens
     from contstim.sentence import Sentence
 
 

@@ -17,7 +17,7 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
     from contstim.models.checkpoints import Checkpoint
-
-    Tokens: TypeAlias = tuple[int, ...]
+    from contstim.models.words import Tokens
 
 
 _TRIAL = "the old house was not good for people but the small dog had water"

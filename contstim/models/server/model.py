@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from contstim.models.base import Continuation, LanguageModel
     from contstim.models.loading import Loading
     from contstim.models.server.address import ServerAddress
-    from contstim.models.subwords import Tokens
-    from contstim.models.words import Encoding
+    from contstim.models.words import Encoding, Tokens
     from contstim.sentence import Sentence
 
 UNKNOWN_PRECISION = "unknown"

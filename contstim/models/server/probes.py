@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.models.server.service import ScoringService
-
-    Tokens: TypeAlias = tuple[int, ...]
+    from contstim.models.words import Tokens
 
 LEAST_TOLERANCE = 1e-4
 """Nats by which two values may always differ."""

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.models.server.client import Client
+    from contstim.models.words import Tokens
 
-    Tokens: TypeAlias = tuple[int, ...]
     Row: TypeAlias = tuple[list[float | None], list[int] | None, str]
     Echo: TypeAlias = tuple[list[Row], int | None, str]
 

@@ -18,7 +18,7 @@ from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import split_sentences, train_network
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
 from contstim.models.training.transformers import save_pretrained
-from contstim.models.words import refuse_special_tokens
+from contstim.models.words import tokens_of_texts
 from contstim.sentence import Sentence
 from contstim.tables import TABLE_KINDS, listed, read_table
 
@@ -234,7 +234,7 @@ def classifier_task(
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
     # before they are cut to the window
-    lengths = np.array([len(row) for row in _tokens(checkpoint, text)])
+    lengths = np.array([len(row) for row in tokens_of_texts(tokenizer, text)])
     return TrainingTask(
         network=network,
         encode=lambda sentences: _rows(checkpoint, sentences),
@@ -252,16 +252,10 @@ def _rows(checkpoint: Checkpoint, sentences: Sequence[LabelledSentence]) -> list
     """Rows of a label and the tokens that the network reads, cut to its window."""
     special = set(checkpoint.tokenizer.all_special_ids)
     rows = []
-    for sentence, tokens in zip(sentences, _tokens(checkpoint, sentences), strict=True):
+    read = tokens_of_texts(checkpoint.tokenizer, sentences)
+    for sentence, tokens in zip(sentences, read, strict=True):
         row = tokens[: checkpoint.window or len(tokens)]
         if len(row) < len(tokens) and tokens[-1] in special:
             row[-1] = tokens[-1]  # a row that is cut still ends as the network has learnt to read
         rows.append(np.array([sentence.acceptable, *row], np.int64))
     return rows
-
-
-def _tokens(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[list[int]]:
-    refuse_special_tokens(checkpoint.tokenizer, sentences)
-    texts = [sentence.text for sentence in sentences]
-    ids: list[list[int]] = checkpoint.tokenizer(texts, verbose=False)["input_ids"]
-    return ids

@@ -15,7 +15,7 @@ from contstim.models.checkpoints import silence
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import TRANSFORMER_TRAINING, TransformerSettings
-from contstim.models.words import refuse_special_tokens
+from contstim.models.words import tokens_of_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -219,9 +219,7 @@ def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntA
     Raises:
         ModelError: a sentence holds a special token, which the network would obey.
     """
-    refuse_special_tokens(tokenizer, sentences)
-    texts = [sentence.text for sentence in sentences]
-    rows = tokenizer(texts, return_attention_mask=False, verbose=False)["input_ids"]
+    rows = tokens_of_texts(tokenizer, sentences)
     if kind == "gpt2":  # BERT's tokenizer adds [CLS] and [SEP] itself
         rows = [[tokenizer.bos_token_id, *row, tokenizer.eos_token_id] for row in rows]
     return [np.array(row, np.int64) for row in rows]

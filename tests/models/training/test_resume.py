@@ -113,7 +113,7 @@ def test_training_leaves_chance_as_it_was(tmp_path: Path) -> None:
     torch.manual_seed(1)
     expected = torch.rand(1)
     torch.manual_seed(1)
-    train("bert", tmp_path / "bert")
+    train("lstm", tmp_path / "lstm")
     assert torch.equal(torch.rand(1), expected)
 
 
