@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 UNIT = "signed confidence, -1 to 1"
-UNACCEPTABLE, ACCEPTABLE = "unacceptable", "acceptable"
-LABELS = (UNACCEPTABLE, ACCEPTABLE)
+LABELS = ("unacceptable", "acceptable")
 """In CoLA's order: 0 is unacceptable."""
 
 _YES = frozenset({"acceptable", "grammatical", "correct", "1"})

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from contstim.models.words import Encoding, Tokens
     from contstim.sentence import Sentence
 
-UNKNOWN_PRECISION = "unknown"
-"""Of weights that are elsewhere; results are held to the tolerance of the address."""
-
 
 class ServerModel(SubwordModel):
     """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
@@ -95,7 +92,7 @@ class ServerModel(SubwordModel):
             context=self._context_text,
             end_scored=True,
             fingerprint=digest,
-            precision=UNKNOWN_PRECISION,
+            precision="unknown",  # of weights elsewhere; results are held to the tolerance
             tolerance=self._address.tolerance,
         )
 
