@@ -75,15 +75,11 @@ class Scale:
         training: sentences that models are trained on.
         natural: sentences to select pairs from, before those are left out that are no news to the
             models.
-        per_pair: natural pairs for each pair of models.
-        triplets: for each of the pairs of models that synthesis is shown with.
         most_epochs: cuts the training of every network short.
     """
 
     training: int = 3_000
     natural: int = 250
-    per_pair: int = 1
-    triplets: int = 1
     most_epochs: int | None = None
 
 
@@ -134,7 +130,7 @@ def run_demo(
         seed: decides the text, the models' first weights and every search.
         scale: how much is done.
         reporter: told what happens next, and how far each training is.
-        show: given the most controversial triplet of two models as soon as both are trained.
+        show: given the triplet of two models as soon as both are trained.
 
     Raises:
         InputError: the folder holds a demo with another seed, scale or version.
@@ -172,9 +168,9 @@ def run_demo(
             reporter.say(f"Searching: {first} against {second} …")
             # Every duel starts from sentences of its own.
             starts = natural[number :: len(_DUELS)]
-            duel = _search_duel(models[first], models[second], starts, vocabulary, scale, seed)
+            duel = _search_duel(models[first], models[second], starts, vocabulary, seed)
         triplets += duel
-        for triplet in duel[:1]:
+        for triplet in duel:
             show(triplet)
     triplets.sort(key=lambda triplet: -triplet.controversiality)
     vocabulary.save(out / "vocab.txt")
@@ -187,7 +183,7 @@ def run_demo(
         to_score = list(filter_sentences(natural, [in_vocabulary(vocabulary)]))
         scores = score_sentences([*models.values()], to_score, store=store)
     scores.write(out / "scores.csv")
-    selection = select_natural(scores, NaturalQuestion(per_pair=scale.per_pair))
+    selection = select_natural(scores, NaturalQuestion(per_pair=1))
     write_pairs(out / "pairs.csv", selection.pairs)
     certificate = out / "pairs.csv.certificate.json"
     selection.certificate.save(certificate)
@@ -257,7 +253,7 @@ def _sentences(path: Path, make: Callable[[], Iterable[Sentence]]) -> list[Sente
 
 
 def _read_duel(path: Path, first: LanguageModel, second: LanguageModel, seed: int) -> list[Triplet]:
-    """The triplets of two models that an earlier run wrote, most controversial first."""
+    """The triplet of two models that an earlier run wrote; none if it wrote none."""
     # The record is written last: where it is missing or says other, an earlier run was interrupted
     # or had other models.
     if not (path.is_file() and record_path(path).is_file()):
@@ -277,21 +273,13 @@ def _search_duel(
     second: LanguageModel,
     natural: Sequence[Sentence],
     vocabulary: Vocabulary,
-    scale: Scale,
     seed: int,
 ) -> list[Triplet]:
-    """Triplets of two models, most controversial first.
-
-    From as many natural sentences as it takes for enough triplets in which both synthetic sentences
-    differ from the natural one.
-    """
-    changed: list[Triplet] = []
+    """The first triplet of two models in which both synthetic sentences differ from the natural."""
     for sentence in natural:
-        if len(changed) == scale.triplets:
-            break
         # A demo is to be quick
         run: Any = {"seed": seed, "restarts": SINGLE}
         triplet, _, _ = synthesize_triplet(first, second, sentence, vocabulary, **run)
         if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
-            changed.append(triplet)
-    return sorted(changed, key=lambda triplet: -triplet.controversiality)
+            return [triplet]
+    return []

@@ -20,7 +20,7 @@ from contstim.optimization.selection.verification import verify_natural
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_triplets
 
-SCALE = Scale(training=500, natural=1_500, per_pair=1, triplets=1, most_epochs=1)
+SCALE = Scale(training=500, natural=1_500, most_epochs=1)
 CLIMB = replace(DEFAULT, perturbation=None, with_cheap_words=None)
 
 
