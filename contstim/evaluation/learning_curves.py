@@ -125,7 +125,7 @@ def train_model(
         out: its folder; of n-grams the file, to whose name `.arpa` is added.
         architecture: words of the longest n-grams, or a network's.
         training: of a network.
-        run: `device` and `on_progress` of a network.
+        run: `device`, `precision` and `on_progress` of a network.
 
     Raises:
         ModelError, CorpusError: see `train_ngram`, `train_recurrent` and `train_transformer`.

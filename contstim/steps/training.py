@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.corpus import read_sentences
 from contstim.evaluation.folder import page_table, write_findings
+from contstim.evaluation.learning_curves import train_model
 from contstim.evaluation.restarts import judge, restart_findings
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import DiscountWarning, train_ngram
@@ -91,29 +92,27 @@ class TrainNetwork(
 
     def work(self, reporter: Reporter) -> Outcome[Training]:
         """Train the network; a finished training is not repeated."""
+        from contstim.models.training.record import RECORD, Training
+
         read = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
         # Asked before the training, which leaves the same file when it is new
-        already = (self.out / "training.json").is_file()
-        given: dict[str, Any] = {"device": self.device, "precision": self.precision}
-        given["on_progress"] = partial(tell_training, reporter, "training")
-        # Imported here: transformers take seconds that a recurrent network need not wait
-        train: Any
-        if isinstance(self.network, RecurrentSettings):
-            from contstim.models.training.recurrent import train_recurrent
-
-            train = train_recurrent
-        else:
-            from contstim.models.training.transformers import train_transformer
-
-            train = train_transformer
-        done: Training = train([*read], self.out, self.network, self.training, **given)
+        already = (self.out / RECORD).is_file()
+        specification = train_model(
+            [*read],
+            self.out,
+            self.network,
+            self.training,
+            device=self.device,
+            precision=self.precision,
+            on_progress=partial(tell_training, reporter, "training"),
+        )
+        done = Training.read(self.out)
         if already:
             reporter.say(f"{done.out} was trained before with this text and these settings.")
-        family = self.network.kind if isinstance(self.network, RecurrentSettings) else "hf"
         best_epoch = done.curve.index(done.best) + 1
         reporter.say(
             f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {best_epoch} of "
-            f"{len(done.curve)}; {done.ended}. Load it as {family}:{self.out}."
+            f"{len(done.curve)}; {done.ended}. Load it as {specification}."
         )
         return Outcome(done, {"kind": self.network.kind})
 
