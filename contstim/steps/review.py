@@ -97,13 +97,13 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
             raise InputError("`merged` joins reviews: name them in `review`.")
         stimuli = read_stimulus_table(self.table)
         reviewer = " ".join(self.reviewer.split())
-        earlier: Review | None = None
-        if self.review:
-            earlier = read_reviews(self.review)
-            earlier.require_items_of(stimuli, self.table)
+        review = read_reviews(self.review) if self.review else None
+        if review is not None:
+            review.require_items_of(stimuli, self.table)
+        earlier = review
         if self.earlier_rounds:
             before = read_reviews(self.earlier_rounds).about(stimuli)
-            earlier = before if earlier is None else Review((*earlier.decisions, *before.decisions))
+            earlier = before if review is None else Review((*review.decisions, *before.decisions))
         flags = flag_items(stimuli, self.settings.flags())
         content = ReviewPage(
             stimuli,
@@ -117,15 +117,14 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
             else _answers(self.table, self.responses, self.scale, reporter),
         )
         kind, n_items = content.items[0].kind, len(content.items)
-        if self.review and earlier is not None and not earlier.of_kind(kind):
+        if review is not None and earlier is not None and not earlier.of_kind(kind):
             raise InputError(f"{self.table} holds {kind}s, and no {kind} was reviewed in `review`.")
         write_text(self.out, content.html())
         reporter.say(f"{self.out}: {flagged(content)}; open it in a browser.")
-        if self.merged is not None and self.review:
-            decisions = read_reviews(self.review).decisions
-            write_review(self.merged, decisions)
-            reporter.say(f"{self.merged}: {counted(len(decisions), 'row')}.")
-        shown = _decided(read_reviews(self.review), n_items, kind) if self.review else ()
+        if self.merged is not None and review is not None:
+            write_review(self.merged, review.decisions)
+            reporter.say(f"{self.merged}: {counted(len(review.decisions), 'row')}.")
+        shown = () if review is None else _decided(review, n_items, kind)
         return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*shown])
 
 
