@@ -36,6 +36,12 @@ def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of designs are empty files: for tests of their tables."""
+    monkeypatch.setattr("contstim.steps.design.write_figure", lambda _make, path: path.touch())
+
+
+@pytest.fixture
 def folder(
     tmp_path: Path,
     trained: Path,

@@ -24,12 +24,6 @@ DESIGN = "design --pairs pairs.csv --triplets triplets.csv --sentences natural.t
 SMALL = "--random-per-group 2 --catch-per-group 1"
 
 
-@pytest.fixture
-def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of designs are empty files: one test has a real one."""
-    monkeypatch.setattr("contstim.steps.design.write_figure", lambda _make, path: path.touch())
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("design")

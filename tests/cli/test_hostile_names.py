@@ -67,6 +67,7 @@ class _Texts(HTMLParser):
         self.texts.add(data)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_from_scores_to_figures(folder: Path) -> None:
     """Witnesses: every command ends well; the page, read back, holds the names letter by letter."""
     names = [f"kenlm:{name}" for name in NAMES]

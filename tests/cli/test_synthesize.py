@@ -20,7 +20,7 @@ from contstim.vocabulary import Vocabulary
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
     path = tmp_path_factory.mktemp("words") / "vocab.txt"
-    Vocabulary.from_sentences(english, min_count=3).save(path)
+    Vocabulary.from_sentences(english, min_count=10).save(path)
     return path
 
 
