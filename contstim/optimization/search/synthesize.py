@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
-    from contstim.optimization.search.constraints import Candidates, Constraint
+    from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import ScoredCandidate
     from contstim.optimization.search.recipes import Recipe
     from contstim.optimization.search.restarts import SearchBudget
-    from contstim.optimization.search.verification import Models
+    from contstim.optimization.search.verification import Models, Problem
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -164,31 +164,24 @@ def synthesize(
         InputError: the natural sentence is below the floor of fluency, or the seed is negative.
         VerificationError: scored from scratch, the result breaks a constraint.
     """
-    models, roles, floors, candidates = prepare(
-        accept, reject, natural, vocabulary, constraints, fluency, seed
-    )
-    recipe = recipe.between(models)
-    search = partial(_search, models, roles, floors, candidates, recipe, on_step)
-    return best_of(search, models, seed, restarts or recipe.restarts, on_restart)
+    problem = prepare(accept, reject, natural, vocabulary, constraints, fluency, seed)
+    recipe = recipe.between(problem.models)
+    search = partial(_search, problem, recipe, on_step)
+    return best_of(search, problem.models, seed, restarts or recipe.restarts, on_restart)
 
 
 def _search(
-    models: tuple[LanguageModel, ...],
-    roles: tuple[str, ...],
-    floors: tuple[float, ...],
-    candidates: Candidates,
-    recipe: Recipe,
-    on_step: Callable[[Step], None] | None,
-    seed: int,
+    problem: Problem, recipe: Recipe, on_step: Callable[[Step], None] | None, seed: int
 ) -> Synthesis:
     """A single search; see `synthesize`."""
+    models, roles, candidates = problem.models, problem.roles, problem.candidates
 
     # Limits of the objective are the natural sentence's own scores.
     def objective_of(scores: list[float], tolerance: float) -> Objective:
         limits = scores.copy()
         if roles[:2] == ("accept", "reject") and "reject" not in roles[2:]:
             limits[1] = 0.0  # of one model against one the loss is a log-probability
-        for floor in floors:
+        for floor in problem.floors:
             # It may be this very score, computed in another batch: a search must be able to start.
             reached = reaches_floor(scores[-1], floor, tolerance)
             limits[-1] = min(floor, scores[-1]) if reached else floor
@@ -382,22 +375,16 @@ def synthesize_pair(
 
     Raises what `synthesize` raises; see there for the arguments.
     """
-    models, _, floors, candidates = prepare(
-        model_1, model_2, natural, vocabulary, constraints, fluency, seed
-    )
-    search = partial(_search_pair, models, floors, candidates, recipe, on_step)
-    return best_of(search, models, seed, restarts or recipe.restarts, on_restart)
+    problem = prepare(model_1, model_2, natural, vocabulary, constraints, fluency, seed)
+    search = partial(_search_pair, problem, recipe, on_step)
+    return best_of(search, problem.models, seed, restarts or recipe.restarts, on_restart)
 
 
 def _search_pair(
-    models: tuple[LanguageModel, ...],
-    floors: tuple[float, ...],
-    candidates: Candidates,
-    recipe: Recipe,
-    on_step: Callable[[Step], None] | None,
-    seed: int,
+    problem: Problem, recipe: Recipe, on_step: Callable[[Step], None] | None, seed: int
 ) -> SymmetricPair:
     """A single search; see `synthesize_pair`."""
+    models, floors, candidates = problem.models, problem.floors, problem.candidates
     natural, judges = candidates.natural, models[2:]
     # Side 0 is sentence_1, which model_2 is to prefer; side 1 is sentence_2, which model_1 is to
     # prefer. The models of a side: first the one that is to prefer its sentence, last the judge.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,24 @@ NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 _MIN_TOLERANCE = 1e-4  # nats; how far any score may differ between batches
 
 
+@dataclass(frozen=True)
+class Problem:
+    """A search, checked before it begins.
+
+    Attributes:
+        models: in the order of all log-probabilities.
+        roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
+        floors: the least log-probability, nats, that a model of fluency must give; empty without
+            one.
+        candidates: the words, and the natural sentence.
+    """
+
+    models: tuple[LanguageModel, ...]
+    roles: tuple[str, ...]
+    floors: tuple[float, ...]
+    candidates: Candidates
+
+
 def prepare(
     accept: Models,
     reject: Models,
@@ -44,10 +62,8 @@ def prepare(
     constraints: Sequence[Constraint],
     fluency: tuple[LanguageModel | str, float] | None,
     seed: int,
-) -> tuple[tuple[LanguageModel, ...], tuple[str, ...], tuple[float, ...], Candidates]:
-    """Models of a search, what they do, the floor of one that judges, and the words.
-
-    What a model does is `accept`, `reject` or `fluency`, in that order.
+) -> Problem:
+    """Load the models of a search, and check them, its natural sentence and its words.
 
     Raises:
         ModelError: there is no accept or no reject model, one model is to do both, or the scores of
@@ -77,7 +93,8 @@ def prepare(
     if seed < 0:
         raise InputError(f"seed must be 0 or more, not {seed}.")
     roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("fluency",) * len(judges)
-    return models, roles, floors, _candidates(as_sentence(natural), vocabulary, constraints)
+    candidates = _candidates(as_sentence(natural), vocabulary, constraints)
+    return Problem(models, roles, floors, candidates)
 
 
 def load(models: Models) -> tuple[LanguageModel, ...]:

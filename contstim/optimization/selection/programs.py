@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -284,8 +283,3 @@ def assign(
     kept = sum(int(groups[item]) == group for item, group in before.items())
     bound = len(before) if all_stay else int(solver.best_objective_bound + _WHOLE)
     return Assignment(groups, kept, min(bound, len(before)))
-
-
-def highs_version() -> str:
-    """The installed version of SciPy, which brings HiGHS, for certificates."""
-    return metadata.version("scipy")

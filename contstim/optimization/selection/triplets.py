@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from importlib import metadata
 from math import floor
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -13,7 +14,6 @@ import numpy as np
 from contstim.errors import InfeasibleError
 from contstim.optimization.selection.programs import (
     best_choice,
-    highs_version,
     priced_bound,
     violations,
 )
@@ -119,7 +119,7 @@ def select_triplets(
         bound=bound,
         status="optimal" if optimal else "gap",
         solver=choice.solver,
-        version=highs_version(),
+        version=metadata.version("scipy"),  # which brings HiGHS
         tie_rule=TIE_RULES[question.objective],
         candidates=len(triplets),
         question=question,
