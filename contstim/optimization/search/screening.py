@@ -19,10 +19,9 @@ the constraint with a chance of .6 and then lowers the loss by 3.06 nats on aver
 improvement is 1.8 nats.
 
 Expected improvements are means over 32 draws of errors, for each of some 20,000 words at a
-position. To find the few words that promise most, words are sorted into classes whose means are
-close by. An improvement can only grow with an accept model's mean, and only shrink with a reject
-model's. So the best means of a class bound the improvements of all its words, and only the words of
-the classes with the highest bounds are looked at one by one.
+position. No word is expected to improve more than it would with the most favourable of all errors
+drawn. So of a few hundred words, those that improve most at their means, the best bound the others:
+only words that could reach these are looked at one by one.
 """
 
 from __future__ import annotations
@@ -317,8 +316,8 @@ class Calibration:
 
 
 _SAMPLES = 16  # pairs of opposite draws from which an expected improvement is computed
-_CLASSES = 1024  # of words whose means are close by, at most
-_FEW = 2 * _CLASSES  # words, of which classes would save little
+_FEW = 2048  # words, of which it would save little to leave some out
+_SLACK = 1e-9  # a share, by which a mean of equal numbers may be above them
 _AT_ONCE = 4096  # improvements, which stay in a processor's cache
 
 
@@ -342,22 +341,29 @@ def most_improving(
         limit: how many words, at most.
         min_expected_improvement: nats, which all of them exceed.
     """
+
+    def expected(words: IntArray) -> FloatArray:
+        of_words = mean.take(words, axis=1), spread.take(words, axis=1)
+        return expected_improvement(objective, loss, *of_words)
+
     candidates = np.flatnonzero(among)
     if len(candidates) > _FEW:
-        # Those that improve where every model errs in their favour by the largest error drawn
+        # What words improve where every model errs in their favour by the largest error drawn
         signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
         favourable = signs * np.abs(_normal_draws(len(mean))).max() * spread
         favourable += mean
         most = _improvement(objective, loss, favourable)
         candidates = np.flatnonzero(among & (most > min_expected_improvement))
-    mean, spread = mean.take(candidates, axis=1), spread.take(candidates, axis=1)
-    some = np.arange(len(candidates))  # columns of `mean` that may be the best
-    if len(candidates) > max(limit, _FEW):
-        some, expected = _of_highest_classes(objective, loss, mean, spread, limit)
-    else:
-        expected = expected_improvement(objective, loss, mean, spread)
-    order = np.lexsort((some, -expected))[:limit]  # of equal ones, the first word first
-    chosen: IntArray = candidates[some[order[expected[order] > min_expected_improvement]]]
+        n_first = 4 * limit + 64
+        if len(candidates) > max(n_first, _FEW):
+            # The least of the `limit` best among some is what all others have to reach
+            at_means = _improvement(objective, loss, mean.take(candidates, axis=1))
+            first = candidates[np.argpartition(at_means, -n_first)[-n_first:]]
+            least = np.partition(expected(first), -limit)[-limit]
+            candidates = candidates[most[candidates] >= least * (1 - _SLACK)]
+    improvement = expected(candidates)
+    order = np.lexsort((candidates, -improvement))[:limit]  # of equal ones, the first word first
+    chosen: IntArray = candidates[order[improvement[order] > min_expected_improvement]]
     return chosen
 
 
@@ -392,70 +398,6 @@ def expected_improvement(
             total += improvement
     expected[uncertain] = total / len(draws)
     return expected
-
-
-def _of_highest_classes(
-    objective: Objective, loss: float, mean: FloatArray, spread: FloatArray, limit: int
-) -> tuple[IntArray, FloatArray]:
-    """Columns of words, all of the `limit` best among them, and their expected improvements."""
-
-    def expected(words: IntArray) -> FloatArray:
-        of_words = mean.take(words, axis=1), spread.take(words, axis=1)
-        return expected_improvement(objective, loss, *of_words)
-
-    class_of, bound = _classes(objective, loss, mean, spread)
-    # The classes of the highest bounds, with `limit` words or more. The least improvement among
-    # the `limit` best of these is one that all other words have to reach.
-    order = np.argsort(-bound)
-    n_words = np.cumsum(np.bincount(class_of, minlength=len(bound))[order])
-    is_high = bound >= bound[order[np.searchsorted(n_words, limit)]]
-    high = np.flatnonzero(is_high[class_of])
-    of_high = expected(high)
-    least = np.partition(of_high, -limit)[-limit]
-    others = np.flatnonzero((~is_high & (bound >= least))[class_of])
-    return np.concatenate([high, others]), np.concatenate([of_high, expected(others)])
-
-
-def _classes(
-    objective: Objective, loss: float, mean: FloatArray, spread: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """The class of each word, and what the expected improvements in each class cannot exceed.
-
-    Words whose spreads are the usual ones are sorted into classes; the last class, whose bound is
-    inf, is that of all others. An improvement with the class's best means is no smaller than that
-    with a word's own, draw by draw, in floating-point numbers too: sums, differences and
-    comparisons keep the order of what they are made of.
-    """
-    n_intervals = int(_CLASSES ** (1 / len(mean)))
-    n_classes = n_intervals ** len(mean)
-    class_of = np.zeros(mean.shape[1], np.int64)
-    for means in mean:
-        # Intervals of equal width, the first and the last without an end, from a thousand words
-        some = means[:: len(means) // _CLASSES]
-        finite = np.sort(some[np.isfinite(some)])
-        if not len(finite):
-            return np.zeros(len(class_of), np.int64), np.array([np.inf])
-        low, high = finite[len(finite) // 50], finite[-1 - len(finite) // 50]
-        scale = (n_intervals - 2) / (high - low) if high > low else 0.0
-        with np.errstate(invalid="ignore"):  # -inf * 0, or nan: any interval will do
-            interval = (means - low) * scale
-        interval += 1
-        interval = np.fmin(np.fmax(interval, 0, out=interval), n_intervals - 1, out=interval)
-        class_of *= n_intervals
-        class_of += interval.astype(np.int64)
-    best = np.empty((len(mean), n_classes))
-    for row, accepting in enumerate(objective.accepting):
-        best[row] = -np.inf if accepting else np.inf
-        better = np.fmax if accepting else np.fmin
-        better.at(best[row], class_of, mean[row])
-    classes = np.flatnonzero(np.bincount(class_of))  # that have words
-    usual = np.median(spread, axis=1, keepdims=True)  # (n_models, 1)
-    bound = np.full(n_classes + 1, np.inf)
-    bound[classes] = expected_improvement(
-        objective, loss, best[:, classes], np.broadcast_to(usual, (len(mean), len(classes)))
-    )
-    class_of[(spread != usual).any(axis=0)] = n_classes
-    return class_of, bound
 
 
 def _improvement(objective: Objective, loss: float, log_probs: FloatArray) -> FloatArray:
