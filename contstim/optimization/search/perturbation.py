@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.models.caching import SizedCache
 from contstim.optimization.search.objectives import ScoredSentence
 from contstim.optimization.search.screening import PositionEstimates
 
@@ -125,12 +126,8 @@ class Perturbation:
         # A word is to keep the constraint even where accepting models err by one spread.
         cautious = mean - np.array(objective.accepting)[:, None] * spread
         feasible = objective.feasible(cautious)
-        columns, slack = columns[feasible], objective.slack(mean[:, feasible])
-        if len(slack) > self.max_drafts:  # few remain to be sorted
-            high = slack >= np.partition(slack, -self.max_drafts)[-self.max_drafts]
-            columns, slack = columns[high], slack[high]
-        order = np.argsort(-slack, kind="stable")
-        slackest: IntArray = columns[order[: self.max_drafts]]
+        order = np.argsort(-objective.slack(mean[:, feasible]), kind="stable")
+        slackest: IntArray = columns[feasible][order[: self.max_drafts]]
         return slackest
 
 
@@ -237,10 +234,7 @@ class PricedLosses:
     ) -> None:
         self.price, self.positions = price, candidates.positions
         self._candidates, self._objective, self._evaluator = candidates, objective, evaluator
-        # Losses and shortfalls with each word at a position, (n_words,) each, nats
-        self._known: dict[tuple[Sentence, int], tuple[FloatArray, FloatArray]] = {}
-        n_words = max(len(candidates.vocabulary.at(index)) for index in (0, 1))
-        self._most_known = max(1, _CACHED_BYTES // (16 * n_words))
+        self._known = SizedCache(self._assess_words, lambda pair: 2 * pair[0].nbytes, _CACHED_BYTES)
 
     def replace(self, sentence: Sentence, index: int, column: int) -> Sentence:
         """The sentence with the word of a column at a position."""
@@ -252,15 +246,7 @@ class PricedLosses:
         Infinite where a word is not allowed or makes a sentence that cannot come back to the floor
         at any price.
         """
-        if (sentence, index) not in self._known:
-            if len(self._known) >= self._most_known:
-                self._known.clear()
-            words = self._candidates.vocabulary.at(index)
-            models = self._evaluator.models
-            each = [model.replacement_log_probs(sentence, index, words) for model in models]
-            keeps = self._candidates.allowed(sentence, index)
-            self._known[sentence, index] = self._assess(np.stack(each), keeps)
-        losses, shortfalls = self._known[sentence, index]
+        losses, shortfalls = self._known(sentence, index)
         priced: FloatArray = losses + self.price * shortfalls
         return priced
 
@@ -275,6 +261,12 @@ class PricedLosses:
         log_probs = self._evaluator.log_probs(sentence)[:, None]
         losses, shortfalls = self._assess(log_probs, np.ones(1, np.bool_))
         return float(losses[0] + self.price * shortfalls[0])
+
+    def _assess_words(self, sentence: Sentence, index: int) -> tuple[FloatArray, FloatArray]:
+        """Losses and shortfalls with each word at a position, (n_words,) each, nats."""
+        words, models = self._candidates.vocabulary.at(index), self._evaluator.models
+        each = [model.replacement_log_probs(sentence, index, words) for model in models]
+        return self._assess(np.stack(each), self._candidates.allowed(sentence, index))
 
     def _assess(self, log_probs: FloatArray, keeps: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Losses and shortfalls, (n_sentences,) each, of sentences of which some are allowed."""

@@ -245,14 +245,7 @@ def _cheapest_arcs(stratum: Stratum, free: BoolArray, count: int) -> Arcs:
     for reject, accept in permutations(range(len(doubled)), 2):
         order = orders[reject]
         admissible = stratum.admits(doubled[reject], doubled[accept])
-        # About half are admissible and few are needed: look at a start of the order, doubled until
-        # it holds enough or is the whole.
-        seen = 4 * count
-        while True:
-            cheapest = order[:seen][admissible[order[:seen]]][:count]
-            if len(cheapest) == count or seen >= len(order):
-                break
-            seen *= 2
+        cheapest = order[admissible[order]][:count]
         indices.append(cheapest)
         costs.append(doubled[reject, cheapest])
     source = np.repeat(np.arange(len(indices)), list(map(len, indices)))
