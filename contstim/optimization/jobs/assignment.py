@@ -78,14 +78,11 @@ class Assignment:
         self.slots: dict[ModelPair, list[Slot]] = {pair: [] for pair in usable}
         self._usable, self.save = usable, save
         self._next = dict.fromkeys(usable, 0)  # where in the pool each pair goes on to look
-        self._reserved = frozenset(reserved)
+        self._reserved, self._taken = frozenset(reserved), {*reserved}
         by_pair: dict[ModelPair, dict[int, Slot]] = {pair: {} for pair in usable}
         for slot in standing:
             by_pair[slot.pair][slot.slot] = slot
-        taken = self._reserved.union(
-            slot.sentence for slots in by_pair.values() for slot in slots.values()
-        )
-        self._taken = [sentence in taken for sentence in self.pool]
+            self._taken.add(slot.sentence)
         # Slot by slot, as if pairs took turns.
         missing = sorted(
             (number, order_of_pair, pair)
@@ -128,16 +125,16 @@ class Assignment:
         """The first free sentence that a pair can use, which is then taken; None if none is."""
         if not self._has_more(pair):
             return None
-        index = self._next[pair]
-        self._taken[index] = True
-        return self.pool[index]
+        sentence = self.pool[self._next[pair]]
+        self._taken.add(sentence)
+        return sentence
 
     def _has_more(self, pair: ModelPair) -> bool:
         """True if there is a free sentence that a pair can use."""
         for index in range(self._next[pair], len(self.pool)):
             # What is passed over stays of no use to this pair: it is taken, or not usable.
             self._next[pair] = index
-            if not self._taken[index] and self._usable[pair](self.pool[index]):
+            if self.pool[index] not in self._taken and self._usable[pair](self.pool[index]):
                 return True
         self._next[pair] = len(self.pool)
         return False
