@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import itertools
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -138,14 +139,15 @@ class Grammar:
         self.phrases: dict[Symbol, dict[tuple[Symbol, ...], float]] = {}
         self.words: dict[Symbol, tuple[Entry, ...]] = {}
         self.mass: dict[Symbol, float] = {}
-        self._rules: dict[str, list[GrammarRule]] = {}
-        for rule in all_rules:
-            self._rules.setdefault(rule.left.category, []).append(rule)
+        # rules that follow each other and have the same left side: it is unified once for all
+        self._rules: dict[str, list[tuple[Pattern, list[GrammarRule]]]] = {}
+        for left, alternatives in itertools.groupby(all_rules, key=lambda rule: rule.left):
+            self._rules.setdefault(left.category, []).append((left, list(alternatives)))
         # the features that some rule for a category looks at; further ones would only multiply
         # symbols that derive the same
         self._declared = {
-            category: frozenset(name for rule in alternatives for name, _ in rule.left.features)
-            for category, alternatives in self._rules.items()
+            category: frozenset(name for left, _ in of_category for name, _ in left.features)
+            for category, of_category in self._rules.items()
         }
 
     @property
@@ -183,17 +185,18 @@ class Grammar:
         weights: dict[tuple[Symbol, ...], float] = {}
         mass = 0.0
         features = dict(symbol.features)
-        for rule in self._rules[symbol.category]:
-            binding = unify(rule.left, features)
+        for left, alternatives in self._rules[symbol.category]:
+            binding = unify(left, features)
             if binding is None:
                 continue
-            # the rule's weight is shared out among its bindings by the mass of their heads
-            masses = dict(self._expand_rule(rule, binding))
-            total = sum(masses.values())
-            mass += rule.weight * total
-            for children, share in masses.items():
-                # Two rules, or two bindings of one, may give the same children: their shares add up
-                weights[children] = weights.get(children, 0.0) + rule.weight * share / total
+            for rule in alternatives:
+                # the rule's weight is shared out among its bindings by the mass of their heads
+                masses = dict(self._expand_rule(rule, binding))
+                total = sum(masses.values())
+                mass += rule.weight * total
+                for children, share in masses.items():
+                    # Two rules, or two bindings of one, may give the same children: shares add up
+                    weights[children] = weights.get(children, 0.0) + rule.weight * share / total
         norm = sum(weights.values())
         if norm:
             self.phrases[symbol] = {children: weight / norm for children, weight in weights.items()}

@@ -106,6 +106,7 @@ class Lexicon:
     vowel_sounds: frozenset[str] = frozenset()
     consonant_sounds: frozenset[str] = frozenset()
     _fitting: dict[Symbol, tuple[Entry, ...]] = field(default_factory=dict)
+    _values: dict[tuple[Symbol, tuple[str, ...]], Rows] = field(default_factory=dict)
     _combinations: dict[tuple[str, ...], Rows] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -162,16 +163,18 @@ class Lexicon:
 
         Alternatives stay together as one value where they may.
         """
-        rows: dict[tuple[str, ...], None] = {}
-        for entry in self.fitting(symbol):
-            # An entry without one of the features gives an empty product: no row
-            values = [entry.features.get(name, ()) for name in names]
-            joined = (
-                alternatives if name in SEPARATE or not alternatives else (OR.join(alternatives),)
-                for name, alternatives in zip(names, values, strict=True)
-            )
-            rows.update(dict.fromkeys(itertools.product(*joined)))
-        return tuple(rows)
+        if (symbol, names) not in self._values:
+            rows: dict[tuple[str, ...], None] = {}
+            for entry in self.fitting(symbol):
+                # An entry without one of the features gives an empty product: no row
+                values = [entry.features.get(name, ()) for name in names]
+                joined = (
+                    choices if name in SEPARATE or not choices else (OR.join(choices),)
+                    for name, choices in zip(names, values, strict=True)
+                )
+                rows.update(dict.fromkeys(itertools.product(*joined)))
+            self._values[symbol, names] = tuple(rows)
+        return self._values[symbol, names]
 
     def combinations(self, names: tuple[str, ...]) -> Rows:
         """All values that features have together in some entry, whatever its category."""
