@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.sentence import repeats
+from contstim.sentence import all_but_one, repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -167,13 +167,10 @@ def unlike_earlier() -> SentenceRule:
 
     To be asked last: a sentence that it lets pass counts as an earlier one.
     """
-    # A sentence with each of its words left out in turn: two sentences of one length that differ by
-    # one word share the entry of that word's place.
-    seen: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
+    seen: set[tuple[int, tuple[str, ...]]] = set()
 
     def rejects(sentence: Sentence) -> bool:
-        words = tuple(map(str.lower, sentence.words))
-        entries = {(i, words[:i], words[i + 1 :]) for i in range(len(words))}
+        entries = all_but_one(tuple(map(str.lower, sentence.words)))
         if not entries.isdisjoint(seen):
             return True
         seen.update(entries)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from contstim.frequencies import WordFrequencies
 from contstim.reviews import changed_words, undecided
+from contstim.sentence import all_but_one
 from contstim.stimuli import Condition
-from contstim.word_rules import WordRules
+from contstim.word_rules import MANY_NAMES, WordRules
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
-_MANY_NAMES = 0.12  # of all words inside sentences, as where every noun is capitalised
 _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
 _FEWEST, _PER_HUNDRED = 5, 2  # items in which a word stands before it stands often
 
@@ -184,7 +184,7 @@ def _names(
     candidates = [word for word in words if inside[word] and rules.misspelled(word) is None]
     names = {word for word in candidates if rules.is_name(word, inside)}
     share = sum(word in names for word in inner) / max(1, len(inner))
-    if share > _MANY_NAMES and not rules.common:  # as in German, where nouns are capitalised
+    if share > MANY_NAMES and not rules.common:  # as in German, where nouns are capitalised
         return set(), (
             f"Names were not looked for: {share:.0%} of the words inside sentences are "
             "capitalised, so that capitals do not tell names."
@@ -256,41 +256,40 @@ def _frequent(
     changed = changed_words(stimuli)
     # Trials of one triplet share its words: they are one item here.
     sources: dict[str, set[str]] = defaultdict(set)
-    words_of: dict[str, dict[str, None]] = {}
+    words_of: dict[str, list[str]] = {}
     exempt = settings.rules.common | settings.rules.unfinished | settings.repeatable
     for item in items:
         natural = item.kind == "pair" or item.condition in _NATURAL
         counts_all = natural and settings.rules.common
-        words: dict[str, None] = {}
-        for sentence, places in zip(item.sentences, changed[item.item_id], strict=True):
-            chosen = range(len(sentence)) if counts_all else sorted(places)
-            words |= dict.fromkeys(_bare(sentence.words[place]).lower() for place in chosen)
-        words_of[item.item_id] = {w: None for w in words if w and w not in exempt}
+        words = dict.fromkeys(
+            _bare(sentence.words[place]).lower()
+            for sentence, places in zip(item.sentences, changed[item.item_id], strict=True)
+            for place in (range(len(sentence)) if counts_all else sorted(places))
+        )
+        words_of[item.item_id] = [w for w in words if w and w not in exempt]
         for word in words_of[item.item_id]:
             sources[word].add(item.source_id or item.item_id)
-    for item_id, words in words_of.items():
-        for word in words:
+    for item_id, of_item in words_of.items():
+        for word in of_item:
             if len(sources[word]) > often:
                 detail = f"“{word}” stands in {len(sources[word]):,} items."
                 yield Flag(item_id, FlagKind.FREQUENT, word, detail)
 
 
-_Entry = tuple[int, int, tuple[str, ...]]  # group, place, the words without that of the place
+_Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group; see `all_but_one`
 
 
 def _similar(
     items: Sequence[ReviewedItem], sentences: dict[str, tuple[Sentence, ...]]
 ) -> Iterable[Flag]:
     """Sentences that another item has too, or but for one word."""
-    # A sentence with each of its words left out in turn: two sentences of one length that differ
-    # by one word share the entry of that word's place; equal ones share all entries.
     holders: dict[_Entry, list[tuple[ReviewedItem, Sentence]]] = defaultdict(list)
     entries_of: dict[str, list[_Entry]] = defaultdict(list)
     for item in items:
         for sentence in dict.fromkeys(sentences[item.item_id]):
             words = tuple(_bare(word).lower() for word in sentence.words)
-            for place in range(len(words)):
-                entry = (item.group, place, words[:place] + words[place + 1 :])
+            for shared in sorted(all_but_one(words)):
+                entry = item.group, shared
                 holders[entry].append((item, sentence))
                 entries_of[item.item_id].append(entry)
     for item in items:

@@ -132,6 +132,14 @@ def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> b
     return len(set(counted)) < len(counted)
 
 
+def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
+    """Each place of a row of words, with the words at all other places.
+
+    Two rows of one length share one of these if they differ by one word, all if they are equal.
+    """
+    return {(place, words[:place] + words[place + 1 :]) for place in range(len(words))}
+
+
 # Words that are signs of models and not words of a language. A model that met one in a sentence
 # would obey it: begin anew, end, or hide a word. So none is ever in a vocabulary, whatever the
 # models, and models read them as plain text or refuse the sentence.

@@ -178,7 +178,6 @@ def read_rows(
     rows_are: str = "",
     delimiters: str = ",",
     may_be_empty: bool = False,
-    ignored: Callable[[list[str]], None] = lambda _names: None,
 ) -> tuple[_Row, ...]:
     """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
 
@@ -193,23 +192,17 @@ def read_rows(
         rows_are: what messages call the rows; by default the name of the dataclass.
         delimiters: what may separate cells of a CSV file, see `read_csv`.
         may_be_empty: whether there may be columns without rows.
-        ignored: told the names of other columns, if there are any.
 
     Raises:
         InputError: the file cannot be read or lacks a column, or a cell is something else.
     """
-    if Path(path).suffix.lower() == ".csv":
-        columns = read_csv(path, delimiters=delimiters, may_be_empty=may_be_empty)
-    else:
-        columns = read_table(path, may_be_empty=may_be_empty)
+    columns = _read(Path(path), table_kind(path), may_be_empty, delimiters)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
         raise InputError(
             f"{path} is not a table of {rows_are or kind.__name__.lower() + 's'}: it lacks "
             f"{', '.join(missing)}."
         )
-    if others := [name for name in columns if name not in {f.name for f in fields(kind)}]:
-        ignored(others)
     # A column that may be missing: as many empty cells as there are rows
     nulls = [None] * max(map(len, columns.values()))
     typed = [

@@ -45,6 +45,11 @@ _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}  # first words of the names of signs that any letter takes
 NAMES_ARE_CAPITALISED = 0.95
 """A word is a name if at least this share of its occurrences inside sentences is capitalised."""
+MANY_NAMES = 0.12
+"""Share of all words inside sentences above which capitals do not tell names, as in German.
+
+English textbooks have half of that.
+"""
 
 
 class Reason(StrEnum):

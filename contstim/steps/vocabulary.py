@@ -20,7 +20,7 @@ from contstim.steps.fields import Blocked, Language, Prose, TrustRemoteCode
 from contstim.steps.step import Outcome, Step
 from contstim.tables import columns_of, write_table
 from contstim.vocabulary import Vocabulary
-from contstim.word_rules import DroppedWord, WordRules, read_words, sort_words
+from contstim.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, sort_words
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 # Fields of the settings of a vocabulary that say which words are taken, and not how often
 _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
-_MANY_NAMES = 0.12  # of all words inside sentences; English textbooks have half of that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +199,7 @@ def _tell_of_dropped(
     if words.with_address:
         sentences = counted(words.with_address, "sentence")
         reporter.say(f"  {sentences} with a web address were not read")
-    if words.name_share > _MANY_NAMES and not keeps_names:
+    if words.name_share > MANY_NAMES and not keeps_names:
         reporter.warn(
             f"{words.name_share:.0%} of the words inside sentences are always capitalised and were "
             "taken for names. In a language that capitalises nouns, let `names` be keep."
