@@ -232,7 +232,7 @@ class Scorer(ABC):
         """
         return np.zeros(len(sentences))
 
-    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:  # noqa: ARG002
+    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """Lower bounds of scores that are the log of a mean over orders, (n_sentences,), nats.
 
         They are the mean of the logs over the same orders, the evidence lower bound of such a
@@ -251,7 +251,7 @@ class Scorer(ABC):
         """
         return np.ones(len(words), np.bool_)
 
-    def vocabulary(self, min_count: int) -> Vocabulary | None:  # noqa: ARG002
+    def vocabulary(self, min_count: int) -> Vocabulary | None:
         """The words with at least that count in the training text; None for sub-word models.
 
         Raises:
@@ -266,7 +266,6 @@ class Scorer(ABC):
             words: the words.
             initial: whether they start a sentence or stand inside it.
         """
-        del words, initial
         return None
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -275,7 +274,6 @@ class Scorer(ABC):
         Raises:
             ModelError: the score is not a sum over tokens.
         """
-        del sentences
         raise self._no_token_scores()
 
     def _no_token_scores(self) -> ModelError:
@@ -369,7 +367,7 @@ class LanguageModel(Scorer):
         model that reads every sentence anew.
         """
 
-    def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
+    def draft(self, effort: int = 1) -> LanguageModel | None:
         """A model whose scores estimate this one's at a fraction of the cost.
 
         None if exact scores are cheap.
@@ -385,7 +383,6 @@ class LanguageModel(Scorer):
         Raises:
             ModelError: the rule's score is not a sum over tokens.
         """
-        del sentences
         raise self._no_token_scores()
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -400,7 +397,6 @@ class LanguageModel(Scorer):
         Raises:
             ModelError: the model does not read from left to right, or knows no words.
         """
-        del sentences
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} has no word boundaries to correct; "
             f"causal transformers with the rule log-likelihood have. Score it without."
@@ -419,7 +415,6 @@ class LanguageModel(Scorer):
         Raises:
             ModelError: the model does not read from left to right, or cannot read that many tokens.
         """
-        del continuations
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} scores whole sentences, not words given "
             f"only the words before them, as causal transformers, RNNs, LSTMs and n-grams do."

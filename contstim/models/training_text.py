@@ -77,12 +77,8 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
 
 def training_text_path(model: Path | str) -> Path:
     """Path of the hashes of a model's training text: beside its file, or in its folder."""
-    return training_text_of(Path(model), is_file=not Path(model).is_dir())
-
-
-def training_text_of(model: Path, *, is_file: bool) -> Path:
-    """Path of the hashes for a model that is not there yet, a file or a folder."""
-    return Path(f"{model}.sentences.npy") if is_file else model / _IN_A_FOLDER
+    path = Path(model)
+    return path / _IN_A_FOLDER if path.is_dir() else Path(f"{path}.sentences.npy")
 
 
 def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashes) -> None:

@@ -176,10 +176,6 @@ def shared_vocabulary(
             fewer than two tokenizers to compare.
     """
 
-    def known_to_all(words: Sequence[str]) -> BoolArray:
-        by_all: BoolArray = np.logical_and.reduce([model.knows(words) for model in models])
-        return by_all
-
     def cut_alike(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
         counts = [model.tokens_per_word(words, initial=initial) for model in models]
         by_tokenizer = [count for count in counts if count is not None]
@@ -190,7 +186,9 @@ def shared_vocabulary(
 
     names = ", ".join(model.name for model in models)
     # Knowledge first: a word that a model does not know has no number of tokens to compare
-    shared, _ = vocabulary.restrict(known_to_all)
+    shared, _ = vocabulary.restrict(
+        lambda words: np.logical_and.reduce([model.knows(words) for model in models])
+    )
     how = ""
     if same_token_count:
         how = " in the same number of tokens"

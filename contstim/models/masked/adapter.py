@@ -101,8 +101,10 @@ class MaskedModel(SubwordModel):
         settings = [self.checkpoint.fingerprint, self.rule.name]
         if self.rule.sampled:
             settings += [str(self.seed), str(self.pass_budget)]
+        sampling = self.rule.sampled.format(seed=self.seed, pass_budget=self.pass_budget)
         if self._covers is not None:
             settings.append(f"draft {self._covers}")
+            sampling = f"draft of {self._covers} covers, seed {self.seed}"
         digest = short_hash("\n".join(settings))
         kind = "masked" if self.checkpoint.has_weights else "tokenizer"
         # the tokens that the tokenizer puts before every text, such as [CLS]
@@ -114,16 +116,10 @@ class MaskedModel(SubwordModel):
             context=" ".join(before),
             end_scored=self.rule.end_scored,
             fingerprint=f"{kind}-{digest}",
-            sampling=self._sampling,
+            sampling=sampling,
             precision=precision_of(self.checkpoint.model),
             tolerance=tolerance_of(self.checkpoint.model, self.log_probs),
         )
-
-    @property
-    def _sampling(self) -> str:
-        if self._covers is not None:
-            return f"draft of {self._covers} covers, seed {self.seed}"
-        return self.rule.sampled.format(seed=self.seed, pass_budget=self.pass_budget)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
         """See `LanguageModel.exact`."""

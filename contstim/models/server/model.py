@@ -149,13 +149,12 @@ class ServerModel(SubwordModel):
         return [values[before:] for values in answers]
 
 
-def check_server(location: str, *, trust_remote_code: bool = False) -> None:
+def check_server(location: str, *, trust_remote_code: bool = False) -> None:  # noqa: ARG001
     """Refuse an address that cannot be read; the server is not asked.
 
     Raises:
         ModelError: see `parse_address`.
     """
-    del trust_remote_code
     parse_address(location)
 
 
