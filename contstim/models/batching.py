@@ -22,6 +22,7 @@ from contstim.models.costs import count, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from contstim.arrays import BoolArray, IntArray
 
@@ -129,7 +130,7 @@ def forward_in_batches(
             if not out_of_memory(error):
                 raise
             if len(chosen) == 1:
-                raise does_not_fit(longest, device) from error
+                raise ModelError(does_not_fit(longest, device)) from error
             fits = False
         if not fits:  # outside the handler: the error would hold the tensors of the failed pass
             budget.lower(len(chosen), longest, width=width)
@@ -159,27 +160,36 @@ def to_device(indices: IntArray | Tensor, device: torch.device | str) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
-def does_not_fit(n_tokens: int, device: torch.device | str) -> ModelError:
-    """The error of an input that cannot be made smaller."""
-    return ModelError(
+def does_not_fit(n_tokens: int, device: torch.device | str) -> str:
+    """The refusal of an input that cannot be made smaller."""
+    return (
         f"A single input of {n_tokens} tokens does not fit into the memory of {device}. Use dtype "
         f"bfloat16, quantize int8 or int4, device_map auto, or a smaller model."
     )
 
 
-@contextmanager
-def single_input(n_tokens: int, device: torch.device | str) -> Iterator[None]:
+def single_input(n_tokens: int, device: torch.device | str) -> AbstractContextManager[None]:
     """Within a `with` statement one input is computed, which no smaller batch could help.
 
     Raises:
         ModelError: the memory does not hold it.
+    """
+    return fitting_memory(does_not_fit(n_tokens, device))
+
+
+@contextmanager
+def fitting_memory(refusal: str) -> Iterator[None]:
+    """Within a `with` statement, a lack of memory is a ModelError with this text.
+
+    Raises:
+        ModelError: see above.
     """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
-        raise does_not_fit(n_tokens, device) from error
+        raise ModelError(refusal) from error
 
 
 _NO_MEMORY = (

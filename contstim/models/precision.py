@@ -15,7 +15,7 @@ import torch
 
 from contstim.errors import ModelError
 from contstim.models.base import ROUNDING
-from contstim.models.batching import out_of_memory
+from contstim.models.batching import fitting_memory
 from contstim.models.merging import alone
 from contstim.models.tensors import has_parts_elsewhere
 from contstim.sentence import Sentence
@@ -108,21 +108,19 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     modules: list[Any] = list(network.modules())
     kinds = ((module, getattr(module, "compute_dtype", None)) for module in modules)
     layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]
+    refusal = (
+        f"Scores of results are computed in float32, for which the memory of "
+        f"{next(network.parameters()).device} does not suffice. Use a smaller model, or a device "
+        f"with more memory."
+    )
     try:
-        for layer, _ in layers:
-            layer.compute_dtype = torch.float32
-        for tensor, _ in coarse:
-            tensor.data = tensor.data.to(torch.float32)
-        with alone():  # searches that run beside this one have the same weights
+        # Searches that run beside this one have the same weights
+        with fitting_memory(refusal), alone():
+            for layer, _ in layers:
+                layer.compute_dtype = torch.float32
+            for tensor, _ in coarse:
+                tensor.data = tensor.data.to(torch.float32)
             yield
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-        device = next(network.parameters()).device
-        raise ModelError(
-            f"Scores of results are computed in float32, for which the memory of {device} does not "
-            f"suffice. Use a smaller model, or a device with more memory."
-        ) from error
     finally:
         # Whatever happened: a model left in float32 would give other scores and fill twice the
         # memory

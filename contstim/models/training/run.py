@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, get_args
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from contstim.errors import InputError, ModelError
-from contstim.models.batching import out_of_memory
+from contstim.models.batching import fitting_memory
 from contstim.models.loading import resolve_device
 from contstim.models.training.loop import BUILDING, Trainer, seeded
 from contstim.models.training.record import (
@@ -28,7 +28,7 @@ from contstim.models.training_text import write_training_text
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from contstim.models.loading import Device
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     )
 
 _Sentence = TypeVar("_Sentence", bound=Sentence)
+_TOO_LARGE = (
+    "The memory does not hold a network of these sizes: choose smaller ones, a smaller vocabulary, "
+    "or a smaller `batch_size`."
+)
 
 
 def train_network(
@@ -96,7 +100,7 @@ def train_network(
             f"Of {len(training) + len(apart):,} sentences {len(training):,} are left to train on, "
             f"fewer than `batch_size`, {settings.batch_size:,}. Give more text, or lower it."
         )
-    with seeded(settings.seed, BUILDING, place), _fitting_memory():
+    with seeded(settings.seed, BUILDING, place), fitting_memory(_TOO_LARGE):
         task = build(training)
         trainer = Trainer(task, training, apart, settings, device=place, bf16=bf16)
     if begun:
@@ -130,7 +134,7 @@ def _run(
 ) -> str:
     """Train to the end, with checkpoints; returns why it ended, as a clause."""
     try:
-        with _fitting_memory():
+        with fitting_memory(_TOO_LARGE):
             return trainer.run(
                 report or (lambda _now: None), lambda: write_checkpoint(out, identity, trainer)
             )
@@ -140,20 +144,6 @@ def _run(
             with suppress(OSError):  # it holds something else
                 out.rmdir()
         raise
-
-
-@contextmanager
-def _fitting_memory() -> Iterator[None]:
-    """Within a `with` statement, a lack of memory is a ModelError."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-        raise ModelError(
-            "The memory does not hold a network of these sizes: choose smaller ones, a smaller "
-            "vocabulary, or a smaller `batch_size`."
-        ) from error
 
 
 def split_sentences(
