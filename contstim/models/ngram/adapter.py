@@ -12,7 +12,7 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.files import checksum, is_file
-from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
+from contstim.models.base import Convention, LanguageModel, Replacements, terms_of_words
 from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery, check_file, is_binary
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
-    from contstim.models.base import Continuation
+    from contstim.models.base import Continuation, TokenScore
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -111,12 +111,10 @@ class NgramModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term a word, and `</s>`."""
-        terms = []
-        for sentence in sentences:
-            places, words = (*range(len(sentence)), -1), (*sentence.words, "</s>")
-            values = [value * _NATS for value in self._query.log10_probs(sentence)]
-            terms.append([TokenScore(*term) for term in zip(places, words, values, strict=True)])
-        return terms
+        return [
+            terms_of_words(sentence, (value * _NATS for value in self._query.log10_probs(sentence)))
+            for sentence in sentences
+        ]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`: a term is a word already."""

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
+from contstim.models.base import Convention, LanguageModel, Replacements, terms_of_words
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
 from contstim.models.costs import count
 from contstim.models.tensors import fingerprint_of_network
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.base import Continuation
+    from contstim.models.base import Continuation, TokenScore
     from contstim.models.recurrent.network import RecurrentNetwork, State
     from contstim.models.vocabularies import WordList
     from contstim.sentence import Sentence
@@ -92,14 +92,8 @@ class RecurrentModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term a word, and `</s>` where it is scored."""
-        ends = ((-1, "</s>"),) if self.end_scored else ()
         return [
-            [
-                TokenScore(position, word, float(term))
-                for (position, word), term in zip(
-                    (*enumerate(sentence.words), *ends), terms, strict=True
-                )
-            ]
+            terms_of_words(sentence, terms)
             for sentence, terms in zip(sentences, self._terms(sentences), strict=True)
         ]
 
