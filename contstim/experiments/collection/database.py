@@ -17,6 +17,7 @@ import sys
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from hashlib import sha256
+from importlib import resources
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -35,40 +36,6 @@ Arguments = ParamSpec("Arguments")
 
 APPLICATION_ID = 0x636F6E63  # "conc", so that a study's store is not mistaken for this
 LAYOUT = 2
-
-TABLES = (
-    # What holds for the whole database: keys, the fingerprint of what is asked, and its server.
-    "CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
-    # Times are seconds since 1970, UTC.
-    """CREATE TABLE participant (
-        number INTEGER PRIMARY KEY,
-        participant TEXT NOT NULL UNIQUE,
-        study_group TEXT NOT NULL,
-        seed INTEGER NOT NULL,
-        joined REAL NOT NULL,
-        seen REAL NOT NULL,
-        completed REAL,
-        simulated INTEGER NOT NULL DEFAULT 0
-    ) STRICT""",
-    # Who somebody is on a recruiting platform stands apart, so that it can be deleted by itself.
-    """CREATE TABLE identity (
-        number INTEGER PRIMARY KEY REFERENCES participant (number),
-        prolific_pid TEXT NOT NULL,
-        study_id TEXT NOT NULL,
-        session_id TEXT NOT NULL,
-        UNIQUE (prolific_pid, study_id)
-    ) STRICT""",
-    """CREATE TABLE response (
-        number INTEGER NOT NULL REFERENCES participant (number),
-        trial_id TEXT NOT NULL,
-        rating INTEGER NOT NULL CHECK (rating BETWEEN 1 AND 6),
-        left_sentence INTEGER NOT NULL CHECK (left_sentence IN (1, 2)),
-        position INTEGER NOT NULL CHECK (position >= 1),
-        rt_ms REAL,
-        received REAL NOT NULL,
-        PRIMARY KEY (number, trial_id)
-    ) STRICT, WITHOUT ROWID""",
-)
 
 _BUSY_SECONDS = 5.0
 _MOST_AT_ONCE = 500  # requests in a commit
@@ -304,7 +271,8 @@ def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server:
     """
     connection.execute("BEGIN IMMEDIATE")
     if not _has_tables(connection):
-        for statement in TABLES:
+        tables = resources.files(__package__).joinpath("tables.sql").read_text(encoding="utf-8")
+        for statement in tables.split(";\n"):  # in this transaction, which a script would end
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")

@@ -20,6 +20,7 @@ from contstim.tables import read_csv, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 
 @contextmanager
@@ -130,9 +131,10 @@ class ExportFolder:
         """Write a text."""
         self._add(name, partial(write_text, text=text))
 
-    def readme(self, text: str, **facts: object) -> None:
-        """Write README.md, its `$names` filled in."""
-        self.text("README.md", Template(text).substitute(facts))
+    def readme(self, text: str | None = None, **facts: object) -> None:
+        """Write README.md, its `$names` filled in; by default our template for the platform."""
+        form = template(f"{self._platform}.md") if text is None else text
+        self.text("README.md", Template(form).substitute(facts))
 
     def finish(self, **facts: object) -> Exported:
         """Write everything and the record, and remove what an earlier export left.
@@ -162,10 +164,15 @@ class ExportFolder:
         self._pending[name] = write
 
 
+def template_path(name: str) -> AbstractContextManager[Path]:
+    """A file that ships with this package, for as long as the context lasts."""
+    return resources.as_file(resources.files(__package__) / "templates" / name)
+
+
 def template(name: str) -> str:
     """The text of a file that ships with this package."""
-    folder = resources.files("contstim.experiments.platforms") / "templates"
-    return (folder / name).read_text(encoding="utf-8")
+    with template_path(name) as path:
+        return path.read_text(encoding="utf-8")
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.folder import ExportFolder, template_path
 from contstim.experiments.platforms.lists import BUTTON_LIST, QUESTION, as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
@@ -41,16 +41,6 @@ METADATA = ("trial_id", "list_name", "shown_left")
 """Columns that come back and tell what was shown; `shown_left` is 1 or 2."""
 
 _DISPLAY = "display"
-_COLUMNS = (_DISPLAY, "randomise_blocks", "randomise_trials", "sentence_left", "sentence_right")
-# For a task whose displays are called instructions, trial and end.
-_DEFAULT = [
-    dict.fromkeys(_COLUMNS, "") | cells
-    for cells in (
-        {_DISPLAY: "instructions"},
-        {_DISPLAY: "trial", "randomise_trials": "1"},
-        {_DISPLAY: "end"},
-    )
-]
 
 
 @dataclass(frozen=True)
@@ -82,11 +72,11 @@ def export_gorilla(
             other files.
     """
     settings = settings or GorillaSettings()
-    source, rows = "The spreadsheet without a template", _DEFAULT
-    if settings.template is not None:
-        source = str(settings.template)
-        table = read_csv(settings.template, delimiters=",;\t")
-        rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+    source = settings.template or "The spreadsheet without a template"
+    # Without one, for a task whose displays are called instructions, trial and end
+    with template_path("gorilla.csv") as ours:
+        table = read_csv(settings.template or ours, delimiters=",;\t")
+    rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
     display, left, right = (
         _column(source, rows[0], wanted) for wanted in (_DISPLAY, settings.left, settings.right)
     )
@@ -126,11 +116,11 @@ def export_gorilla(
         folder.rows(f"{shown[0]['list_name']}.csv", sheet, columns)
     folder.lists(lists)
     about = {"question": QUESTION, "left": left, "right": right, "buttons": BUTTON_LIST}
-    folder.readme(template("gorilla.md"), lists=len(lists), **about)
+    folder.readme(lists=len(lists), **about)
     return folder.finish(seed=settings.seed, columns=columns)
 
 
-def _column(source: str, columns: Iterable[str], wanted: str) -> str:
+def _column(source: object, columns: Iterable[str], wanted: str) -> str:
     """The column of a name, exactly so or but for case and spaces around it."""
     # A name that is the same to the letter goes before one that is the same but for case.
     names = {name.strip().lower(): name for name in columns} | {name: name for name in columns}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.options import Help, Seed
@@ -221,12 +221,7 @@ def export_csv(
         for row in shown
     ]
     folder.rows("presentation.csv", rows, COLUMNS)
-    folder.readme(
-        template("csv.md"),
-        rows=f"{len(rows):,}",
-        participants=participants,
-        **_WORDS[scale],
-    )
+    folder.readme(rows=f"{len(rows):,}", participants=participants, **_WORDS[scale])
     return folder.finish(seed=settings.seed, participants=participants)
 
 

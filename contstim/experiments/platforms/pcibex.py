@@ -98,7 +98,7 @@ def export_pcibex(
     folder.rows("trials.csv", rows, COLUMNS)
     folder.text("main.js", script)
     folder.lists(lists)
-    folder.readme(template("pcibex.md"), lists=len(lists))
+    folder.readme(lists=len(lists))
     return folder.finish(seed=settings.seed)
 
 

@@ -167,7 +167,6 @@ def write_psych_ds(
     ]
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
-        template("psych_ds.md"),
         head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
         tables="\n".join(f"* {what}: {counted(len(tables[what]), 'row')}" for what in columns),
     )

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, read_rows, template
+from contstim.experiments.platforms.folder import ExportFolder, read_rows
 from contstim.experiments.platforms.lists import BUTTONS, QUESTION, as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
@@ -81,7 +81,7 @@ def export_qualtrics(
     folder.text("survey.txt", "\n".join(lines))
     folder.rows("key.csv", key, KEY)
     folder.lists(lists)
-    folder.readme(template("qualtrics.md"), lists=len(lists), questions=f"{len(key):,}")
+    folder.readme(lists=len(lists), questions=f"{len(key):,}")
     return folder.finish(
         seed=settings.seed, lists_per_group=settings.lists_per_group, timing=settings.timing
     )

@@ -92,7 +92,6 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     middle = f"middle <- {ratings.scale.middle:g}"
     folder.text("analysis.R", template("r_analysis.R").replace("middle <- 3.5", middle))
     folder.readme(
-        template("r.md"),
         origin=f"{admission.origin.warning} " if admission.origin.warning else "",
         participants=counted(len(ratings.participants), "participant"),
         trials=counted(sum(len(group.trials) for group in ratings.groups), "trial"),

@@ -1,0 +1,34 @@
+-- What holds for the whole database: keys, the fingerprint of what is asked, and its server.
+CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+-- Times are seconds since 1970, UTC.
+CREATE TABLE participant (
+    number INTEGER PRIMARY KEY,
+    participant TEXT NOT NULL UNIQUE,
+    study_group TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    joined REAL NOT NULL,
+    seen REAL NOT NULL,
+    completed REAL,
+    simulated INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- Who somebody is on a recruiting platform stands apart, so that it can be deleted by itself.
+CREATE TABLE identity (
+    number INTEGER PRIMARY KEY REFERENCES participant (number),
+    prolific_pid TEXT NOT NULL,
+    study_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    UNIQUE (prolific_pid, study_id)
+) STRICT;
+
+CREATE TABLE response (
+    number INTEGER NOT NULL REFERENCES participant (number),
+    trial_id TEXT NOT NULL,
+    rating INTEGER NOT NULL CHECK (rating BETWEEN 1 AND 6),
+    left_sentence INTEGER NOT NULL CHECK (left_sentence IN (1, 2)),
+    position INTEGER NOT NULL CHECK (position >= 1),
+    rt_ms REAL,
+    received REAL NOT NULL,
+    PRIMARY KEY (number, trial_id)
+) STRICT, WITHOUT ROWID;
