@@ -129,13 +129,11 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> Non
     with _extra("Serving"):
         from contstim.experiments.collection.reviewing import ReviewFile, review_file, serve_review
     from contstim.reviews import read_reviews
-    from contstim.stimuli import read_stimulus_table
 
     content = step.run()
     earlier = read_reviews(step.review) if step.review else None
     path = review_file(step.out, content.facts["reviewer"])
-    stimuli = read_stimulus_table(step.table)
-    file = ReviewFile.open(path, content.items, stimuli, step.table, earlier)
+    file = ReviewFile.open(path, content, step.table, earlier)
 
     def opened(url: str) -> None:
         # Alone on standard output, for scripts that wait for the address
@@ -148,7 +146,7 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> Non
             quiet=quiet,
         )
 
-    serve_review(content, file, port=port, opened=opened)
+    serve_review(file, port=port, opened=opened)
 
 
 REVIEW_OPTIONS = (parameter("serve", _SERVE, False), parameter("port", _PORT, 8001))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.collection.requests import ReceivedDecision
     from contstim.reporting.review import ReviewPage
-    from contstim.reviews import Review, ReviewedItem, Stimulus
+    from contstim.reviews import Review, ReviewedItem
 
 HOST = "127.0.0.1"
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
@@ -51,12 +51,12 @@ class ReviewFile:
 
     Attributes:
         path: of the table.
-        items: all that are reviewed, undecided.
+        content: of the page, with all items that are reviewed.
         decisions: the items that were decided, by identifier.
     """
 
     path: Path
-    items: tuple[ReviewedItem, ...]
+    content: ReviewPage
     decisions: dict[str, ReviewedItem] = field(default_factory=dict)
     _written: bytes | None = None
 
@@ -64,8 +64,7 @@ class ReviewFile:
     def open(
         cls,
         path: Path,
-        items: tuple[ReviewedItem, ...],
-        stimuli: Sequence[Stimulus],
+        content: ReviewPage,
         table: Path | str,
         earlier: Review | None = None,
     ) -> ReviewFile:
@@ -73,21 +72,21 @@ class ReviewFile:
 
         Args:
             path: the file, which need not exist.
-            items: of the reviewer, undecided.
-            stimuli: of which the items are.
-            table: what messages call these.
+            content: of the reviewer's page.
+            table: what messages call its stimuli.
             earlier: reviews of which the reviewer's decisions are taken where there is no file.
 
         Raises:
             InputError: the file is of another reviewer, of another set, or of items that have
                 changed since.
         """
+        items = content.items
         reviewer, by_id = items[0].reviewer, {item.item_id: item for item in items}
         written = _digest(path)
         if written is not None:
             try:
                 earlier = read_reviews([path], may_be_undecided=True)
-                earlier.require_items_of(stimuli, table)
+                earlier.require_items_of(content.stimuli, table)
                 kinds = {item.kind for item in earlier.decisions} - {items[0].kind}
                 if kinds:
                     raise InputError(f"It is a review of {', '.join(kinds)}s.")
@@ -108,7 +107,7 @@ class ReviewFile:
             for decided in (earlier.decisions if earlier else ())
             if decided.decision and decided.reviewer == reviewer and decided.item_id in by_id
         }
-        return cls(path, items, decisions, written)
+        return cls(path, content, decisions, written)
 
     def decide(self, changes: Sequence[ReceivedDecision]) -> None:
         """Take decisions over, and write the whole file, or leave it as it was.
@@ -118,7 +117,7 @@ class ReviewFile:
                 the file meanwhile.
             InputError: the file cannot be written.
         """
-        by_id = {item.item_id: item for item in self.items}
+        by_id = {item.item_id: item for item in self.content.items}
         for change in changes:
             if change.item_id not in by_id:
                 raise RequestRefusal(422, f"There is no item {change.item_id!r}.")
@@ -135,22 +134,15 @@ class ReviewFile:
             )
             for each in changes
         }
-        write_review(self.path, [decisions.get(item.item_id, item) for item in self.items])
+        write_review(self.path, [decisions.get(name, item) for name, item in by_id.items()])
         self._written, self.decisions = _digest(self.path), decisions
 
 
-def serve_review(
-    content: ReviewPage,
-    file: ReviewFile,
-    *,
-    port: int,
-    opened: Callable[[str], None],
-) -> None:
+def serve_review(file: ReviewFile, *, port: int, opened: Callable[[str], None]) -> None:
     """Serve the page to browsers of this machine and save decisions, until interrupted.
 
     Args:
-        content: of the page.
-        file: where decisions are saved.
+        file: where decisions are saved, and the content of the page.
         port: 0 for any free one.
         opened: told the page's address once it can be opened.
 
@@ -159,13 +151,13 @@ def serve_review(
     """
     with closing(listen(HOST, port)) as listening:
         number = listening.getsockname()[1]
-        application = review_application(content, file, number)
+        application = review_application(file, number)
         with sparing_log(), suppress(KeyboardInterrupt):
             opened(f"http://{HOST}:{number}/")
             run(application, listening)
 
 
-def review_application(content: ReviewPage, file: ReviewFile, port: int) -> Starlette:
+def review_application(file: ReviewFile, port: int) -> Starlette:
     """The page and the address that takes decisions, as an ASGI application."""
     hosts = {f"{HOST}:{port}", f"localhost:{port}"}
     saving = asyncio.Lock()
@@ -181,7 +173,9 @@ def review_application(content: ReviewPage, file: ReviewFile, port: int) -> Star
 
     async def page(request: Request) -> Response:
         check_host(request)
-        html = await asyncio.to_thread(content.html, decisions=file.decisions, file=file.path.name)
+        html = await asyncio.to_thread(
+            file.content.html, decisions=file.decisions, file=file.path.name
+        )
         # The page states itself what it may load; only whether it may be framed is said here
         policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(html, headers=HEADERS | policy)
@@ -189,7 +183,7 @@ def review_application(content: ReviewPage, file: ReviewFile, port: int) -> Star
     async def decide(request: Request) -> Response:
         check_host(request)
         asked = check_fields(await read_json(request, RequestLimits()), DecideRequest)
-        if asked.fingerprint != content.fingerprint:
+        if asked.fingerprint != file.content.fingerprint:
             raise RequestRefusal(409, "The page is of other items: load it again.")
         async with saving:
             try:

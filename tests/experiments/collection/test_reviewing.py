@@ -34,14 +34,13 @@ class Served:
     http: httpx2.Client
     port: int
     file: ReviewFile
-    content: ReviewPage
 
     def decide(self, *decisions: tuple[str, str, str], **headers: str) -> httpx2.Response:
         named = ("item_id", "decision", "reason")
         return self.http.post(
             "/decisions",
             json={
-                "fingerprint": self.content.fingerprint,
+                "fingerprint": self.file.content.fingerprint,
                 "decisions": [dict(zip(named, each, strict=True)) for each in decisions],
             },
             headers=headers,
@@ -49,14 +48,13 @@ class Served:
 
 
 def opened(path: Path, reviewer: str = "", review: Review | None = None) -> ReviewFile:
-    return ReviewFile.open(path, undecided(TRIPLETS, reviewer), TRIPLETS, "t.csv", review)
+    return ReviewFile.open(path, ReviewPage(TRIPLETS, "x", reviewer=reviewer), "t.csv", review)
 
 
 @contextmanager
 def reviewed(file: ReviewFile) -> Iterator[Served]:
-    content = ReviewPage(TRIPLETS, title="x")
-    with running(partial(review_application, content, file)) as (http, port):
-        yield Served(http, port, file, content)
+    with running(partial(review_application, file)) as (http, port):
+        yield Served(http, port, file)
 
 
 @pytest.fixture
@@ -148,7 +146,7 @@ def test_what_is_no_decision_changes_nothing(
     served: Served, change: Callable[[Any], Any], status: int
 ) -> None:
     body = {
-        "fingerprint": served.content.fingerprint,
+        "fingerprint": served.file.content.fingerprint,
         "decisions": [{"item_id": IDS[0], "decision": "keep", "reason": ""}],
     }
     given = served.http.post("/decisions", json=change(body))

@@ -28,8 +28,8 @@ def serving(folder: Path, port: int = 0) -> Iterator[int]:
     """The server of Ann's review; the port at which it answers."""
     content = ReviewPage(TRIPLETS, title="triplets.csv", reviewer="Ann")
     path = review_file(folder / "review.html", "Ann")
-    file = ReviewFile.open(path, content.items, TRIPLETS, "triplets.csv")
-    with running(partial(review_application, content, file), port) as (_, found):
+    file = ReviewFile.open(path, content, "triplets.csv")
+    with running(partial(review_application, file), port) as (_, found):
         yield found
 
 
