@@ -137,8 +137,7 @@ class SearchResult:
     @property
     def in_vain(self) -> int:
         """Number of searches in a row, up to the last, that gained less than the least gain."""
-        later = self.searches[:0:-1]  # without the first, the last in front
-        return len(list(takewhile(lambda s: s.gain < self.budget.min_gain, later)))
+        return _in_vain(self.searches, self.budget)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -152,6 +151,11 @@ class SearchResult:
             "searches": [asdict(search) for search in self.searches],
             "end_of_searches": self.end_of_searches,
         }
+
+
+def _in_vain(searches: Sequence[SearchSummary], budget: SearchBudget) -> int:
+    later = searches[:0:-1]  # without the first, the last in front
+    return len(list(takewhile(lambda s: s.gain < budget.min_gain, later)))
 
 
 def best_of(
@@ -174,7 +178,6 @@ def best_of(
     reported = all(model.reports_passes for model in models)
     searches: list[SearchSummary] = []
     lowest = inf
-    in_vain = 0  # searches in a row that gained next to nothing
     end = ""
     while not end:
         result = search(seed_of_search(seed, len(searches)))
@@ -182,7 +185,6 @@ def best_of(
         gain = max(0.0, lowest - summary.loss) if searches else 0.0
         if not searches or summary.loss < lowest:
             best, lowest = result, summary.loss
-        in_vain = in_vain + 1 if searches and gain < budget.min_gain else 0
         searches.append(replace(summary, number=len(searches), gain=gain))
 
         # Another search is expected to take the mean of those before.
@@ -191,7 +193,7 @@ def best_of(
         with_another = (len(searches) + 1) / len(searches)
         if len(searches) == budget.searches:
             end = ALL
-        elif in_vain == budget.patience:
+        elif _in_vain(searches, budget) == budget.patience:
             end = DRY
         elif budget.passes is not None and passes * with_another > budget.passes:
             end = PASSES
