@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.files import visible_files
 from contstim.models.catalog import with_neighbours
+from contstim.records import record_path
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, is_taken
 from contstim.study.stages import stages_of
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 INPUTS = Path("inputs")
 """Where files of other folders stand in an archive."""
 
-_BESIDE = (".meta.json", ".counts.csv", ".sentences.npy")
 # Texts in quotes, and comments, whose quotes are none
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 _BEFORE, _AFTER = r"(?:^|(?<=[:=]))", r"(?=$|[@+:])"
@@ -90,8 +90,9 @@ def _files(path: Path, place: Path) -> dict[str, Path]:
     """The files that a path stands for, and what contstim wrote beside them."""
     if path.is_dir():
         return {(place / file.relative_to(path)).as_posix(): file for file in visible_files(path)}
-    names = ["", *(ending for ending in _BESIDE if Path(f"{path}{ending}").is_file())]
-    return {f"{place.as_posix()}{ending}": Path(f"{path}{ending}") for ending in names}
+    beside = (file for file in (*with_neighbours([path]), record_path(path)) if file.is_file())
+    ends = {str(file).removeprefix(str(path)): file for file in (path, *beside)}
+    return {f"{place.as_posix()}{end}": file for end, file in ends.items()}
 
 
 def _rewritten(text: str, moved: Mapping[str, str]) -> str:
