@@ -37,8 +37,12 @@ if TYPE_CHECKING:
 STUDY_FILE = "study.toml"
 _RECURRENT = ("rnn", "lstm", "bilstm")
 _TRANSFORMERS: tuple[TransformerKind, ...] = ("gpt2", "bert")
-KINDS = ("ngram", *_RECURRENT, *_TRANSFORMERS)
-"""The kinds of models that a study can train."""
+KINDS: dict[str, tuple[type[Any], TrainingSettings | None]] = {
+    "ngram": (NgramSettings, None),
+    **dict.fromkeys(_RECURRENT, (RecurrentSettings, RECURRENT_TRAINING)),
+    **dict.fromkeys(_TRANSFORMERS, (TransformerSettings, TRANSFORMER_TRAINING)),
+}
+"""The kinds of models that a study can train, each with its settings and the usual training."""
 
 
 def read_study(path: Path | str) -> Study:
@@ -241,9 +245,8 @@ def _place(name: str, kind: str) -> str:
 def _training(
     kind: str, values: Mapping[str, Any], seed: int, key: Key, problems: Problems
 ) -> ModelTraining:
-    networks: dict[str, type[Any]] = dict.fromkeys(_RECURRENT, RecurrentSettings)
-    network = NgramSettings if kind == "ngram" else networks.get(kind, TransformerSettings)
-    parts = [network, TrainingPlace] + ([] if kind == "ngram" else [TrainingSettings])
+    network, usual = KINDS[kind]
+    parts = [network, TrainingPlace] + ([] if usual is None else [TrainingSettings])
     names = {part: {each.name for each in fields(part)} - {"kind"} for part in parts}
     allowed = [name for own in names.values() for name in own]
     problems.refuse_unknown(key, values, ["train", "rule", "transform", *allowed])
@@ -251,8 +254,7 @@ def _training(
         part: {name: value for name, value in values.items() if name in names[part]}
         for part in parts
     }
-    if kind != "ngram":
-        usual = RECURRENT_TRAINING if kind in _RECURRENT else TRANSFORMER_TRAINING
+    if usual is not None:
         given[network]["kind"] = kind
         given[TrainingSettings] = {**vars(usual), "seed": seed, **given[TrainingSettings]}
     made = {part: validated(part, given[part], key, problems) for part in parts}
