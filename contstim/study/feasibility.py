@@ -94,13 +94,11 @@ def _check_texts(study: Study, problems: Problems) -> None:
 
 
 def _check_models(study: Study, problems: Problems) -> None:
-    trained = {model.specification for model in study.models if model.training is not None}
-    places = {parse_specification(text).location for text in trained}
+    trained = {model.location for model in study.models if model.training is not None}
     for model in study.models:
-        parsed = parse_specification(model.specification)
-        if parsed.location not in places:  # else it will be there
+        if model.location not in trained:  # else it will be there
             try:
-                check_model(parsed, study.loading)
+                check_model(parse_specification(model.specification), study.loading)
             except ContstimError as error:
                 problems.add(("models", model.name), str(error))
     wanted = [name for name in _NEEDS_MODELS if name in study.sections]

@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.files import path_inside
+from contstim.models.specifications import parse_specification
 from contstim.steps.sentences import SentenceSettings
 from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
+    from contstim.steps.step import Step
     from contstim.study.study import ModelTraining, Study
 
 STORE = RESULTS / "contstim.sqlite"
 """Scores as they come; a memory for later runs, not a result."""
+
+PAGE = Path("index.html")
+"""The page of the study, beside its file."""
 
 LOCK = RESULTS / ".lock"
 """Held by the process that runs the study."""
@@ -21,11 +26,8 @@ LOCK = RESULTS / ".lock"
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 VOCABULARY, NATURAL = RESULTS / "vocabulary.txt", RESULTS / "natural.txt"
 SCORES, STANDARD_ERRORS = RESULTS / "scores.csv", RESULTS / "standard-errors.csv"
-PAIRS, TRIPLETS, SELECTED = (
-    RESULTS / "pairs.csv",
-    RESULTS / "triplets.csv",
-    RESULTS / "selected.csv",
-)
+PAIRS, TRIPLETS = RESULTS / "pairs.csv", RESULTS / "triplets.csv"
+SELECTED = RESULTS / "selected.csv"
 ASSIGNMENT = RESULTS / "assignment.csv"
 """Which natural sentences each pair of models got, which depends on how a study grew."""
 
@@ -50,7 +52,7 @@ def check_links() -> None:
     """
     folders = (RESULTS, ARCHIVED)
     inside = (path for folder in folders for path in folder.rglob("*"))
-    for path in (Path("index.html"), *folders, *inside):
+    for path in (PAGE, *folders, *inside):
         if path.is_symlink():
             path_inside("", path.as_posix())
 
@@ -80,10 +82,11 @@ class StudyFiles:
         """What a study gives to every step that asks for it, by the names of the step's fields."""
         return {**vars(self.study.loading), "seed": self.study.seed, "store": STORE}
 
-    @property
-    def models(self) -> tuple[Path, ...]:
-        """Files that the models are loaded from; none of models on the hub."""
-        return tuple(dict.fromkeys(file for model in self.study.models for file in model.files))
+    def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
+        """Files of those models of the study that a step loads; none of models on the hub."""
+        loaded = {parse_specification(text).location for text in step.specifications()}
+        models = [model for model in self.study.models if model.location in loaded]
+        return tuple(file for model in models for file in model.files)
 
     @property
     def training_texts(self) -> tuple[Path, ...]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError, InputError
 from contstim.files import path_inside
-from contstim.models.specifications import parse_specification
 from contstim.options import Models, Reads, Writes
 from contstim.steps import step_named, step_names
 from contstim.steps.fields import GivenModels
@@ -107,14 +106,8 @@ def stages_of_steps(files: StudyFiles) -> list[StudyStage]:
     for name, values in files.study.steps.items():
         step = _step(name, values, files)
         about = (getdoc(step) or "").partition("\n")[0].rstrip(".")
-        loaded = {parse_specification(text).location for text in step.specifications()}
-        model_files = (
-            file
-            for model in files.study.models
-            if parse_specification(model.specification).location in loaded
-            for file in model.files
-        )
-        stages.append(StudyStage(name, f"{about[:1].lower()}{about[1:]}", step, tuple(model_files)))
+        about = f"{about[:1].lower()}{about[1:]}"
+        stages.append(StudyStage(name, about, step, files.loaded_by(step)))
     return stages
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import shutil
 from functools import partial
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.table import Response
     from contstim.steps.step import Step
     from contstim.study.study import Study
-
-_Kind = TypeVar("_Kind", bound="Step[Any]")
 
 
 def stages_of(study: Study) -> list[StudyStage]:
@@ -144,34 +142,51 @@ def _models(files: StudyFiles) -> Iterator[StudyStage]:
         yield StudyStage(f"model {model.name}", f"train {model.name}", step)
 
 
-def _step(kind: type[_Kind], files: StudyFiles, section: object = None, **given: Any) -> _Kind:
-    """A step with what the study gives to every step, the keys of a section, and what is given."""
+def _stage(
+    files: StudyFiles,
+    name: str,
+    about: str,
+    kind: type[Step[Any]],
+    *,
+    section: str | None = None,
+    **given: Any,
+) -> StudyStage:
+    """A stage whose step has what the study gives to every step, and the keys of a section.
+
+    Args:
+        files: of the study.
+        name: of the stage.
+        about: what it does.
+        kind: of its step.
+        section: where its keys stand; by default the one that the stage's name begins with.
+        given: further values, by the names of the step's fields.
+    """
+    settings = files.study.sections.get(section or name.partition(" ")[0])
     values = {
         **files.given,
         "models": files.specifications,
         "trials": places.TRIALS,
         "vocabulary": files.vocabulary,
         "sentences": files.natural,
-        **(vars(section) if section is not None else {}),
+        **(vars(settings) if settings is not None else {}),
         **given,
     }
-    return kind.of(values)
+    step = kind.of(values)
+    return StudyStage(name, about, step, files.loaded_by(step))
 
 
 def _language(files: StudyFiles) -> Iterator[StudyStage]:
     """Choose the words that sentences may be made of, and find natural sentences in a text."""
     section, text = files.study.sections.get("vocabulary"), files.training_text
     if section is not None and section.file is None and text is not None:
-        given = {"text": text, "prose": files.prose(text), "out": places.VOCABULARY}
-        step = _step(MakeVocabulary, files, section, **given)
-        yield StudyStage("vocabulary", "choose the words", step, files.models)
+        given: dict[str, Any] = {"text": text, "prose": files.prose(text), "out": places.VOCABULARY}
+        yield _stage(files, "vocabulary", "choose the words", MakeVocabulary, **given)
     section, text = files.study.sections.get("sentences", SentencesSection()), files.natural_text
     if section.file is None and text is not None:
         training = files.training_texts if section.exclude_training else ()
         given = {"text": text, "prose": files.prose(text), "out": places.NATURAL}
-        exclude = (*section.exclude, *training)
-        finding = _step(FindSentences, files, section, exclude=exclude, **given)
-        yield StudyStage("sentences", "find natural sentences", finding)
+        given["exclude"] = (*section.exclude, *training)
+        yield _stage(files, "sentences", "find natural sentences", FindSentences, **given)
 
 
 def _scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
@@ -187,42 +202,37 @@ def _scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
 def _scoring(
     files: StudyFiles, name: str, sentences: Path, out: Path, errors: Path | None = None
 ) -> StudyStage:
-    section = files.study.sections.get("scores")
-    given = {"sentences": sentences, "out": out, "standard_errors": errors}
-    step = _step(ScoreSentences, files, section, **given)
-    return StudyStage(name, f"score the sentences of {sentences}", step, files.models)
+    about = f"score the sentences of {sentences}"
+    given: dict[str, Any] = {"sentences": sentences, "out": out, "standard_errors": errors}
+    return _stage(files, name, about, ScoreSentences, section="scores", **given)
 
 
 def _items(files: StudyFiles) -> Iterator[StudyStage]:
     """Select natural pairs, search for triplets, and select triplets."""
     sections = files.study.sections
     if "pairs" in sections:
-        review = _decisions_about(ItemKind.PAIR, files.decisions)
-        earlier = _earlier(files, places.PAIRS, places.TRIALS)
-        given = {"scores": places.SCORES, "review": review, "earlier": earlier}
-        pairs = _step(SelectPairs, files, sections["pairs"], out=places.PAIRS, **given)
-        yield StudyStage("pairs", "select natural pairs", pairs)
+        given: dict[str, Any] = {"scores": places.SCORES, "out": places.PAIRS}
+        given["review"] = _decisions_about(ItemKind.PAIR, files.decisions)
+        given["earlier"] = _earlier(files, places.PAIRS, places.TRIALS)
+        yield _stage(files, "pairs", "select natural pairs", SelectPairs, **given)
     review = _decisions_about(ItemKind.TRIPLET, files.decisions)
     if "triplets" in sections and files.natural is not None:
         archived = places.ARCHIVED_ASSIGNMENT
-        search = _step(
-            SearchTriplets,
+        yield _stage(
             files,
-            sections["triplets"],
+            "triplets",
+            "search for triplets",
+            SearchTriplets,
             out=places.TRIPLETS,
             assignment=places.ASSIGNMENT,
             begin_with=archived if archived.exists() else None,
             review=review,
             earlier=_earlier(files, places.TRIALS),
         )
-        yield StudyStage("triplets", "search for triplets", search, files.models)
     if "selection" in sections:
-        earlier = _earlier(files, places.SELECTED, places.TRIALS)
-        given = {"triplets": places.TRIPLETS, "review": review, "earlier": earlier}
-        selection = _step(
-            SelectTriplets, files, sections["selection"], out=places.SELECTED, **given
-        )
-        yield StudyStage("selection", "select triplets", selection)
+        given = {"triplets": places.TRIPLETS, "review": review, "out": places.SELECTED}
+        given["earlier"] = _earlier(files, places.SELECTED, places.TRIALS)
+        yield _stage(files, "selection", "select triplets", SelectTriplets, **given)
 
 
 def _design(files: StudyFiles) -> Iterator[StudyStage]:
@@ -230,10 +240,11 @@ def _design(files: StudyFiles) -> Iterator[StudyStage]:
     sections = files.study.sections
     pairs = places.PAIRS if "pairs" in sections else None
     if "design" in sections:
-        step = _step(
-            MakeDesign,
+        yield _stage(
             files,
-            sections["design"],
+            "design",
+            "share trials out to groups",
+            MakeDesign,
             out=places.TRIALS,
             pairs=pairs,
             triplets=files.triplets,
@@ -242,21 +253,20 @@ def _design(files: StudyFiles) -> Iterator[StudyStage]:
             review=files.decisions,
             earlier=_earlier(files, places.TRIALS),
         )
-        yield StudyStage("design", "share trials out to groups", step)
     trials = places.TRIALS if "design" in sections else None
     for what, table in (("pairs", pairs), ("triplets", files.triplets), ("trials", trials)):
         if table is not None and "review" in sections:
-            page = _step(
-                WriteReviewPage,
+            yield _stage(
                 files,
-                sections["review"],
+                f"review {what}",
+                f"write a page for reviewers of {what}",
+                WriteReviewPage,
                 table=table,
                 out=places.REVIEW / f"{what}.html",
                 text=sections["review"].text or files.training_text,
                 scores=places.SCORES if what == "pairs" else None,  # of natural sentences only
                 earlier_rounds=files.decisions,
             )
-            yield StudyStage(f"review {what}", f"write a page for reviewers of {what}", page)
 
 
 def _people(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
@@ -268,15 +278,14 @@ def _people(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
         yield _scoring(files, "trial-scores", places.TRIALS, places.TRIAL_SCORES)
     given: dict[str, Any] = {"scores": places.TRIAL_SCORES, "out": places.TRIALS}
     if "power" in sections:
-        power = _step(SimulatePower, files, sections["power"], **given)
-        yield StudyStage("power", "simulate the experiment", power)
+        yield _stage(files, "power", "simulate the experiment", SimulatePower, **given)
     if section is None or section.file is not None:
         return
     given["out"] = places.RESPONSES
     if section.simulate is not None:
         given["participants"] = section.participants or files.planned_participants
-        people = _step(SimulateResponses, files, section, model=section.simulate, **given)
-        yield StudyStage("responses", "simulate participants", people)
+        given["model"] = section.simulate
+        yield _stage(files, "responses", "simulate participants", SimulateResponses, **given)
     elif (reading := import_step(section.platform)) is not None:
         names = ("duplicates", "scale")
         values = {"files": section.data, "trials": places.TRIALS, "out": places.RESPONSES}
@@ -326,16 +335,9 @@ def _analysis(files: StudyFiles) -> Iterator[StudyStage]:
     """Say which models people agree with."""
     sections, responses = files.study.sections, files.responses
     if "analysis" in sections and responses is not None:
-        step = _step(
-            AnalyzeResponses,
-            files,
-            sections["analysis"],
-            responses=responses,
-            scores=places.TRIAL_SCORES,
-            out=places.ANALYSIS,
-            scale=sections["responses"].scale,
-        )
-        yield StudyStage("analysis", "compare models with people", step)
+        given: dict[str, Any] = {"responses": responses, "scale": sections["responses"].scale}
+        given |= {"scores": places.TRIAL_SCORES, "out": places.ANALYSIS}
+        yield _stage(files, "analysis", "compare models with people", AnalyzeResponses, **given)
 
 
 def _earlier(files: StudyFiles, *tables: Path) -> tuple[Path, ...]:

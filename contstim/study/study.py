@@ -74,6 +74,11 @@ class StudyModel:
         return with_name(self.name, self.specification)
 
     @property
+    def location(self) -> str:
+        """Where it is loaded from: a file, a folder, or a name on the hub."""
+        return parse_specification(self.specification).location
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """Files that it is loaded from, from the study's folder; none of a model on the hub."""
         if self.training is None:

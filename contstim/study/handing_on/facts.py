@@ -134,7 +134,7 @@ class StudyFacts:
         """Each model: where it is from, and how it scores."""
         rows = []
         for model in self.study.models:
-            location = parse_specification(model.specification).location
+            location = model.location
             on_hub = model.training is None and not model.files
             row: Row = dict.fromkeys(("rule", "unit", "precision", "fingerprint"), "–")
             row |= self.conventions.get(model.name, {})
