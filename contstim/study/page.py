@@ -31,7 +31,7 @@ from contstim.reporting.report import (
 from contstim.reporting.templates import passages
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page_sections import SECTIONS, as_measured, link
-from contstim.study.places import LOCK
+from contstim.study.places import LOCK, PAGE
 from contstim.study.states import begun_with, size_of, size_text, stage_states
 from contstim.version import __version__
 from contstim.wording import counted
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from contstim.study.states import StageState
     from contstim.study.study import Study
 
-PAGE = Path("index.html")
 _GENERATOR, _RUNNING = "contstim run", "contstim-running"
 _KILLED = "the run ended without a word: it was killed, or the machine stopped."
 _LONGEST = 600  # characters of a message; the terminal has all of it

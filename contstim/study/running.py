@@ -15,8 +15,8 @@ from contstim.files import file_lock, write_text
 from contstim.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.step import perform
-from contstim.study.page import PAGE, refuse_foreign_page, write_page
-from contstim.study.places import LOCK, check_links
+from contstim.study.page import refuse_foreign_page, write_page
+from contstim.study.places import LOCK, PAGE, check_links
 from contstim.study.stages import stages_of
 from contstim.study.states import (
     basis_of,

@@ -25,6 +25,7 @@ from contstim.files import checksum, is_record, visible_files
 from contstim.models.catalog import hub_commit
 from contstim.records import Record, path_from
 from contstim.reporter import SILENT, Reporter
+from contstim.study.places import PAGE
 from contstim.study.states import BEGUN, from_here
 from contstim.study.study_file import STUDY_FILE
 from contstim.tables import listed
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _LONGEST = 60  # characters of a command in a sentence
-_PAGE = "index.html"
 _EACH = 3  # files of which the same is to be said, and that have a row each
 
 
@@ -124,7 +124,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     known = {*map(Path, now), *(folder / remark.path for remark in remarks)}
     for path in visible:
         own = is_record(path) or path.name == STUDY_FILE
-        own |= path.name == _PAGE and (path.parent / STUDY_FILE).exists()
+        own |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
         if not own and known.isdisjoint((path, *path.parents)):
             sentence = "no record tells how it came about."
             files.append(CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence))

@@ -24,8 +24,9 @@ from contstim.errors import InputError
 from contstim.models.loading import Loading
 from contstim.records import record_path
 from contstim.reporting.report import Report
-from contstim.study.page import PAGE, correct_page, study_page
+from contstim.study.page import correct_page, study_page
 from contstim.study.page_sections import accuracies
+from contstim.study.places import PAGE
 from contstim.study.running import run_study
 from contstim.study.sections import TextsSection
 from contstim.study.stage import StudyStage

@@ -35,7 +35,7 @@ from contstim.study.handing_on.texts import (
     preregistration,
     readme_text,
 )
-from contstim.study.places import STORE, TRIAL_SCORES, check_links
+from contstim.study.places import PAGE, STORE, TRIAL_SCORES, check_links
 from contstim.study.stages import stages_of
 from contstim.study.states import examine
 from contstim.study.study import RESULTS
@@ -120,7 +120,7 @@ def archive_study(
             if model["on_hub"]
         )
         to_supply = tuple(_listed(n, p) for n, p in inputs.items() if n in out_of_it)
-        has_page = Path("index.html").is_file()
+        has_page = PAGE.is_file()
         sheet = datasheet(facts, doubts)
         texts = {
             "datasheet.md": sheet.markdown(),
@@ -135,9 +135,7 @@ def archive_study(
         if has_page:
             # Its links lead to results, which the archive has under another name
             links = rf'(href|src)="(?:\./)?{RESULTS}/'
-            texts["index.html"] = re.sub(
-                links, rf'\1="{ARCHIVED_RESULTS}/', read_text(Path("index.html"))
-            )
+            texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED_RESULTS}/', read_text(PAGE))
         contents = _written(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
         contents |= {n: p for n, p in (inputs | results).items() if n not in out_of_it}
         inside = len(f"{ARCHIVED_RESULTS}/")
