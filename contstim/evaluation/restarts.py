@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.evaluation.folder import Findings, page_table, table_of
-from contstim.evaluation.scores import LeftOut, refused_by
+from contstim.evaluation.scores import LeftOut, readable_by
 from contstim.reporting.canvas import BLUE, ORANGE, new_figure
 from contstim.reporting.report import Heading, Paragraph, code
 from contstim.tables import columns_of
@@ -59,10 +59,8 @@ def judge(
 ) -> JudgedSet:
     """Ask classifiers about labelled sentences; what one cannot read is left out for all."""
     plain = [sentence.plain for sentence in sentences]
-    left_out = refused_by(classifiers, plain)
     # every classifier judges the same sentences, so that their correlations can be compared
-    refused = {omission.sentence for omission in left_out}
-    rows = [row for row, sentence in enumerate(plain) if sentence.text not in refused]
+    rows, left_out = readable_by(classifiers, plain)
     readable = [plain[row] for row in rows]
     return JudgedSet(
         name,

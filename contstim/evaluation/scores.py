@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.settings import Method, TieRule
-from contstim.models.base import Continuation, require_language_model
+from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations, score_sentences
 
 if TYPE_CHECKING:
@@ -37,14 +37,21 @@ class LeftOut:
     reason: str
 
 
-def refused_by(models: Sequence[Scorer], sentences: Sequence[Sentence]) -> list[LeftOut]:
-    """Sentences that models refuse, in the order of the models, then of the sentences."""
-    return [
+def readable_by(
+    models: Sequence[Scorer], sentences: Sequence[Sentence]
+) -> tuple[list[int], list[LeftOut]]:
+    """Places of the sentences that every model can score; and what some model refuses.
+
+    The latter is in the order of the models, then of the sentences.
+    """
+    left_out = [
         LeftOut(sentence.text, model.name, reason)
         for model in models
         for sentence, reason in zip(sentences, model.unscorable(sentences), strict=True)
         if reason
     ]
+    refused = {omission.sentence for omission in left_out}
+    return [i for i, sentence in enumerate(sentences) if sentence.text not in refused], left_out
 
 
 def score_readable(
@@ -70,9 +77,8 @@ def score_readable(
     """
     # asked before anything is scored, so that no time is spent on what is left out
     distinct = list(dict.fromkeys(sentences))
-    left_out = refused_by(models, distinct)
-    refused = {omission.sentence for omission in left_out}
-    readable = [sentence for sentence in distinct if sentence.text not in refused]
+    rows, left_out = readable_by(models, distinct)
+    readable = [distinct[row] for row in rows]
     return score_sentences(models, readable, store=store, progress=progress), left_out
 
 
@@ -187,10 +193,9 @@ def score_pairs(
             continue
         # each side once, in the order of the pairs
         texts: Any = list(dict.fromkeys(side for both in sides.values() for side in both))
-        unread = refused_by(able, [_sentence(side) for side in texts])
+        places, unread = readable_by(able, [getattr(side, "sentence", side) for side in texts])
         left_out += unread
-        beyond = {omission.sentence for omission in unread}
-        texts = [side for side in texts if _sentence(side).text not in beyond]
+        texts = [texts[place] for place in places]
         rows = {side: row for row, side in enumerate(texts)}
         readable = [pair for pair, both in sides.items() if all(side in rows for side in both)]
         if not readable:
@@ -229,10 +234,6 @@ def pair_scores_from_table(
     sides = table.log_probs[rows].reshape(len(pairs), 2, len(table.models))
     full = PairScores(Method.FULL_SENTENCE, tuple(pairs), table.models, sides, Counter())
     return PairScoring((full,), {}, ())
-
-
-def _sentence(side: Sentence | Continuation) -> Sentence:
-    return side.sentence if isinstance(side, Continuation) else side
 
 
 def _refusal(model: Scorer, method: Method) -> str:
