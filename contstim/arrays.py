@@ -9,7 +9,6 @@ unpickled.
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from zipfile import ZipFile
@@ -17,12 +16,10 @@ from zipfile import ZipFile
 import numpy as np
 import numpy.typing as npt
 
-from contstim.errors import InputError
-from contstim.files import reading
+from contstim.files import decoding
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from zipfile import ZipInfo
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -40,7 +37,7 @@ def read_npy(path: Path | str) -> npt.NDArray[Any]:
     Raises:
         InputError: the file cannot be read, or is not one plain array.
     """
-    with _reading(path, "an .npy of a plain array"), Path(path).open("rb") as file:
+    with decoding(path, "an .npy of a plain array"), Path(path).open("rb") as file:
         return _read_array(file, Path(path).stat().st_size)
 
 
@@ -50,7 +47,7 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
     Raises:
         InputError: the file cannot be read, or holds anything but plain arrays of different names.
     """
-    with _reading(path, "an .npz of plain arrays"), ZipFile(path) as archive:
+    with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
         members = archive.infolist()
         if twice := repeated(member.filename for member in members):
             raise ValueError(f"it holds {twice[0]} twice")
@@ -58,18 +55,6 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
             member.filename.removesuffix(_ENDING): _read_member(archive, member, path)
             for member in members
         }
-
-
-@contextmanager
-def _reading(path: Path | str, what: str) -> Iterator[None]:
-    with reading(path):
-        try:
-            yield
-        except OSError:
-            raise
-        except Exception as error:  # damaged files raise nearly anything
-            reason = str(error) or type(error).__name__
-            raise InputError(f"{path} is not {what}: {reason}.") from error
 
 
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:

@@ -95,6 +95,27 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
         raise error(f"{source} is not UTF-8 (byte {reason.start + 1}).") from reason
 
 
+@contextmanager
+def decoding(path: Path | str, what: str) -> Iterator[None]:
+    """Raise errors of a reader of binary files, which are of many kinds, as ours.
+
+    Args:
+        path: the file.
+        what: what it must be, after "is not".
+
+    Raises:
+        InputError: the file cannot be read, or is something else.
+    """
+    with reading(path):
+        try:
+            yield
+        except OSError:
+            raise
+        except Exception as error:  # damaged files raise nearly anything
+            reason = str(error) or type(error).__name__
+            raise InputError(f"{path} is not {what}: {reason}.") from error
+
+
 def refuse_device(path: Path | str) -> None:
     """Refuse a device, such as `/dev/zero`, which has no end, in place of a file to be read.
 

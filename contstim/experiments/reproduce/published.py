@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.files import decoding
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet, content_id
@@ -148,13 +149,8 @@ def load_plain(path: Path) -> object:
     Raises:
         InputError: the file is missing, damaged, or wants to load anything else.
     """
-    try:
-        with path.open("rb") as file:
-            loaded: object = _PlainUnpickler(file).load()
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except Exception as error:  # damaged pickles raise nearly anything
-        raise InputError(f"{path} is not a pickle of plain values: {error}.") from error
+    with decoding(path, "a pickle of plain values"), path.open("rb") as file:
+        loaded: object = _PlainUnpickler(file).load()
     return loaded
 
 
