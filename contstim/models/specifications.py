@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from contstim.documents import read_json_object, shortened
 from contstim.errors import ModelError
 from contstim.files import is_file
 from contstim.models.families import FAMILIES, family_named
+from contstim.wording import repeated
 
 RECURRENT_CONFIGURATION = "recurrent.json"
 """The file by which a folder is known to hold a recurrent model."""
@@ -188,9 +188,7 @@ def parse_models(given: Models) -> list[Specification]:
     if isinstance(given, str | Specification) or not isinstance(given, Iterable):
         given = [given]
     models = [parse_model(model) for model in given]
-    times = Counter(model.name for model in models)
-    twice = sorted(name for name, n in times.items() if n > 1)
-    if twice:
+    if twice := sorted(repeated(model.name for model in models)):
         raise ModelError(
             f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
             f"them out, or tell them apart as NAME=MODEL."

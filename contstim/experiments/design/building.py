@@ -22,6 +22,7 @@ from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id, trial_columns
 from contstim.tables import ShownAsTable, frame_of
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -201,8 +202,7 @@ def _check(
             f"random_per_group and catch_per_group must be 0 or more, not {random_per_group} and "
             f"{catch_per_group}."
         )
-    twice = [name for name, n in Counter(t.trial_id for t in unplaced).items() if n > 1]
-    if twice:
+    if twice := repeated(trial.trial_id for trial in unplaced):
         raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
     if not unplaced and not random_per_group and not catch_per_group:
         raise InputError("There is nothing to design: give pairs, triplets, or random trials.")

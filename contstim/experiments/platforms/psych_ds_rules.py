@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from contstim.documents import parse_json_object
 from contstim.errors import InputError
+from contstim.wording import repeated
 
 # Pairs of keyword and value, joined by underscores, and `data` at the end.
 _NAME = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
@@ -122,8 +122,7 @@ def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
         errors.append(f"CSV_HEADER_MISSING: {about}")
         return []
     header, *cells = rows
-    repeated = (name for name, count in Counter(header).items() if count > 1)
-    errors += (f"CSV_HEADER_REPEATED: {about}: {name}" for name in repeated)
+    errors += (f"CSV_HEADER_REPEATED: {about}: {name}" for name in repeated(header))
     # Identifiers of rows can only be compared where every row is as long as the header.
     if any(len(row) != len(header) for row in cells):
         errors.append(f"CSV_HEADER_LENGTH_MISMATCH: {about}")

@@ -6,7 +6,6 @@ study, one after the other, an item stays that no reviewer rejects in any of the
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 from math import floor
@@ -17,6 +16,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.optimization.selection.programs import LinearRule, priced_bound
 from contstim.reviews import ItemKind, Review
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,8 +88,7 @@ def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]
             )
     rejected = review.rejected
     stay = [s for name, item in pairs.items() if name not in rejected for s in item.sentences]
-    twice = [" ".join(w) for w, n in Counter(s.words for s in stay).items() if n > 1]
-    if twice:
+    if twice := [" ".join(words) for words in repeated(s.words for s in stay)]:
         raise InputError(
             f"{len(twice):,} sentences stand in two reviewed pairs, such as {twice[0]!r}: the "
             f"reviews are not of one study. Give those of this selection and of the ones that it "

@@ -13,6 +13,7 @@ from contstim.errors import InputError
 from contstim.optimization.selection.programs import LinearRule
 from contstim.optimization.selection.question import demand
 from contstim.scores import doubled_ranks
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,8 +46,7 @@ def usable_triplets(triplets: Sequence[Triplet], question: TripletQuestion) -> l
     """
     if not triplets:
         raise InputError("There are no triplets to choose from.")
-    twice = [name for name, n in Counter(t.triplet_id for t in triplets).items() if n > 1]
-    if twice:
+    if twice := repeated(triplet.triplet_id for triplet in triplets):
         raise InputError(f"{len(twice):,} triplets stand twice; the first is {twice[0]}.")
     pairs = by_model_pair(triplets)
     for first, second in pairs:
