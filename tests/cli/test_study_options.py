@@ -30,7 +30,9 @@ def record(folder: Path) -> dict[str, object]:
     return facts
 
 
-def test_the_default_floor_is_recorded_in_nats_and_may_be_turned_off(folder: Path) -> None:
+def test_the_default_floor_is_recorded_in_nats_and_a_review_replaces_what_it_rejects(
+    folder: Path,
+) -> None:
     """Witness: no natural sentence below the floors that the record states."""
     assert triplets("-q", "--restarts", "1").exit_code == 0
     facts = record(folder)
@@ -42,9 +44,22 @@ def test_the_default_floor_is_recorded_in_nats_and_may_be_turned_off(folder: Pat
         length = str(len(triplet.natural))
         assert triplet.log_prob_natural_model_1 >= floors["small"][length]
         assert triplet.log_prob_natural_model_2 >= floors["kenlm:3.arpa"][length]
-    off = triplets(
-        "-q", "--restarts", "1", "--per-pair", "1", "--plausible", "none", "--store", "off.sqlite"
-    )
+    first, second = read_triplets(folder / "t.csv")
+    items = [
+        replace(item, reviewer="Ann", decision=Decision.REJECT, reason="odd")
+        for item in undecided([first])
+    ]
+    write_review("review.csv", items)
+    done = triplets("--restarts", "1", "--review", "review.csv")
+    assert done.exit_code == 0, done.output
+    assert "As before: 1; removed: 1; new: 1." in done.stderr
+    stays, new = read_triplets(folder / "t.csv")
+    assert stays == second
+    assert new.natural not in (first.natural, second.natural)
+
+
+def test_the_default_floor_may_be_turned_off(folder: Path) -> None:
+    off = triplets("-q", "--restarts", "1", "--per-pair", "1", "--plausible", "none")
     assert off.exit_code == 0
     assert not {"plausible", "floors"} & {*record(folder)}
 
@@ -70,22 +85,6 @@ def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
             assert pairs[0][0] == pairs[0][1]
             assert sum(old != new for old, new in pairs) <= 3
             assert judge.log_probs([sentence])[0] >= floors[str(len(sentence))]
-
-
-def test_a_review_replaces_what_it_rejects(folder: Path) -> None:
-    assert triplets("-q", "--restarts", "1").exit_code == 0
-    first, second = read_triplets(folder / "t.csv")
-    items = [
-        replace(item, reviewer="Ann", decision=Decision.REJECT, reason="odd")
-        for item in undecided([first])
-    ]
-    write_review("review.csv", items)
-    done = triplets("--restarts", "1", "--review", "review.csv")
-    assert done.exit_code == 0, done.output
-    assert "As before: 1; removed: 1; new: 1." in done.stderr
-    stays, new = read_triplets(folder / "t.csv")
-    assert stays == second
-    assert new.natural not in (first.natural, second.natural)
 
 
 @pytest.mark.parametrize(
