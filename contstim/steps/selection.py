@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from itertools import chain, combinations
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.reviews import ReviewedItem
 
+_BY_MODELS = attrgetter("model_1", "model_2")
 GivenCounts = Annotated[
     Path | None, Reads("A table model_1, model_2, per_pair, for pairs with another number.")
 ]
@@ -121,12 +123,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
             review=stood.review(holds),
         )
         certificate = selection.certificate
-        pairs = in_place(
-            stood.of_kind(Pair),
-            selection.pairs,
-            lambda pair: pair.trial_id,
-            lambda pair: (pair.model_1, pair.model_2),
-        )
+        pairs = in_place(stood.of_kind(Pair), selection.pairs, attrgetter("trial_id"), _BY_MODELS)
         write_pairs(self.out, pairs)
         certificate.save(Path(f"{self.out}.certificate.json"))
         sides = [(p.sentence_1, p.sentence_2) for p in pairs]
@@ -235,12 +232,8 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
             review=stood.review(holds),
         )
         certificate = selection.certificate
-        chosen = in_place(
-            stood.of_kind(Triplet),
-            selection.triplets,
-            lambda each: each.triplet_id,
-            lambda each: (each.model_1, each.model_2),
-        )
+        name, triplets = attrgetter("triplet_id"), selection.triplets
+        chosen = in_place(stood.of_kind(Triplet), triplets, name, _BY_MODELS)
         write_triplets(self.out, chosen)
         certificate.save(Path(f"{self.out}.certificate.json"))
         reporter.say(
