@@ -138,7 +138,6 @@ def _fit(
     chosen: FloatArray, values: FloatArray, clusters: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Estimates, (n_predictors,), and their clustered covariance, (n_predictors, n_predictors)."""
-    from scipy.optimize import linprog
     from statsmodels.discrete.discrete_model import Logit
     from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
 
@@ -151,14 +150,8 @@ def _fit(
         "The predictors separate the choices perfectly, so that no finite coefficient fits "
         "best. Add trials, or leave predictors out."
     )
-    # If, and only if, some sum of the predictors has the sign of every choice, zeros allowed, the
-    # likelihood has no maximum (Albert & Anderson 1984). A linear program finds such a sum (Konis
-    # 2007): maximise what it has towards the choices, where it has nothing against any of them.
-    towards = np.unique(np.where(chosen[:, None] > 0, scaled, -scaled), axis=0)
-    program = linprog(
-        -towards.sum(axis=0), A_ub=-towards, b_ub=np.zeros(len(towards)), bounds=(-1, 1)
-    )
-    if -program.fun > 1e-9:
+    # A sum of the predictors that has the sign of every choice, zeros allowed
+    if separating(np.where(chosen[:, None] > 0, -scaled, scaled)).any():
         raise separated
     with warnings.catch_warnings():
         for warning in (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning):
@@ -170,6 +163,22 @@ def _fit(
         except (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning) as error:
             raise separated from error
     return fitted.params / scale, fitted.cov_params() / np.outer(scale, scale)
+
+
+def separating(rows: FloatArray) -> FloatArray:
+    """A direction in which no row lies, and some rows lie away from it; zeros if there is none.
+
+    If, and only if, there is one, a likelihood that grows away from all rows has no maximum (Albert
+    & Anderson 1984). It is found by a linear program (Konis 2007).
+
+    Args:
+        rows: (n_rows, n_predictors), how much each observation speaks against a predictor.
+    """
+    from scipy.optimize import linprog
+
+    rows = np.unique(rows, axis=0)
+    program = linprog(rows.sum(axis=0), A_ub=rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1))
+    return program.x if program.fun < -1e-9 else np.zeros(rows.shape[1])
 
 
 def regressions(ratings: Ratings, level: float) -> Iterator[Row]:

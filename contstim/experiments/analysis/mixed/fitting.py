@@ -27,6 +27,7 @@ from contstim.experiments.analysis.mixed.laplace import (
     RatedBlock,
     block_likelihood,
 )
+from contstim.experiments.analysis.regression import separating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -259,12 +260,10 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     Raises:
         InputError: they do (perfect separation): the steeper the slope, the better it fits.
     """
-    from scipy.optimize import linprog
-
-    # A direction of slopes and thresholds along which no rating becomes less likely, and some more
-    # (Albert & Anderson 1984; found by a linear program as Konis 2007): every rating's hidden value
-    # stays below its upper and above its lower threshold as all of them move that way. A trial's
-    # lowest rating says most of the upper thresholds, its highest of the lower ones.
+    # Along a direction of slopes and thresholds no rating becomes less likely, and some more: every
+    # rating's hidden value stays below its upper and above its lower threshold as all of them move
+    # that way. A trial's lowest rating says most of the upper thresholds, its highest of the lower
+    # ones.
     lowest = np.concatenate([block.levels.min(axis=0) for block in blocks])
     highest = np.concatenate([block.levels.max(axis=0) for block in blocks])
     values = np.concatenate([block.predictors for block in blocks])  # (n_trials, n_predictors)
@@ -279,9 +278,7 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
             np.hstack([np.zeros((n_finite - 1, n_slopes)), -np.diff(scheme.matrix, axis=0)]),
         ]
     )
-    rows = np.unique(rows, axis=0)  # rows times a direction must be negative or zero
-    program = linprog(rows.sum(axis=0), A_ub=rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1))
-    if program.fun < -1e-9 and np.abs(program.x[:n_slopes]).max(initial=0) > 1e-9:
+    if np.abs(separating(rows)[:n_slopes]).max() > 1e-9:
         raise InputError(
             "The ratios put all ratings in order without exception (perfect separation), so that "
             "no finite coefficient fits best. Add trials or people, or leave models out."
