@@ -18,7 +18,7 @@ from contstim.errors import InputError
 from contstim.reporting.canvas import ORANGE, SIZE, styled, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -52,8 +52,7 @@ def agreement(scores: ScoreTable) -> list[Axes]:
     """
     from contstim.reporting.heat_map import agreement_map
 
-    with styled():
-        return _by_pyplot(agreement_map(scores))
+    return _by_pyplot(lambda: agreement_map(scores))
 
 
 def ranks(scores: ScoreTable) -> list[Axes]:
@@ -69,8 +68,7 @@ def ranks(scores: ScoreTable) -> list[Axes]:
 
     if len(scores.models) < 2:
         raise InputError("Ranks are drawn under two models or more; the scores are of one.")
-    with styled():
-        return _by_pyplot(ranks_figure(scores))
+    return _by_pyplot(lambda: ranks_figure(scores))
 
 
 def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
@@ -83,8 +81,7 @@ def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
     from contstim.experiments.design.summary import summarise, summary_figure
     from contstim.frequencies import WordFrequencies
 
-    with styled():
-        return _by_pyplot(summary_figure(summarise(design, WordFrequencies.of(text))))
+    return _by_pyplot(lambda: summary_figure(summarise(design, WordFrequencies.of(text))))
 
 
 def power(power: DesignPower) -> list[Axes]:
@@ -95,8 +92,7 @@ def power(power: DesignPower) -> list[Axes]:
     """
     from contstim.experiments.design.power_report import power_figure
 
-    with styled():
-        return _by_pyplot(power_figure(power))
+    return _by_pyplot(lambda: power_figure(power))
 
 
 def analysis(
@@ -123,13 +119,16 @@ def analysis(
 
     if pair:
         require_rivals(analysis.ratings.trials, pair)
-    with styled():
-        overall = f"{measures_of(analysis.ratings.scale)[-1].name}-overall"
+    overall = f"{measures_of(analysis.ratings.scale)[-1].name}-overall"
+
+    def drawn() -> Figure:
         figure = _named(name or overall, drawings(analysis, pair))
         if analysis.origin.warning:
             text = wrapped(analysis.origin.warning, figure.get_figwidth())
             figure.supxlabel(text, color=ORANGE, weight="bold", size=SIZE)
-        return _by_pyplot(figure)
+        return figure
+
+    return _by_pyplot(drawn)
 
 
 def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
@@ -145,8 +144,7 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
     """
     from contstim.evaluation.minimal_pair_report import minimal_pair_figures
 
-    with styled():
-        return _by_pyplot(_named(name, minimal_pair_figures(evaluation).items()))
+    return _by_pyplot(lambda: _named(name, minimal_pair_figures(evaluation).items()))
 
 
 def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") -> list[Axes]:
@@ -161,8 +159,7 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
     """
     from contstim.evaluation.acceptability_report import acceptability_figures
 
-    with styled():
-        return _by_pyplot(_named(name, acceptability_figures(evaluation).items()))
+    return _by_pyplot(lambda: _named(name, acceptability_figures(evaluation).items()))
 
 
 def desiderata(desiderata: Desiderata) -> list[Axes]:
@@ -173,8 +170,7 @@ def desiderata(desiderata: Desiderata) -> list[Axes]:
     """
     from contstim.evaluation.desiderata_report import desiderata_figure
 
-    with styled():
-        return _by_pyplot(desiderata_figure(desiderata))
+    return _by_pyplot(lambda: desiderata_figure(desiderata))
 
 
 def _named(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
@@ -187,10 +183,12 @@ def _named(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
     raise InputError(f"There is no figure {name!r} here; there are {', '.join(others)}.")
 
 
-def _by_pyplot(figure: Figure) -> list[Axes]:
-    """The axes of a figure that is handed to pyplot, which shows it."""
+def _by_pyplot(make: Callable[[], Figure]) -> list[Axes]:
+    """The axes of a figure that is made in the style of reports, and that pyplot shows."""
     from matplotlib import pyplot as plt
 
-    figure.draw_without_rendering()  # ticks get the style's type only while it is in force
-    plt.figure(figure)
+    with styled():
+        figure = make()
+        figure.draw_without_rendering()  # ticks get the style's type only while it is in force
+        plt.figure(figure)
     return figure.axes
