@@ -72,8 +72,10 @@ def test_intervals_of_rank_biserials_hold_them_and_mirror(n: int) -> None:
     assert np.isnan(rank_biserial_interval(0, np.nan, 0.95)).all()
 
 
-@pytest.mark.parametrize("n", [6, 10, 20])
-@pytest.mark.parametrize("kind", ["normal", "skewed", "heavy tails"])
+@pytest.mark.parametrize(
+    ("n", "kind"),
+    [*((n, kind) for n in (6, 10) for kind in ("normal", "skewed", "heavy tails")), (20, "skewed")],
+)
 def test_intervals_of_rank_biserials_cover(n: int, kind: str) -> None:
     """Planted: of 6,000 intervals .93 to .98 have to hold the mean of all.
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from contstim.experiments.design import power as module
 from contstim.experiments.design.power import DesignPower, design_power
 from tests.experiments.design.test_power import DESIGN, scores
 
 
 @pytest.fixture(scope="session")
 def power() -> DesignPower:
-    """Four groups of five, three models, all kinds of trials."""
-    return design_power(DESIGN.trials, scores(), simulations=2, participants=5)
+    """Four groups of five, three models, all kinds of trials; one smaller experiment of each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_SHARES", (2,))
+        return design_power(DESIGN.trials, scores(), simulations=2, participants=5)

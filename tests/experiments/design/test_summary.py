@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,6 @@ from contstim.errors import InputError
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
 from contstim.frequencies import WordFrequencies
-from contstim.reporting.canvas import write_figure
 from contstim.stimuli import Condition, Kind
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
@@ -63,14 +60,13 @@ def test_balance_is_the_mean_over_trials() -> None:
     np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
 
 
-def test_the_page_names_every_condition_and_group(tmp_path: Path) -> None:
+def test_the_page_names_every_condition_and_group() -> None:
     summary = summarise(DESIGN, FREQUENCIES)
     page = summary_report(summary).markdown()
     assert all(f"| {condition} |" in page for condition in Condition)
     assert "| condition | 1 | 2 | 3 |" in page
     assert "| natural-synthetic | natural – synthetic_2 | 6 | 1 |" in page
-    write_figure(partial(summary_figure, summary), tmp_path / "summary.png")
-    assert (tmp_path / "summary.png").read_bytes().startswith(b"\x89PNG")
+    assert len(summary_figure(summary).axes) == 5
     assert not Gcf.figs, "figures draw on no global state"
 
 
