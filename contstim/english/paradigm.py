@@ -27,19 +27,18 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from contstim.documents import parse_toml, read_toml
+from contstim.documents import read_toml
 from contstim.errors import InputError
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 __all__ = ["Paradigm", "choose_paradigms", "read_paradigms", "shipped_paradigms"]
 
@@ -147,15 +146,28 @@ def read_paradigms(path: Path | str) -> list[Paradigm]:
         InputError: the file cannot be read, or an entry lacks something or cannot be understood
             (names it).
     """
-    return _parsed(read_toml(path), str(path))
+    content = read_toml(path)
+    # What stands above the first table of a TOML file is common to all its paradigms.
+    tables = {name: value for name, value in content.items() if isinstance(value, dict)}
+    common = {name: value for name, value in content.items() if name not in tables}
+    if not tables:
+        raise InputError(f"{path} has no paradigm; write one as [name] with 'good' and 'bad'.")
+    paradigms = []
+    for uid, table in tables.items():
+        try:
+            paradigms.append(Paradigm.model_validate({**common, **table, "uid": uid}))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = "".join(f"`{part}`: " for part in first["loc"][:1])
+            what = first["msg"].removeprefix("Value error, ").removesuffix(".")
+            raise InputError(f"{path}, [{uid}]: {where}{what}.") from None
+    return paradigms
 
 
 def shipped_paradigms() -> list[Paradigm]:
     """The paradigms that come with contstim, by phenomenon."""
-    folder = resources.files("contstim.english").joinpath("paradigms")
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    every = (_parsed(parse_toml(file.read_bytes(), file.name), file.name) for file in files)
-    return [paradigm for of_file in every for paradigm in of_file]
+    files = sorted(Path(__file__).with_name("paradigms").glob("*.toml"))
+    return [paradigm for file in files for paradigm in read_paradigms(file)]
 
 
 def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]:
@@ -172,24 +184,6 @@ def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> lis
             f"{', '.join(sorted(possible))}."
         )
     return [p for p in paradigms if not names or {p.uid, p.phenomenon} & set(names)]
-
-
-def _parsed(content: Mapping[str, Any], source: str) -> list[Paradigm]:
-    # What stands above the first table of a TOML file is common to all its paradigms.
-    tables = {name: value for name, value in content.items() if isinstance(value, dict)}
-    common = {name: value for name, value in content.items() if name not in tables}
-    if not tables:
-        raise InputError(f"{source} has no paradigm; write one as [name] with 'good' and 'bad'.")
-    paradigms = []
-    for uid, table in tables.items():
-        try:
-            paradigms.append(Paradigm.model_validate({**common, **table, "uid": uid}))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = "".join(f"`{part}`: " for part in first["loc"][:1])
-            what = first["msg"].removeprefix("Value error, ").removesuffix(".")
-            raise InputError(f"{source}, [{uid}]: {where}{what}.") from None
-    return paradigms
 
 
 def _read_good(text: str) -> tuple[Item, ...]:
