@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +18,8 @@ from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
 from contstim.experiments.responses.table import (
     NO_BREAK_SPACE,
-    SCALE,
     SIMULATED,
-    UNKNOWN,
-    Response,
+    cells_of,
     escape_formula,
     numbered,
     origin_of,
@@ -31,14 +29,13 @@ from contstim.options import AnswerScale, Help
 from contstim.reporting.report import Paragraph, Report
 from contstim.scale import Scale
 from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.experiments.responses.table import ResponseOrigin
+    from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.stimuli import Trial
 
 _VARIABLES: dict[str, dict[str, Any]] = json.loads(template("variables.json"))
@@ -147,8 +144,8 @@ def write_psych_ds(
     folder = ExportFolder(out, "psych-ds")
     shown = responses if settings.keep_names else numbered(responses)
     tables = {
-        "stimuli": [cells(trial) for trial in trials],
-        "responses": [cells(response) for response in shown],
+        "stimuli": [cells_of(trial, NO_BREAK_SPACE) for trial in trials],
+        "responses": [cells_of(response, NO_BREAK_SPACE) for response in shown],
         "scores": _score_rows(scores),
     }
     # The first row names the columns, so that a table without rows cannot be written.
@@ -180,22 +177,6 @@ def write_psych_ds(
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return replace(exported, message=f"{exported.path} obeys the rules of Psych-DS 1.5.")
-
-
-def cells(row: Trial | Response) -> dict[str, Any]:
-    """The fields of a row for readers of a table; texts escaped, unknown numbers empty."""
-    cells: dict[str, Any] = {}
-    # The scale is told with the description of the ratings
-    for name in (field.name for field in fields(row) if field.name != SCALE):
-        value = getattr(row, name)
-        # Elsewhere 0 is a number as any other; here it stands for what nobody recorded.
-        unknown = name in ("rating", "left", "position") and value == UNKNOWN
-        if isinstance(value, str | Sentence):
-            value = escape_formula(str(value), NO_BREAK_SPACE)
-        elif isinstance(value, bool):
-            value = str(value).lower()
-        cells[name] = None if unknown or value != value else value  # nan differs from itself
-    return cells
 
 
 def _origin(

@@ -19,9 +19,9 @@ from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import TESTING, Scope, gather, scope_mask, scopes_of
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.platform import Exporter, Platform
-from contstim.experiments.platforms.psych_ds import cells, variable
+from contstim.experiments.platforms.psych_ds import variable
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit
-from contstim.experiments.responses.table import numbered, read_responses
+from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
 from contstim.options import AnswerScale, Help
 from contstim.scores import ScoreTable
 from contstim.wording import counted
@@ -108,11 +108,11 @@ def _rating_rows(ratings: Ratings, answers: Sequence[Response]) -> list[dict[str
     """A row a rating, in the order of the responses; numbers that nobody recorded are empty."""
     names = [RATIO + model for model in ratings.models]
     about = {
-        trial.trial_id: cells(trial) | dict(zip(names, ratios, strict=True))
+        trial.trial_id: cells_of(trial, NO_BREAK_SPACE) | dict(zip(names, ratios, strict=True))
         for group in ratings.groups
         for trial, ratios in zip(group.trials, group.ratios.T.tolist(), strict=True)
     }
-    return [about[response.trial_id] | cells(response) for response in answers]
+    return [about[response.trial_id] | cells_of(response, NO_BREAK_SPACE) for response in answers]
 
 
 def _description(column: str, scale: Scale) -> str:

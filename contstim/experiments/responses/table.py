@@ -21,9 +21,9 @@ from contstim.documents import read_json_object, shortened
 from contstim.errors import InputError
 from contstim.records import record_path
 from contstim.scale import Scale
+from contstim.sentence import Sentence
 from contstim.tables import (
     FORMULA_SIGNS,
-    columns_of,
     listed,
     number,
     read_table,
@@ -203,24 +203,33 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
 
 
 _ROWS = TypeAdapter(list[Response])
-_OPTIONAL = ("rating", "left", "position", "rt_ms")
 _OF_THE_PAGE = ("seed", "assigned_by")  # how the exported page came to its order and its group
 
 
 def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     """The columns of responses.csv; see `write_responses` and `Response`."""
-    rows = list(responses)
-    columns = columns_of(Response, rows)
-    del columns[SCALE]
-    for name in _OPTIONAL:
-        # 0 or nan: not recorded, an empty cell
-        cells = columns[name]
-        columns[name] = [None if cell == UNKNOWN or math.isnan(cell) else cell for cell in cells]
-    for name in ("participant", "trial_id"):
-        columns[name] = list(map(escape_formula, columns[name]))
-    # Tables of people alone have no such column
-    marks = columns.pop(SIMULATED)
-    return columns | ({SIMULATED: [str(mark).lower() for mark in marks]} if any(marks) else {})
+    rows = [cells_of(response, APOSTROPHE) for response in responses]
+    names = [field.name for field in fields(Response) if field.name != SCALE]
+    columns = {name: [row[name] for row in rows] for name in names}
+    if "true" not in columns[SIMULATED]:  # tables of people alone have no such column
+        del columns[SIMULATED]
+    return columns
+
+
+def cells_of(row: Trial | Response, mark: str) -> dict[str, Any]:
+    """The fields of a row as cells: texts escaped by a mark, unknown numbers empty."""
+    cells: dict[str, Any] = {}
+    # The scale is that of the whole table, and told with it
+    for name in (field.name for field in fields(row) if field.name != SCALE):
+        value = getattr(row, name)
+        # Elsewhere 0 is a number as any other; here it stands for what nobody recorded
+        unknown = name in ("rating", "left", "position") and value == UNKNOWN
+        if isinstance(value, str | Sentence):
+            value = escape_formula(str(value), mark)
+        elif isinstance(value, bool):
+            value = str(value).lower()
+        cells[name] = None if unknown or value != value else value  # nan differs from itself
+    return cells
 
 
 def read_responses(

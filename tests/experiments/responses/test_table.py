@@ -38,9 +38,10 @@ BARE = Response("p002", 1, "trial-9", 0, 0, 0, math.nan)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_responses_come_back_with_what_was_not_recorded(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"responses{suffix}"
-    write_responses(path, [FULL, BARE])
-    full, bare = read_responses(path)
-    assert full == FULL
+    at_once = replace(FULL, rt_ms=0.0)  # of a reaction time, 0 is a number
+    write_responses(path, [FULL, at_once, BARE])
+    full, instant, bare = read_responses(path)
+    assert (full, instant) == (FULL, at_once)
     assert math.isnan(bare.rt_ms)
     assert astuple(replace(bare, rt_ms=0)) == astuple(replace(BARE, rt_ms=0))
 
