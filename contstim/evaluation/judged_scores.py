@@ -195,9 +195,10 @@ def _numeric_columns(table: Table, settings: AcceptabilitySettings) -> list[str]
         if name.lower() in _NO_SCORES or name in of_data or (scores != name and scores in table):
             return False
         try:
-            return not all(math.isnan(number_or_nan(cell)) for cell in table[name])
-        except ValueError:
+            numbers = [number_or_nan(cell) for cell in table[name]]
+        except ValueError:  # some cell holds a text
             return False
+        return not all(map(math.isnan, numbers))
 
     return [name for name in table if is_score(name)]
 
