@@ -80,12 +80,13 @@ def print_rows(
         texts: how many columns, from the left, hold texts.
         title: above the table; empty for none.
     """
-    from contstim.models.families import families
+    from contstim.models.families import FAMILIES, GROUP
+    from contstim.plugins import plugin_names
     from contstim.reporting.names import names_for_tables
 
     cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
     # Of all texts, specifications of models alone begin with a family and a colon
-    begins = tuple(f"{family.name}:" for family in families())
+    begins = tuple(f"{name}:" for name in (*FAMILIES, *plugin_names(GROUP)))
     every = dict.fromkeys(cell for row in (header, *cells) for cell in row)
     names = names_for_tables([text for text in every if text.startswith(begins)])
     shown = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)

@@ -8,7 +8,6 @@ import math
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import asdict, dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -153,9 +152,10 @@ class TokenScore(NamedTuple):
 
 def terms_of_words(sentence: Sentence, log_probs: Iterable[float]) -> list[TokenScore]:
     """The terms of a sentence's words, in nats, and where there is one more, of its end."""
-    places = chain(enumerate(sentence.words), [(-1, "</s>")])
-    pairs = zip(log_probs, places, strict=False)
-    return [TokenScore(*place, float(log_prob)) for log_prob, place in pairs]
+    terms = [*map(float, log_probs)]
+    end = [(-1, "</s>")][: len(terms) - len(sentence)]
+    pairs = zip([*enumerate(sentence.words), *end], terms, strict=True)
+    return [TokenScore(*place, term) for place, term in pairs]
 
 
 class Continuation(NamedTuple):

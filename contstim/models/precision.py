@@ -108,10 +108,10 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     modules: list[Any] = list(network.modules())
     kinds = ((module, getattr(module, "compute_dtype", None)) for module in modules)
     layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]
+    device = next((parameter.device for parameter in network.parameters()), "cpu")
     refusal = (
-        f"Scores of results are computed in float32, for which the memory of "
-        f"{next(network.parameters()).device} does not suffice. Use a smaller model, or a device "
-        f"with more memory."
+        f"Scores of results are computed in float32, for which the memory of {device} does not "
+        f"suffice. Use a smaller model, or a device with more memory."
     )
     try:
         # Searches that run beside this one have the same weights

@@ -15,7 +15,7 @@ from contstim.errors import ContstimError, InputError
 from contstim.files import path_inside
 from contstim.options import Models, Reads, Writes
 from contstim.steps import step_named, step_names
-from contstim.steps.fields import GivenModels
+from contstim.steps.fields import GivenModels, Text
 from contstim.steps.step import Field, Step, adapter, fields_of, in_words
 from contstim.study.places import PAIRS, SCORES, TRIAL_SCORES, TRIALS, StudyFiles
 from contstim.study.sections import SECTIONS
@@ -159,7 +159,7 @@ def _from_study(
     text = values.get("text", usual.get("text"))
     if text is not None:
         usual["prose"] = files.prose(text)
-        if usual["prose"] and "prose" not in own:
+        if usual["prose"] and own["text"].hint == Text and "prose" not in own:
             raise InputError(f"reads a sentence a line, and {text} is running prose.")
     for each in own.values():
         if isinstance(each.note, Writes) and each.note.is_folder:
