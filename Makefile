@@ -6,6 +6,8 @@
 PYTHON ?= python3
 BENCH ?=
 RUN := .venv/bin/
+# Tests start many processes; what these import is compiled once
+unexport PYTHONDONTWRITEBYTECODE
 BENCHMARKS := $(notdir $(shell grep -l __main__ benchmarks/*.py))
 
 .PHONY: demo test slow coverage check docs bench published package clean

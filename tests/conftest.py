@@ -20,9 +20,6 @@ from contstim.models.ngram.training import train_ngram
 from contstim.reporting import canvas
 from contstim.sentence import Sentence
 
-# What tests and the processes that they start import is compiled once, not by each process
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # So that records of two runs are the same; a test of dates sets its own
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 pytest.register_assert_rewrite("contstim.testing.contract")

@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -87,14 +88,9 @@ class _QuickServer(uvicorn.Server):
     """One that ends when it is told, not with the library's next tenth of a second."""
 
     async def main_loop(self) -> None:
-        while not self.should_exit:
+        ticks = count()
+        while not await self.on_tick(next(ticks)):
             await asyncio.sleep(0.002)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
-        for server in self.servers:
-            server.close()
-        for connection in self.server_state.connections:
-            connection.transport.abort()
 
 
 @contextmanager

@@ -431,7 +431,7 @@ class Slow(FakeServer):
     """Takes longer than is allowed, for a while."""
 
     def replies(self, reply: Reply) -> Reply:
-        return replace(reply, pause=0.4 if self.is_tired and self.rng.random() < 0.3 else 0.0)
+        return replace(reply, pause=0.7 if self.is_tired and self.rng.random() < 0.3 else 0.0)
 
 
 class FewAlternatives(FakeServer):
@@ -465,7 +465,7 @@ def test_what_passes_is_survived_without_a_wrong_score(
 ) -> None:
     fake = faulty(hashed, checkpoint.tokenizer)
     with fake.running() if faulty in {Burst, CutOff, Slow} else fake.at_hand() as url:
-        served = scores(fake, url, f"&dialect={dialect}&batch=5&timeout=0.3")
+        served = scores(fake, url, f"&dialect={dialect}&batch=5&timeout=0.5")
     own = expected(hashed, checkpoint.tokenizer, SENTENCES)
     np.testing.assert_allclose(served, own, rtol=0, atol=1e-4)
 

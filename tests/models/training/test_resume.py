@@ -24,6 +24,8 @@ from contstim.models.training.loop import Progress
 from contstim.models.training.record import CHECKPOINT, Training
 from tests.models.training.runs import ALL_KINDS, TRAINING, losses, train, weights
 
+DEEP = [pytest.param(kind, 7, marks=pytest.mark.slow) for kind in ("rnn", "bilstm", "gpt2")]
+
 
 class _InterruptedError(Exception):
     pass
@@ -75,7 +77,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
     assert losses(whole)[2][0] < losses(whole)[0][0]
 
 
-@pytest.mark.parametrize(("kind", "stop"), [("lstm", 1), ("bert", 7), ("lstm", 13)])
+@pytest.mark.parametrize(("kind", "stop"), [("lstm", 1), ("bert", 7), ("lstm", 13), *DEEP])
 def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
     kind: str,
     stop: int,
