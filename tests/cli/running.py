@@ -23,7 +23,8 @@ from contstim.cli import main
 def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
     """Run `contstim` with arguments in a folder, on a terminal of 200 columns."""
     out, err = io.StringIO(), io.StringIO()
-    interrupted = signal.getsignal(signal.SIGINT)  # the program's own lasts until it ends
+    # As in a terminal: a shell's background jobs ignore it. The program's own lasts until it ends
+    interrupted = signal.signal(signal.SIGINT, signal.default_int_handler)
     status = 0
     with (
         chdir(folder),

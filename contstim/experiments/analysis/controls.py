@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.stimuli import Trial
 
+__all__ = [
+    "count_tokens",
+    "feature_preferences",
+    "feature_shares",
+    "mean_zipfs",
+    "read_features",
+    "token_count_control",
+]
+
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
 
