@@ -47,13 +47,9 @@ def _targets() -> dict[str, Any]:
     study = ("new", "plan", "run", "status", "verify", "archive")
     targets: dict[str, Any] = {name: f"contstim.cli.study:{name}" for name in study}
     targets["models"] = "contstim.cli.looking:models"
-    for name, target in STEPS.items():
-        word, _, kind = name.partition(" ")
-        if kind:
-            own = {n.removeprefix(f"{word} "): STEPS[n] for n in STEPS if n.startswith(f"{word} ")}
-            targets[word] = group(word, _GROUPS[word], own)
-        else:
-            targets[word] = target
+    for word in dict.fromkeys(name.partition(" ")[0] for name in STEPS):
+        own = {n.removeprefix(f"{word} "): STEPS[n] for n in STEPS if n.startswith(f"{word} ")}
+        targets[word] = group(word, _GROUPS[word], own) if own else STEPS[word]
         targets |= _BEHIND.get(word, {})
     return targets | {"demo": "contstim.cli.looking:demo"}
 
