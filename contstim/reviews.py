@@ -220,7 +220,7 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
         third: Sentence | None = None
         if isinstance(stimulus, Triplet):
             item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
-            first, second, third = stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2
+            first, second, third = stimulus.sentences
         elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
             raise InputError(
                 f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs "

@@ -193,7 +193,7 @@ def log_probs(
     """
     columns: dict[str, list[float]] = {}
     if isinstance(stimulus, Triplet):
-        sentences = [stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2]
+        sentences = [*stimulus.sentences]
         for number, model in enumerate((stimulus.model_1, stimulus.model_2), start=1):
             columns[model] = [
                 getattr(stimulus, f"log_prob_{kind}_model_{number}")

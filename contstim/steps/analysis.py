@@ -12,7 +12,7 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import read_contrasts
 from contstim.experiments.analysis.figures import require_rivals, shown
 from contstim.experiments.analysis.page import write_analysis
-from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.ratings import TESTING, Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.responses.admission import DEFAULT_RULE, Admission, CatchRule, admit
 from contstim.experiments.responses.table import Response, read_responses
@@ -21,7 +21,7 @@ from contstim.options import AnswerScale, Help, Reads, Seed, Writes
 from contstim.reporting.report import Table
 from contstim.scores import ScoreTable
 from contstim.steps.step import Outcome, Step, Value
-from contstim.stimuli import Condition, Kind, Trial, read_trials
+from contstim.stimuli import Kind, Trial, read_trials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +137,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
         natural = [
             sentence
             for trial in design
-            if trial.condition is not Condition.CATCH
+            if trial.condition in TESTING
             for kind, sentence in (
                 (trial.kind_1, trial.sentence_1),
                 (trial.kind_2, trial.sentence_2),

@@ -223,9 +223,8 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
         words = [labels[name] for name in ("very_confident", "confident", "somewhat_confident")]
         buttons = [button(f"{n} {w}") for n, w in enumerate((*words, *reversed(words)), start=1)]
         yield Paragraph(("A trial of group 1. ", strong(labels["question"])))
-        sentences = (trial.sentence_1.bare, trial.sentence_2.bare)
         answers = (tuple(buttons[:3]), tuple(buttons[3:]))
-        yield Table(sentences, [answers], texts=2, is_wide=True)
+        yield Table(trial.shown, [answers], texts=2, is_wide=True)
     for folder in folders:
         runs: list[Any] = [f"{folder.name}: "]
         for name in ("index.html", "consent.md", "instructions.md", "debrief.md", "README.md"):

@@ -101,7 +101,7 @@ class Ratings:
     @property
     def n_trials(self) -> int:
         """Trials of all groups."""
-        return len(self.trials)
+        return sum(len(group.trials) for group in self.groups)
 
     @property
     def size(self) -> int:

@@ -128,7 +128,7 @@ def stimulus_lists(
 
 def sides(shown: Shown) -> tuple[str, str]:
     """Texts that a participant reads left and right."""
-    first, second = shown.trial.sentence_1.bare, shown.trial.sentence_2.bare
+    first, second = shown.trial.shown
     return (first, second) if shown.left == 1 else (second, first)
 
 

@@ -101,7 +101,7 @@ def export_psychopy(
 
 def _problems(trial: Trial) -> Iterator[str]:
     name = trial.trial_id
-    for text in (trial.sentence_1.bare, trial.sentence_2.bare):
+    for text in trial.shown:
         if problem := unquotable(text):
             yield f"  {name}: {text[:60]!r}: {problem}"
     if problem := unquotable(name):

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.files import writing
+from contstim.files import reading, writing
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
@@ -88,10 +88,8 @@ def read_arpa(path: Path | str) -> NgramTables:
     Raises:
         ModelError: the file is missing, or not an ARPA file that is whole.
     """
-    try:
+    with reading(path, ModelError):
         text, _ = read_content(Path(path))
-    except OSError as error:
-        raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
     sizes = announced(path, text[:HEADER_BYTES])
     text = _OTHER_UNKNOWN.sub(SPECIAL_WORDS[UNKNOWN].encode(), text.partition(b"\\data\\")[2])
     # A section runs from its heading to the next line that begins with a backslash
