@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from contstim.study.planning import StudyPlan
     from contstim.study.stage import StudyStage
     from contstim.study.states import StageState
+    from contstim.study.supply import NaturalSupply
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
 _STUDY_FILE = Path("study.toml")
@@ -141,15 +142,22 @@ def _print_plan(planned: StudyPlan) -> None:
     if numbers.needs is not None:
         header = ("natural sentences", "times", "each", "needed")
         print_rows(header, numbers.needs.rows)
-        if planned.available is not None:
-            enough = f"{planned.lacking:,} too few" if planned.lacking else "enough"
-            how = "There are" if planned.is_counted else "The text has at most"
-            print(f"{how} {planned.available:,}: {enough}.")
+        if planned.supply is not None:
+            _print_supply(planned.supply, planned)
     if planned.admissible:
         rivals = sorted(planned.admissible, key=lambda row: row[2])[:20]
         print_rows(("rejects", "accepts", "natural sentences"), rivals, texts=2)
     if planned.tests:
         print(planned.tests)
+
+
+def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
+    """Print how many natural sentences there are, and how many of a text each rule leaves."""
+    enough = f"{planned.lacking:,} too few" if planned.lacking else "enough"
+    fewer = ", or fewer where a model does not know all words" if supply.may_be_fewer else ""
+    print(f"{supply.place} has {counted(supply.number, 'natural sentence')}{fewer}: {enough}.")
+    if supply.found is not None:
+        print("\n".join(supply.found.lines(planned.numbers.needs)))
 
 
 def status(study: StudyFile = _STUDY_FILE) -> None:

@@ -16,6 +16,7 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
 
 
 class GenerateSentences(Step[None], name="generate sentences"):
@@ -29,10 +30,13 @@ class GenerateSentences(Step[None], name="generate sentences"):
     words: Annotated[int | None, Help("Words of each; by default any number.", at_least=1)] = None
     seed: Seed = 0
 
+    def sentences(self) -> list[Sentence]:
+        """The sentences, without writing them."""
+        return generate(self.number, seed=self.seed, words=self.words)
+
     def work(self, reporter: Reporter) -> Outcome[None]:
         """Write the sentences."""
-        text = generate(self.number, seed=self.seed, words=self.words)
-        write_text(self.out, "".join(f"{sentence.text}\n" for sentence in text))
+        write_text(self.out, "".join(f"{sentence.text}\n" for sentence in self.sentences()))
         reporter.say(f"{self.out}: {counted(self.number, 'sentence')} of the embedded English.")
         return Outcome(None, {"sentences": self.number, "words": self.words, "seed": self.seed})
 

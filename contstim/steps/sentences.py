@@ -34,7 +34,7 @@ from contstim.word_rules import sort_words
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from contstim.experiments.design.sentence_needs import SentenceNeeds
     from contstim.reporter import Reporter
@@ -67,6 +67,102 @@ class SentenceSettings:
                 f"`words` is {self.words!r}; expected a number or two, such as 8 or 7-9."
             )
         return int(length[1]), int(length[2]) if length[2] else None
+
+    def find(
+        self,
+        sentences: Iterable[Sentence],
+        vocabulary: Vocabulary | None = None,
+        exclude: Iterable[Iterable[Sentence]] = (),
+    ) -> FoundSentences:
+        """The natural sentences of a text.
+
+        Args:
+            sentences: all of the text, which also say which of its words are names.
+            vocabulary: keep sentences of these words only; None: of any.
+            exclude: texts whose sentences are left out.
+
+        Raises:
+            InputError: `words` is not a number or two, or a file cannot be read.
+        """
+        rules: list[SentenceRule] = [word_count(*self.lengths())]
+        # A vocabulary says itself which words may stand twice; else English function words may.
+        if not self.repeats:
+            repeatable = REPEATABLE_ENGLISH if vocabulary is None else vocabulary.repeatable
+            rules.append(distinct_words(repeatable))
+        if vocabulary is not None:
+            rules.append(in_vocabulary(vocabulary))
+        if self.without is not None:
+            rules.append(without(read_lines(self.without)))
+        rules += map(not_in, exclude)
+        if self.finite_verb:
+            # Behind the cheap rules: tagging takes longest
+            rules.append(finite_verb(nltk_tagger()))
+
+        # A sentence is left out for the first rule that it breaks, so that reasons add up.
+        left_out: Counter[str] = Counter()
+        if not self.every_line:
+            text_rules = language_rules(self.language, self.blocked)
+            candidates: list[Sentence] = []
+
+            def those_of_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+                """All sentences, of which those that may stay are remembered."""
+                for sentence in sentences:
+                    if rules[0].rejects(sentence):
+                        left_out[rules[0].reason] += 1
+                    else:
+                        candidates.append(sentence)
+                    yield sentence
+
+            # Which words are names is told by the whole text, also by sentences of other lengths.
+            text_words = sort_words(those_of_length(sentences), text_rules)
+            rules += whole_sentence_rules(text_rules, text_words.names, most_names=self.names)
+            sentences = candidates
+        selected = tuple(filter_sentences(sentences, rules, left_out))
+        return FoundSentences(selected, left_out, tuple(rules))
+
+
+@dataclass(frozen=True)
+class FoundSentences:
+    """The natural sentences of a text, and what became of the others.
+
+    Attributes:
+        sentences: that stay, distinct.
+        left_out: number of others, by the reason.
+        rules: that were asked, in order.
+    """
+
+    sentences: tuple[Sentence, ...]
+    left_out: Counter[str]
+    rules: tuple[SentenceRule, ...]
+
+    @property
+    def in_text(self) -> int:
+        """Number of sentences in the text."""
+        return len(self.sentences) + self.left_out.total()
+
+    def lines(self, needs: SentenceNeeds | None) -> Iterator[str]:
+        """Lines that say how many sentences the text has, and how many stay after each rule.
+
+        Args:
+            needs: of a study, so that a column says whether so many would do; None for none.
+        """
+
+        def lacking(count: int) -> str:
+            """A further column: whether so many would do."""
+            if needs is None:
+                return ""
+            lacks = needs.in_all - count
+            return f" {f'{lacks:,} too few' if lacks > 0 else 'enough':>17}"
+
+        remaining = self.in_text
+        yield f"  {remaining:>9,}{lacking(remaining)} in the text"
+        for why in dict.fromkeys((*(rule.reason for rule in self.rules), *self.left_out)):
+            if number := self.left_out[why]:
+                remaining -= number
+                yield (
+                    f"  {remaining:>9,}{lacking(remaining)} without those left out because {why} "
+                    f"({number:,})"
+                )
 
 
 _STUDY = "Sentences that a study needs"
@@ -115,53 +211,20 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences"):
     def work(self, reporter: Reporter) -> Outcome[tuple[Sentence, ...]]:
         """Find the sentences, and write them."""
         needs = self.needs()
-        rules: list[SentenceRule] = [word_count(*self.settings.lengths())]
-        allowed = None if self.vocabulary is None else Vocabulary.load(self.vocabulary)
-        # A vocabulary says itself which words may stand twice; else English function words may.
-        if not self.settings.repeats:
-            rules.append(
-                distinct_words(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable)
-            )
-        if allowed is not None:
-            rules.append(in_vocabulary(allowed))
-        if self.settings.without is not None:
-            rules.append(without(read_lines(self.settings.without)))
-        rules += [not_in(read_sentences(path, prose=self.settings.prose)) for path in self.exclude]
-        if self.settings.finite_verb:
-            # Behind the cheap rules: tagging takes longest
-            rules.append(finite_verb(nltk_tagger()))
-
-        read: Iterable[Sentence] = reporter.reading(
-            "sentences", read_sentences(self.text, prose=self.settings.prose)
+        read = read_sentences(self.text, prose=self.settings.prose)
+        found = self.settings.find(
+            reporter.reading("sentences", read),
+            None if self.vocabulary is None else Vocabulary.load(self.vocabulary),
+            (read_sentences(path, prose=self.settings.prose) for path in self.exclude),
         )
-        # A sentence is left out for the first rule that it breaks, so that reasons add up.
-        left_out: Counter[str] = Counter()
-        if not self.settings.every_line:
-            text_rules = language_rules(self.settings.language, self.settings.blocked)
-            candidates: list[Sentence] = []
-
-            def those_of_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-                """All sentences, of which those that may stay are remembered."""
-                for sentence in sentences:
-                    if rules[0].rejects(sentence):
-                        left_out[rules[0].reason] += 1
-                    else:
-                        candidates.append(sentence)
-                    yield sentence
-
-            # Which words are names is told by the whole text, also by sentences of other lengths.
-            text_words = sort_words(those_of_length(read), text_rules)
-            rules += whole_sentence_rules(
-                text_rules, text_words.names, most_names=self.settings.names
-            )
-            read = candidates
-        selected = tuple(filter_sentences(read, rules, left_out))
+        selected, left_out = found.sentences, found.left_out
         if not selected:
             reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
             raise InputError(f"No sentence of {self.text} is left: {reasons}.")
         write_text(self.out, "".join(f"{sentence.text}\n" for sentence in selected))
         reporter.say(f"{self.out}: {counted(len(selected), 'sentence')}.")
-        _tell_left_out(len(selected), left_out, [rule.reason for rule in rules], needs, reporter)
+        for line in found.lines(needs):
+            reporter.say(line)
         facts: dict[str, object] = {"kept": len(selected), "left_out": dict(left_out)}
         if needs is None:
             return Outcome(selected, facts)
@@ -177,34 +240,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences"):
             # What was read is gone by now; a pipe cannot be read again
             piped = str(self.text) == "-"
             again = () if piped else read_sentences(self.text, prose=self.settings.prose)
-            for gain, reason, loosened_by in costs_of_rules(again, rules):
+            for gain, reason, loosened_by in costs_of_rules(again, found.rules):
                 if gain > 0:
                     reporter.say(f"  {gain:>+9,} left out only because {reason} ({loosened_by})")
         return Outcome(selected, facts, complete=too_few <= 0, shown=[shown])
-
-
-def _tell_left_out(
-    n_selected: int,
-    left_out: Counter[str],
-    reasons: Sequence[str],
-    needs: SentenceNeeds | None,
-    reporter: Reporter,
-) -> None:
-    """Say how many sentences the text has, and how many stay after each rule in turn."""
-
-    def lacking(count: int) -> str:
-        """A further column: whether so many would do."""
-        if needs is None:
-            return ""
-        lacks = needs.in_all - count
-        return f" {f'{lacks:,} too few' if lacks > 0 else 'enough':>17}"
-
-    remaining = n_selected + left_out.total()
-    reporter.say(f"  {remaining:>9,}{lacking(remaining)} in the text")
-    order = {reason: place for place, reason in enumerate(reasons)}
-    for why, count in sorted(left_out.items(), key=lambda item: order.get(item[0], len(order))):
-        remaining -= count
-        reporter.say(
-            f"  {remaining:>9,}{lacking(remaining)} without those left out because {why} "
-            f"({count:,})"
-        )

@@ -24,7 +24,10 @@ from contstim.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, 
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
     from contstim.word_rules import TextWords
 
 # Fields of the settings of a vocabulary that say which words are taken, and not how often
@@ -86,6 +89,19 @@ class VocabularySettings:
         make = english_rules if self.language == "en" else WordRules
         return make(names=self.keeps_names, zipf=band, **lists)
 
+    def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
+        """The words of a text, and what was left out; None where everything counts as a word.
+
+        Raises:
+            InputError: see `rules`; a list of words cannot be read.
+            VocabularyError: no word is left.
+        """
+        rules = self.rules()
+        if rules is None:
+            return Vocabulary.from_sentences(sentences, min_count=self.min_count), None
+        words = sort_words(sentences, rules, min_count=self.min_count)
+        return words.vocabulary, words
+
 
 _DEFAULTS = VocabularySettings()
 
@@ -142,12 +158,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
         text_words: TextWords | None = None
         if self.text is not None:
             lines = read_sentences(self.text, prose=self.settings.prose)
-            read, rules = reporter.reading("sentences", lines), self.settings.rules()
-            if rules is None:
-                words = Vocabulary.from_sentences(read, min_count=self.settings.min_count)
-            else:
-                text_words = sort_words(read, rules, min_count=self.settings.min_count)
-                words = text_words.vocabulary
+            words, text_words = self.settings.choose(reporter.reading("sentences", lines))
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words

@@ -1,7 +1,7 @@
 """Plan of a study: its stages, whether they can work, what they can show, how long they take.
 
-Numbers follow from the study file. Times follow from earlier runs and from the speed of each
-model: see `times`.
+Numbers follow from the study file, those of natural sentences from its texts: see `supply`. Times
+follow from earlier runs and from the speed of each model: see `times`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.errors import ContstimError
 from contstim.experiments.analysis.families import (
     THESE_ITEMS,
     crossed_instead,
@@ -28,9 +29,10 @@ from contstim.scores import ScoreTable
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.fields import uncapped_words
 from contstim.stimuli import read_stimuli
-from contstim.study.amounts import StudyNumbers, most_sentences
+from contstim.study.amounts import StudyNumbers
 from contstim.study.places import SCORES, StudyFiles
 from contstim.study.states import stage_states
+from contstim.study.supply import lacking, natural_supply, too_few
 from contstim.study.times import Speed, measured_speeds, stage_time
 from contstim.tables import columns_of, frame_of
 from contstim.vocabulary import Vocabulary
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.families import Detectability
     from contstim.reporter import Reporter
     from contstim.study.study import Study
+    from contstim.study.supply import NaturalSupply
 
 _FEWEST_CANDIDATES = 2  # searched for each triplet that is selected; 10 in the 2023 study
 
@@ -76,8 +79,8 @@ class StudyPlan:
     Attributes:
         stages: in their order.
         numbers: what the design comes to, and the natural sentences that it needs.
-        available: natural sentences that there are; None where that is not known.
-        is_counted: whether these were counted, or are the most that the text can have.
+        supply: natural sentences that there are, or that its rules leave of its text; None where
+            that is not known.
         admissible: (model that rejects, model that accepts, natural sentences that pairs of these
             may be made of), of the scores; empty where there are none yet.
         tests: what the tests of the analysis can show, in sentences; empty without groups.
@@ -86,8 +89,7 @@ class StudyPlan:
 
     stages: tuple[StagePlan, ...]
     numbers: StudyNumbers
-    available: int | None
-    is_counted: bool
+    supply: NaturalSupply | None
     admissible: tuple[tuple[str, str, int], ...]
     tests: str
     cautions: tuple[str, ...]
@@ -105,7 +107,7 @@ class StudyPlan:
     @property
     def lacking(self) -> int:
         """Number of natural sentences that are lacking; 0 where that is not known."""
-        return _lacking(self.numbers, self.available)
+        return lacking(self.numbers, self.supply)
 
     def to_frame(self) -> DataFrame:
         """The stages as a table of pandas: stage, state, what, because, seconds, basis."""
@@ -120,36 +122,38 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
     Args:
         study: as `read_study` reads it, which refuses what cannot work at all.
         measure: whether speeds are measured.
-        reporter: told how far the measurement is.
+        reporter: told how far the measurement is, and how much of texts has been read.
 
     Raises:
         InputError: a file of the study cannot be read.
     """
     states = stage_states(study)
     with chdir(study.folder):
-        numbers, natural = StudyNumbers(study), StudyFiles(study).natural
-        is_counted = natural is not None and natural.exists()
-        available = len(set(read_stimuli(natural))) if natural and is_counted else None
-        if not is_counted:
-            available = most_sentences(study)
+        numbers, supply = StudyNumbers(study), None
         undone = {each.stage.name for each in states if each.state != "done"}
         speeds: dict[str, Speed] = {}
         cautions: list[str] = []
+        try:
+            supply = natural_supply(study, states, reporter)
+        except ContstimError as error:
+            cautions.append(f"sentences: {error}")
         if measure and {"scores", "trial-scores"} & undone:
-            speeds, cautions = measured_speeds(study, reporter)
+            speeds, slow = measured_speeds(study, reporter)
+            cautions += slow
         amounts, plans = _amounts(study, numbers), []
+        n_natural = None if supply is None else supply.number
         for each in states:
             name, about = each.stage.name, each.stage.about
             time: tuple[float | None, str] = 0.0, "done"
             if name in undone:
-                time = stage_time(each.stage, study, numbers, available, speeds)
+                time = stage_time(each.stage, study, numbers, n_natural, speeds)
             what = f"{about}: {amounts[name]}" if name in amounts else about
             plans.append(StagePlan(name, each.state, what, each.because, *time))
         admissible = _admissible(study) if "pairs" in undone else ()
         cautions = [
             *_candidates(study, numbers),
             *_word_caps(study, numbers),
-            *_too_few(numbers, available, is_counted=is_counted),
+            *too_few(numbers, supply),
             *_rivals(study, admissible),
             *_contradictions(study),
             *_hopeless(study, numbers),
@@ -157,7 +161,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         ]
         tests = _tests(study, numbers)
     told = tuple(dict.fromkeys(cautions))
-    return StudyPlan(tuple(plans), numbers, available, is_counted, admissible, tests, told)
+    return StudyPlan(tuple(plans), numbers, supply, admissible, tests, told)
 
 
 def _amounts(study: Study, numbers: StudyNumbers) -> dict[str, str]:
@@ -170,21 +174,6 @@ def _amounts(study: Study, numbers: StudyNumbers) -> dict[str, str]:
         "design": f"{numbers.trials:,}, {counted(numbers.groups, 'group')}",
         "power": f"{power.simulations:,} times for each model" if power else "",
     }
-
-
-def _lacking(numbers: StudyNumbers, available: int | None) -> int:
-    needs = numbers.needs
-    return 0 if needs is None or available is None else max(needs.in_all - available, 0)
-
-
-def _too_few(numbers: StudyNumbers, available: int | None, *, is_counted: bool) -> Iterator[str]:
-    """Caution where there are fewer natural sentences than the study needs."""
-    if numbers.needs is not None and (lacking := _lacking(numbers, available)):
-        yield (
-            f"The study needs {numbers.needs.in_all:,} natural sentences, each of which serves "
-            f"once, and {'there are' if is_counted else 'at most'} {available or 0:,}: give "
-            f"{lacking:,} more, loosen [sentences] or enlarge [vocabulary], or ask for less."
-        )
 
 
 def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:

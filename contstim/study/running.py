@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contstim.errors import ContstimError, InputError
+from contstim.errors import ContstimError, InfeasibleError, InputError
 from contstim.files import file_lock, write_text
 from contstim.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.step import perform
+from contstim.study.amounts import StudyNumbers
 from contstim.study.page import refuse_foreign_page, write_page
-from contstim.study.places import LOCK, PAGE, check_links
+from contstim.study.places import LOCK, PAGE, StudyFiles, check_links
 from contstim.study.stages import stages_of
 from contstim.study.states import (
     basis_of,
@@ -27,6 +28,7 @@ from contstim.study.states import (
     state_of,
 )
 from contstim.study.study import RESULTS
+from contstim.study.supply import natural_supply, too_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,6 +93,7 @@ def run_study(
         again = {stages[index].name for index in _indices(first, stages)} if first else set()
         done: list[str] = []
         edited: list[str] = []
+        few: list[str] = []  # what to do where natural sentences are too few
         incomplete: dict[str, tuple[str, ...]] = {}
         refuse_foreign_page(study)
         states, running = [_unexamined(stage) for stage in stages], None
@@ -106,10 +109,16 @@ def run_study(
                     begin(stage, state)
                     running = stage
                     write_page(study, states, running)
-                    record = _do(stage, study, reporter)
+                    try:
+                        record = _do(stage, study, reporter)
+                    except InfeasibleError as error:
+                        raise InfeasibleError(" ".join((str(error), *few))) from error
                     running, states[index] = None, state_of(stage, "done", record=record)
                     end(stage, record)
                     done.append(stage.name)
+                if StudyFiles(study).natural in stage.writes:
+                    few = [*too_few(StudyNumbers(study), natural_supply(study, states, reporter))]
+                    reporter.warn("".join(few))
                 if record is not None and not record.complete:
                     incomplete[stage.name] = tuple(record.warnings)
         except BaseException as error:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
+from contstim.errors import InfeasibleError
 from contstim.files import checksum
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_stimuli, read_trials
@@ -22,7 +23,7 @@ from contstim.study.study_file import read_study
 from contstim.study.times import stage_time
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from contstim.wording import duration
-from tests.study.small import STAGES, change
+from tests.study.small import STAGES, change, run
 
 
 def plan(folder: Path, **options: object) -> StudyPlan:
@@ -71,13 +72,27 @@ def test_a_plan_measures_what_is_there_and_writes_nothing(study: Path) -> None:
     assert "per pair: 4 → 6" in stages["triplets"].because
     assert (stages["triplets"].basis, stages["selection"].basis) == ("last time", "last time")
     assert stages["selection"].state == "waits"
-    assert planned.is_counted
     shutil.rmtree(study / "results")
     planned = plan(study)
     assert not (study / "results").exists()
     assert "model bigram" in planned.unknown
-    assert not planned.is_counted
-    assert planned.available is not None
+
+
+def test_the_sentences_of_a_text_are_those_that_a_run_finds(study: Path) -> None:
+    natural = study / "results" / "natural.txt"
+    n_run, n_text = (
+        len(set(read_stimuli(natural))),
+        len((study / "more.txt").read_text("utf-8").splitlines()),
+    )
+    supply = plan(study, measure=False).supply
+    assert supply is not None
+    assert (supply.number, supply.in_text, supply.found) == (n_run, n_text, None)
+    shutil.rmtree(study / "results")
+    supply = plan(study, measure=False).supply
+    assert supply is not None
+    assert supply.found is not None
+    assert (supply.number, supply.in_text, supply.place) == (n_run, n_text, Path("more.txt"))
+    assert not supply.may_be_fewer
 
 
 def told_apart(log_probs: np.ndarray) -> tuple[tuple[str, str, int], ...]:
@@ -122,8 +137,41 @@ def test_sentences_that_lack_are_counted(study: Path) -> None:
     # 4 triplets, 2 · 3 of natural pairs, 3 · (2 · 2 + 1) of fillers
     assert planned.numbers.needs is not None
     assert planned.numbers.needs.in_all == 4 + 6 + 15
-    assert (planned.available, planned.lacking) == (23, 2)
+    assert planned.supply is not None
+    assert (planned.supply.number, planned.lacking) == (23, 2)
     assert any("2 more" in caution for caution in planned.cautions)
+
+
+def test_too_short_a_text_is_told_by_a_plan_and_by_a_run_that_stops(study: Path) -> None:
+    """Lines enough, of which few are of eight words."""
+    natural = [sentence.text for sentence in read_stimuli(study / "results" / "natural.txt")[:9]]
+    longer = [f"Now and then he says so to her again {number}." for number in range(90)]
+    (study / "more.txt").write_text("\n".join((*natural, *longer)), "utf-8")
+    planned = plan(study, measure=False)
+    assert planned.supply is not None
+    assert (planned.supply.number, planned.supply.in_text, planned.lacking) == (9, 99, 25 - 9)
+    assert any(
+        "needs 25 natural" in caution and "more.txt has 9" in caution
+        for caution in planned.cautions
+    )
+    with pytest.raises(InfeasibleError, match=r"needs 25 .*natural.txt has 9: give more"):
+        run(study, last="pairs")
+
+
+def test_a_plan_makes_in_memory_what_stages_before_would_write(begun: Path) -> None:
+    change(
+        begun,
+        ('"corpus.txt"', '"english:400"'),
+        ('"more.txt"', '"english:200"'),
+        ("[vocabulary]", 'lstm = { train = "lstm" }\n[vocabulary]'),
+    )
+    supply = plan(begun, measure=False).supply
+    assert supply is not None
+    assert supply.may_be_fewer  # an LSTM knows no rare words
+    assert not (begun / "results").exists()
+    change(begun, ('lstm = { train = "lstm" }\n', ""))
+    run(begun, last="sentences")
+    assert supply.number == len(set(read_stimuli(begun / "results" / "natural.txt")))
 
 
 @pytest.mark.parametrize("groups", [3, 6])

@@ -1,0 +1,136 @@
+"""Natural sentences that a study has, or will find in its text: counted before a run finds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contstim.corpus import read_sentences
+from contstim.files import is_file
+from contstim.steps.generation import GenerateSentences
+from contstim.steps.sentences import FindSentences
+from contstim.steps.vocabulary import MakeVocabulary
+from contstim.stimuli import read_stimuli
+from contstim.study.places import StudyFiles
+from contstim.study.study import NgramSettings
+from contstim.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
+    from contstim.steps.sentences import FoundSentences
+    from contstim.study.amounts import StudyNumbers
+    from contstim.study.states import StageState
+    from contstim.study.study import Study, StudyModel
+
+
+@dataclass(frozen=True)
+class NaturalSupply:
+    """Natural sentences of a study.
+
+    Attributes:
+        number: how many there are.
+        place: file that they stand in, or the text that they are to be found in.
+        in_text: number of sentences of the text; None where they are of no text.
+        found: what becomes of each sentence of that text; None where they have been found.
+        may_be_fewer: true where models that are not asked may not know all words of them.
+    """
+
+    number: int
+    place: Path
+    in_text: int | None
+    found: FoundSentences | None = None
+    may_be_fewer: bool = False
+
+
+def natural_supply(
+    study: Study, states: Sequence[StageState], reporter: Reporter
+) -> NaturalSupply | None:
+    """The natural sentences that a study has, else those that its rules leave of its text.
+
+    What stages before would write, which have not been done, is made in memory: sentences of the
+    embedded English and the vocabulary, but for words that its models do not know.
+
+    The current folder is the study's.
+
+    Args:
+        study: as `read_study` reads it.
+        states: of its stages.
+        reporter: told how much of texts has been read.
+
+    Returns:
+        None where the study has no natural sentences, or they come of a text that another stage has
+        yet to write.
+
+    Raises:
+        ContstimError: a text or a list of words cannot be read, or holds nothing of use.
+    """
+    files = StudyFiles(study)
+    steps = [each.stage.step for each in states if each.state != "done"]
+    step = next((e for e in steps if isinstance(e, FindSentences) and e.out == files.natural), None)
+    if step is None:
+        if files.natural is None or not is_file(files.natural):
+            return None
+        records = [each.record for each in states if files.natural in each.stage.writes]
+        facts = records[0].facts if records and records[0] is not None else {}
+        in_text = facts["kept"] + sum(facts["left_out"].values()) if "left_out" in facts else None
+        return NaturalSupply(len({*read_stimuli(files.natural)}), files.natural, in_text)
+    unwritten = {each.out: each for each in steps if isinstance(each, GenerateSentences)}
+
+    def read(path: Path, *, prose: bool) -> Iterable[Sentence] | None:
+        """The sentences of a text; None where another stage has yet to write it."""
+        if path in unwritten:
+            return unwritten[path].sentences()
+        sentences = read_sentences(path, prose=prose)
+        return reporter.reading(f"sentences of {path}", sentences) if is_file(path) else None
+
+    text = read(step.text, prose=step.settings.prose)
+    if text is None:
+        return None
+    exclude = (read(path, prose=step.settings.prose) or () for path in step.exclude)
+    vocabulary, may_be_fewer = None, False
+    makers = {each.out: each for each in steps if isinstance(each, MakeVocabulary)}
+    if step.vocabulary in makers:
+        making = makers[step.vocabulary]
+        words = None if making.text is None else read(making.text, prose=making.settings.prose)
+        vocabulary = None if words is None else making.settings.choose(words)[0]
+        may_be_fewer = not all(_knows_words_of(making.text, model, files) for model in study.models)
+    elif step.vocabulary is not None:
+        vocabulary = Vocabulary.load(step.vocabulary)
+    found = step.settings.find(text, vocabulary, exclude)
+    return NaturalSupply(len(found.sentences), step.text, found.in_text, found, may_be_fewer)
+
+
+def _knows_words_of(text: Path | None, model: StudyModel, files: StudyFiles) -> bool:
+    """True if a model certainly knows all words of a text: an n-gram model trained on it."""
+    training = model.training
+    if training is None or not isinstance(training.network, NgramSettings):
+        return False
+    return files.text_of(training) == text
+
+
+def lacking(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:
+    """Number of natural sentences that a study lacks; 0 where it is not known."""
+    needs = numbers.needs
+    return 0 if needs is None or supply is None else max(needs.in_all - supply.number, 0)
+
+
+def too_few(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str]:
+    """Caution where there are fewer natural sentences than the study needs: what to do."""
+    lacks = lacking(numbers, supply)
+    if not lacks or supply is None or numbers.needs is None:
+        return
+    more = f"give {lacks:,} more"
+    if supply.in_text is not None:
+        more = "give more text"
+        if supply.number:
+            in_all = supply.in_text * numbers.needs.in_all / supply.number
+            more += f" (of this kind about {float(f'{in_all:.2g}'):,.0f} sentences in all)"
+    yield (
+        f"The study needs {numbers.needs.in_all:,} natural sentences, each of which serves once, "
+        f"and {supply.place} has {supply.number:,}: {more}, loosen [sentences] or enlarge "
+        "[vocabulary], or ask for less."
+    )
