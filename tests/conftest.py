@@ -12,21 +12,18 @@ from pathlib import Path
 
 import pytest
 from fontTools.subset import Options
-from hypothesis import settings
 
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.reporting import canvas
 from contstim.sentence import Sentence
+from tests.examples import register_profiles
 
 # So that records of two runs are the same; a test of dates sets its own
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 pytest.register_assert_rewrite("contstim.testing.contract")
-# A slow machine is no defect; `--hypothesis-profile thorough` looks further
-settings.register_profile("untimed", deadline=None, max_examples=40)
-settings.register_profile("thorough", deadline=None, max_examples=1_000)
-settings.load_profile("untimed")
+register_profiles()
 
 
 def pytest_collection() -> None:

@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from contstim.errors import InputError, ScoreError
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence, is_word
+from tests.examples import examples
 
 WORDS = (st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=9)).filter(is_word)
 SENTENCES = st.builds(
@@ -40,7 +41,7 @@ def bits(table: ScoreTable) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(table=tables())
 def test_files_give_back_every_bit(suffix: str, table: ScoreTable) -> None:
     with TemporaryDirectory() as folder:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from contstim.english import Derivation, generate, lexicon, sample_tree
 from contstim.errors import InputError
+from tests.examples import examples
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "english.md"
 PAST = {"yesterday", "ago"}
@@ -39,7 +40,7 @@ def test_sentences_are_distinct() -> None:
     assert len({sentence.text for sentence in generate(2000, seed=2)}) == 2000
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(words=st.integers(3, 16), seed=st.integers(0, 2**32))
 def test_exact_number_of_words(words: int, seed: int) -> None:
     """Outside witness: the spaces in the text."""

@@ -17,6 +17,7 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.onednn import use_onednn
 from contstim.models.recurrent.network import RecurrentNetwork, Shape
+from tests.examples import examples
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(),  # type: ignore[no-untyped-call]
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.integers(0, 5), min_size=0, max_size=3), st.integers(1, 40), st.integers(1, 40))
 def test_any_shape_gives_what_pytorch_gives(shape: list[int], inputs: int, outputs: int) -> None:
     torch.manual_seed(0)

@@ -17,6 +17,7 @@ from contstim.models.specifications import (
     parse_models,
     parse_specification,
 )
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_what_precedes_the_first_equals_sign(text: str, name: str, specification
 NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmatch=True)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(NAMES.filter(lambda name: name.lower() not in RESERVED_NAMES), st.text("a=/:.", min_size=1))
 def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> None:
     """Property: parsing the text of a given model returns it."""

@@ -23,6 +23,7 @@ from contstim.models.words import (
     words_are_independent,
 )
 from contstim.sentence import Sentence, is_word
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +199,7 @@ def of_word(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) 
     ).map(tuple),
     space=st.booleans(),
 )
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_words_that_are_independent_are_cut_as_beside_any_others(
     tokenizer_of: Callable[[str], Any], kind: str, words: tuple[str, ...], space: bool
 ) -> None:

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
@@ -231,7 +231,6 @@ def test_the_command(folder: Path) -> None:
     assert run(folder, "verify", "nowhere").returncode == 2
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_chains_at_random(data: st.DataObject) -> None:
     """Witness: what each file was made of, followed back literally."""

@@ -27,6 +27,7 @@ from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
+from tests.examples import examples
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 UNITS: tuple[Units, ...] = ("groups", "participants")
@@ -305,7 +306,7 @@ def test_intervals_say_what_they_speak_of(
         assert np.isnan(lone["p_value"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.floats(-0.2, 0.2), st.floats(1e-6, 0.02), st.floats(1.0, 200.0), st.floats(0.01, 0.2))
 def test_equivalence_is_a_ninety_percent_interval_within_the_margin(
     difference: float, variance: float, freedom: float, margin: float
@@ -384,7 +385,7 @@ def test_intervals_of_unanimous_answers_have_a_width() -> None:
     assert widths[1] == pytest.approx(widths[0], rel=0.2)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.floats(-1, 1), st.floats(0, 0.05), st.floats(1, 200), st.integers(1, 300), st.floats(0.5, 1)
 )
@@ -422,7 +423,7 @@ def test_an_interval_of_a_difference_holds_the_difference_with_room_on_both_side
         assert (low <= 0 <= high) != row["significant"]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 @given(
     st.integers(0, 10_000),
     st.integers(1, 8),

@@ -21,6 +21,7 @@ from contstim.experiments.analysis.measures import (
     signed_ranks,
 )
 from contstim.scale import Scale
+from tests.examples import examples
 
 INF = np.inf
 MIDDLE = Scale.CONFIDENCE.middle
@@ -110,7 +111,7 @@ def test_exchanging_the_sentences_changes_nothing(ratios: FloatArray, seed: int)
         assert after == pytest.approx(before)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(RATIOS, st.integers(0, 1_000))
 def test_weights_are_how_often_a_trial_stands_there(ratios: FloatArray, seed: int) -> None:
     """Witness: the same function on trials that are repeated, without weights."""

@@ -16,6 +16,7 @@ from contstim.experiments.analysis.regression import clustered_logit, regress_ch
 from contstim.experiments.responses.table import Response
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
+from tests.examples import examples
 from tests.experiments.analysis.simulation import simulate as simulated
 from tests.experiments.responses.experiment import make_responses, make_trials
 
@@ -120,7 +121,7 @@ def test_ratios_of_any_size_are_fitted() -> None:
     assert large.p_value == pytest.approx(plain.p_value, rel=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32 - 1), effect=st.sampled_from([-0.05, 0.0, 0.05]))
 def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effect: float) -> None:
     """Property: choice and every difference turn together, for trials drawn at random."""

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contstim.experiments.collection.requests import RequestLimits
+from tests.examples import examples
 from tests.experiments.collection.conftest import TOKEN, Serve, Served
 from tests.experiments.collection.servers import answer
 from tests.experiments.collection.test_pages import raw
@@ -78,7 +79,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
 def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> None:
     joined = served.join(group="1")
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20))
     @given(
         address=st.sampled_from(ADDRESSES),
         wrong=st.dictionaries(st.sampled_from([*answer("t1-0")]), anything, max_size=2),
@@ -96,9 +97,7 @@ def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> No
         assert re.fullmatch(r'"p[0-9a-f]{16}",1,"t1-0",[1-6],[12],\d+,(\d.*)?', line)
 
 
-@settings(
-    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(address=st.sampled_from([*ADDRESSES, "/", "/admin/responses.csv"]), body=st.binary())
 def test_bytes_that_are_no_json_are_answered(served: Served, address: str, body: bytes) -> None:
     _proper(served.http.post(address, content=body, headers=JSON))
@@ -129,9 +128,7 @@ headers = st.lists(
 )
 
 
-@settings(
-    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(method=methods, path=paths, lines=headers, body=st.binary(max_size=20))
 def test_bytes_that_are_no_http_are_answered_or_dropped(
     served: Served, method: bytes, path: bytes, lines: list[bytes], body: bytes

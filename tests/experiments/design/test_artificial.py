@@ -25,6 +25,7 @@ from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import check_responses
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
+from tests.examples import examples
 from tests.experiments.analysis.simulation import simulate
 
 
@@ -176,7 +177,7 @@ def test_lower_ceiling_is_the_mean_over_all_possible_answers(raters: int) -> Non
     assert lower_ceiling(differences, noise, raters) == pytest.approx(total, abs=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.floats(0.55, 0.95), st.integers(2, 12), st.integers(0, 99))
 def test_calibrated_noise_has_the_stated_expected_ceiling(
     ceiling: float, raters: int, seed: int

@@ -15,6 +15,7 @@ from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design import assignment
 from contstim.experiments.design.assignment import Item, assign_groups
 from contstim.optimization.selection.programs import assign
+from tests.examples import examples
 
 
 def holds(items: Sequence[Item], groups: Sequence[int], n_groups: int) -> bool:
@@ -38,7 +39,7 @@ def small_problems(draw: st.DrawFn) -> tuple[list[Item], int]:
     ], n_groups
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(small_problems())
 def test_an_assignment_is_found_exactly_where_there_is_one(
     problem: tuple[list[Item], int],
@@ -54,7 +55,7 @@ def test_an_assignment_is_found_exactly_where_there_is_one(
             assign_groups(items, n_groups)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(small_problems(), st.lists(st.integers(0, 3), min_size=8, max_size=8))
 def test_as_many_items_stay_in_their_groups_as_in_any_assignment(
     problem: tuple[list[Item], int], drawn: list[int]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
@@ -167,7 +167,6 @@ def test_shuffled_sentences_are_those_of_before_but_for_their_capitals() -> None
     )
 
 
-@settings(max_examples=40)
 @given(st.lists(st.lists(st.sampled_from("the The a dog".split()), min_size=1, max_size=4),
                 min_size=1, max_size=6, unique_by=tuple))  # fmt: skip
 def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]]) -> None:

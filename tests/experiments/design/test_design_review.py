@@ -16,6 +16,7 @@ from contstim.experiments.design.building import Design, DesignCertificate, buil
 from contstim.reviews import Decision, ItemKind, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Pair, Trial, Triplet
+from tests.examples import examples
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 MODELS = ("ngram", "rnn", "bert")
@@ -138,7 +139,7 @@ def places(trials: Iterable[Trial]) -> set[tuple[str, int]]:
     return {(trial.trial_id, trial.group) for trial in trials}
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.sets(st.integers(0, len(BEFORE.trials) - 1), max_size=4))
 def test_all_that_was_not_rejected_stays(drawn: set[int]) -> None:
     """Witness: new stimuli take the places of rejected ones, so that all others can stay."""

@@ -12,6 +12,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.presentation import presentation
 from contstim.stimuli import Condition
+from tests.examples import examples
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 TRIALS = build_design(
@@ -19,7 +20,7 @@ TRIALS = build_design(
 ).trials
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40))
 def test_each_trial_once_in_places_of_their_own_with_balanced_sides(
     seed: int, group: int, participant: int

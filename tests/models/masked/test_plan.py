@@ -22,6 +22,7 @@ from contstim.models.masked.rules import RULES, exact_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence
 from contstim.testing.contract import tolerance
+from tests.examples import examples
 from tests.models.masked.literal import Literal
 from tests.models.masked.test_rules import PATTERNS, answers
 
@@ -60,7 +61,7 @@ def of_all_orders(pattern: Pattern, plan: Plan, values: np.ndarray[Any, Any]) ->
     return totals
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=5), st.integers(0, 999))
 def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed: int) -> None:
     """Witness: every order by itself, to 1e-10."""

@@ -17,6 +17,7 @@ from contstim.models.ngram.replace import ReplacementScores
 from contstim.models.ngram.tables import BEGIN, NgramTables
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract
+from tests.examples import examples
 
 HERE = Path(__file__).parent
 
@@ -53,7 +54,7 @@ def test_scores_are_kenlms_own_in_nats(trigram: NgramModel) -> None:
         assert trigram.log_probs([sentence])[0] == pytest.approx(expected, rel=1e-6)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), order=st.integers(1, 4))
 def test_every_word_at_a_position_equals_kenlm_one_by_one(
     trained: Path, english: list[Sentence], data: st.DataObject, order: int

@@ -18,6 +18,7 @@ from contstim.models.ngram.training import (
     estimate,
 )
 from contstim.sentence import Sentence
+from tests.examples import examples
 
 Gram = tuple[str, ...]
 
@@ -80,7 +81,7 @@ texts = st.lists(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(sentences=texts, order=st.integers(1, 4))
 def test_equals_a_literal_transcription_of_kneser_ney(
     sentences: list[Sentence], order: int

@@ -21,6 +21,7 @@ from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
 from contstim.store import Store, TripletStore
 from contstim.vocabulary import Vocabulary
+from tests.examples import examples
 from tests.optimization.jobs.studies import (
     MADE_UP,
     MODELS,
@@ -226,7 +227,7 @@ Edits = st.lists(
 )
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=Edits, rejecting=st.lists(st.integers(0, 5), min_size=6, max_size=6))
 def test_whatever_is_edited_what_holds_stays_and_nothing_is_searched_twice(
     made_up: MadeUpSearches,

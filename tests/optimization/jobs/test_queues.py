@@ -31,6 +31,7 @@ from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
 from contstim.store import Outcome, Slot, Store, TripletStore
 from contstim.vocabulary import Vocabulary
+from tests.examples import examples
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches, reviewed
 
 SENTENCES = tuple(Sentence((f"word{i}", "follows")) for i in range(200))
@@ -89,7 +90,7 @@ def work(
     return out
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), workers=st.integers(1, 5), per_pair=st.integers(1, 6))
 def test_whatever_the_order_and_the_kills_the_same_searches_are_done(
     tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int, per_pair: int

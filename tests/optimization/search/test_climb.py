@@ -14,6 +14,7 @@ from contstim.optimization.search.perturbation import Perturbation
 from contstim.optimization.search.proposers import Proposer, RegressionProposer, ScreeningProposer
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
+from tests.examples import examples
 from tests.optimization.search.toys import search_for
 
 RANKING = RegressionProposer()  # of words whose scores are all told exactly
@@ -63,7 +64,7 @@ def climbed(
 
 
 @pytest.mark.parametrize("proposer", [RANKING, ScreeningProposer()], ids=type)
-@settings(max_examples=25, **SMALL)  # type: ignore[arg-type]
+@settings(max_examples=examples(25), **SMALL)  # type: ignore[arg-type]
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_every_step_equals_brute_force(
     bigram: NgramModel,

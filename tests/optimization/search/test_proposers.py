@@ -14,6 +14,7 @@ from contstim.models.base import LanguageModel, Replacements
 from contstim.optimization.search.proposers import RegressionProposer, ScreeningProposer
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
 from contstim.sentence import Sentence
+from tests.examples import examples
 from tests.optimization.search.toys import NATURAL, WORDS, ExactRanking, TableModel, search_for
 
 KINDS = ("exact", "estimate", "bound")
@@ -23,7 +24,7 @@ def model(seed: int, kind: str) -> TableModel:
     return TableModel(seed, kind, draft_error=2.0 if kind == "estimate" else None)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seeds=st.tuples(st.integers(0, 999), st.integers(1000, 1999)), position=st.integers(0, 3))
 def test_on_exact_models_it_finds_what_ranking_finds(seeds: tuple[int, int], position: int) -> None:
     """Witness: the best of the whole vocabulary in a plain loop."""
@@ -128,7 +129,7 @@ def test_what_a_draft_says_is_an_estimate_even_where_it_says_it_knows(recipe: Re
     assert steps
 
 
-FEW = {"max_examples": 3}
+FEW = {"max_examples": examples(3)}
 
 
 class Transcription:

@@ -32,6 +32,7 @@ from contstim.optimization.search.restarts import (
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
+from tests.examples import examples
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
 SMALL = Vocabulary(tuple("AEF"), tuple("bcdg"), frozenset())
@@ -58,7 +59,7 @@ def run(
     return found
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(seed=st.integers(0, 50), number=st.integers(2, 4), says=st.sampled_from(["exact", "bound"]))
 def test_never_worse_than_the_single_search_with_the_same_seed(
     seed: int, number: int, says: str

@@ -18,6 +18,7 @@ from contstim.errors import InfeasibleError, InputError
 from contstim.optimization.selection.natural import match_by_length
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from tests.examples import examples
 from tests.optimization.selection.tables import choose, random_table, recount, repetitive_table
 
 
@@ -62,7 +63,7 @@ def exhaustive(
     return None if best == np.inf else best
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(question=small_questions(), agreeing=st.booleans())
 def test_optimum_is_the_one_of_exhaustive_search(
     question: tuple[ScoreTable, int], *, agreeing: bool

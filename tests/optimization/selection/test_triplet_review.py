@@ -17,6 +17,7 @@ from contstim.optimization.selection.triplets import select_triplets
 from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
+from tests.examples import examples
 from tests.experiments.stimuli import some_triplets
 from tests.optimization.selection.test_triplets import (
     COUNTED,
@@ -47,7 +48,7 @@ def reviewed(triplets: tuple[Triplet, ...], rejected: set[str]) -> Review:
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(small_questions(), st.integers(0, 255))
 def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
     asked: tuple[list[Triplet], TripletQuestion], drawn: int

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
@@ -143,7 +143,6 @@ def value_of(triplets: list[Triplet], chosen: list[Triplet], objective: str) -> 
     return float(total)
 
 
-@settings(max_examples=40)
 @given(small_questions())
 def test_optimum_is_the_one_of_exhaustive_search(
     asked: tuple[list[Triplet], TripletQuestion],
