@@ -6,14 +6,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
-from tests.interrupts import hear_interrupts
+from tests.interrupts import hear_interrupts, wait_for_rows
 from tests.jobs.contract import vanishes
 
 KILLING = Path(__file__).with_name("killing.py")
@@ -69,15 +68,10 @@ def test_killed_at_twenty_random_moments_the_job_gives_the_same_bytes(folder: Pa
 @pytest.mark.slow
 def test_a_killed_driver_takes_its_workers_along_and_the_job_goes_on(folder: Path) -> None:
     command = [sys.executable, "-m", "contstim"]
-    subprocess.run([*command, *arguments("local.csv")], cwd=folder, check=True)
-    several = [*command, *arguments("several.csv", "--executor", "processes", "--workers", "2")]
-    driver = subprocess.Popen(several, cwd=folder)
-    log = folder / "several.csv.sqlite-wal"
-    deadline = time.monotonic() + 60
-    while not log.exists() or log.stat().st_size < 130_000:
-        assert driver.poll() is None, "finished before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+    subprocess.run([*command, *quick("local.csv")], cwd=folder, check=True)
+    several = [*command, *quick("several.csv"), "--executor", "processes", "--workers", "2"]
+    driver = subprocess.Popen(several, cwd=folder, text=True)
+    wait_for_rows("result", folder / "several.csv.sqlite", driver)
     workers = children(driver.pid)
     driver.kill()
     assert driver.wait() == -signal.SIGKILL
@@ -103,10 +97,7 @@ def test_interrupting_by_hand_is_no_loss_and_no_traceback(folder: Path) -> None:
         text=True,
         preexec_fn=hear_interrupts,
     )
-    log = folder / "hand.csv.sqlite-wal"
-    while not log.exists() or log.stat().st_size < 78_000:
-        assert driver.poll() is None, "finished before it could be interrupted"
-        time.sleep(0.002)
+    wait_for_rows("result", folder / "hand.csv.sqlite", driver)
     driver.send_signal(signal.SIGINT)
     _, errors = driver.communicate(timeout=60)
     assert driver.returncode == 130
