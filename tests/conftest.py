@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fontTools.subset import Options
 
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
@@ -24,6 +23,8 @@ from tests.examples import register_profiles
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 pytest.register_assert_rewrite("contstim.testing.contract")
 register_profiles()
+STYLE_OF_READERS = dict(canvas._STYLE)
+"""Style of figures as users get them; see `quick_figures`."""
 
 
 def pytest_collection() -> None:
@@ -60,15 +61,14 @@ def frozen() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_figures() -> Iterator[None]:
-    """Figures of fewer pixels, and fonts without the tables of ligatures and kerning.
+    """Figures of fewer pixels, whose PDFs have outlines of letters in place of fonts.
 
-    No test looks at single pixels, and no reader of a PDF at these tables; with them, fonts are
-    half of the time of an analysis.
+    No test looks at single pixels, and fonts are a quarter of the time of an analysis;
+    `reporting/test_canvas.py` looks at those of readers.
     """
-    unread = {"GDEF", "GPOS", "GSUB", "kern"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canvas, "_DPI", 72)
-        patch.setattr(Options, "_drop_tables_default", [*Options._drop_tables_default, *unread])
+        patch.setitem(canvas._STYLE, "pdf.fonttype", 3)
         yield
 
 

@@ -14,6 +14,7 @@ from contstim import plot
 from contstim.errors import InputError
 from contstim.evaluation.criteria import evaluate_acceptability
 from contstim.experiments.analysis import figures as module
+from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.design.building import build_design
@@ -26,6 +27,7 @@ from tests.experiments import stimuli
 from tests.experiments.analysis.simulation import simulate
 
 MODELS = ("a", "b", "c")
+UNSAMPLED = Sampling(samples=0)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +38,7 @@ def _no_window() -> None:
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
     made = simulate(MODELS, groups=(3, 3), each=2)
-    return analyze(made.trials, made.responses, made.scores)
+    return analyze(made.trials, made.responses, made.scores, sampling=UNSAMPLED)
 
 
 @pytest.fixture(scope="module")
@@ -128,5 +130,6 @@ def test_answers_of_no_person_are_said_to_be_that(analysis: Analysis) -> None:
     assert plt.gcf().get_supxlabel() == ""
     made = simulate(MODELS, groups=(3, 3), conditions=(Condition.RANDOM_NATURAL,))
     responses = [replace(response, simulated=True) for response in made.responses]
-    plot.analysis(analyze(made.trials, responses, made.scores), "accuracy-random-natural")
+    found = analyze(made.trials, responses, made.scores, sampling=UNSAMPLED)
+    plot.analysis(found, "accuracy-random-natural")
     assert "Artificial participants" in plt.gcf().get_supxlabel()

@@ -20,6 +20,7 @@ from contstim.stimuli import Condition, Trial, write_trials
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.steps.records import record_of
+from tests.study.small import blank_figures
 
 CONDITIONS = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
 FILES = "--trials trials.csv --responses responses.csv --scores scores.csv".split()
@@ -92,7 +93,8 @@ def test_who_and_what_cannot_be_judged_by_is_named(tmp_path: Path, made: Experim
     hashes = [f"{sentence_hash(sentence):016x}" for sentence in told_of]
     told: dict[str, object] = {"a": {"hashes": hashes}, "b": None, "c": {"hashes": []}}
     (tmp_path / "scores.csv.meta.json").write_text(json.dumps({"training_text": told}))
-    done = run(tmp_path, "analyze", *FILES, *"--out results --bootstrap 0".split())
+    with blank_figures():
+        done = run(tmp_path, "analyze", *FILES, *"--out results --bootstrap 0".split())
     assert done.returncode == 0, done.stderr
     share = f"2 of {len(texts)} natural sentences ({200 / len(texts):.1f} %)"
     said = f"{share} stand in the training text of a: such scores measure memory."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,19 @@ from contstim.scores import ScoreTable
 from contstim.stimuli import Condition, read_stimuli, read_trials
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import natural
+from tests.study.small import blank_figures
 
 FAST = ("--bootstrap", "0")
 TABLES = "--trials trials.csv --responses responses.csv --scores scores.csv".split()
 DESIGN = (
     "design --sentences natural.txt --groups 2 --random-per-group 12 --catch-per-group 3".split()
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _blank_figures() -> Iterator[None]:
+    with blank_figures():
+        yield
 
 
 @pytest.fixture(scope="module")

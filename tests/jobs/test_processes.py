@@ -25,7 +25,7 @@ class TestProcesses(SeparateWorkersContract):
 def test_work_that_lets_no_thread_run_is_no_silence(tmp_path: Path) -> None:
     with worker_pool(ProcessExecutor(1, silence=0.5), WorkerContext(folder=tmp_path)) as pool:
         pool.receive()
-        pool.executor.send(0, Compute(2.5))
+        pool.executor.send(0, Compute(1.5))
         event = pool.receive()
     assert event is not None
     assert isinstance(event[1], Reply)

@@ -201,7 +201,9 @@ def test_what_a_pilot_measured_is_read(
         read_measured(tmp_path)
 
 
-def test_what_ties_forbid_is_named(power: DesignPower) -> None:
+def test_what_ties_forbid_is_named(power: DesignPower, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of distant rivals alone: close ones are not listed."""
+    monkeypatch.setattr(calibration, "_among_rivals", calibration._planted)
     table = scores()
     table.log_probs[:, 0] = -40.0
     trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
