@@ -95,7 +95,7 @@ def collect(
     serve(
         folder,
         path,
-        StudyOptions(60 * dropout, participants, code, redirect),
+        StudyOptions(dropout=dropout, participants=participants, code=code, redirect=redirect),
         host=host,
         port=port,
         behind_proxy=behind_proxy,

@@ -21,15 +21,15 @@ class StudyOptions:
     """Options of whoever runs a study.
 
     Attributes:
-        patience: seconds without a sign of life after which a participant's place is free again.
-        most: participants in all; further ones are refused.
+        dropout: minutes without a sign of life after which a participant's place is free again.
+        participants: in all; further ones are refused.
         code: handed out on completion; None: that of the exported experiment, or one for each
             participant if there is no redirect either.
         redirect: where the browser goes after completion; None: where the experiment says.
     """
 
-    patience: float = 1800.0
-    most: int = 10_000
+    dropout: float = 30
+    participants: int = 10_000
     code: str | None = None
     redirect: str | None = None
 
@@ -73,11 +73,11 @@ def join(
             (simulated, known[0]),
         )
         return resume(connection, known[0], now)
-    if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= options.most:
+    if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= options.participants:
         raise RequestRefusal(403, "This study has all the participants it needs. Thank you.")
     name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"
     seed = secrets.randbelow(2**31)
-    group = asked.group or least_filled(connection, groups, now - options.patience)
+    group = asked.group or least_filled(connection, groups, now - 60 * options.dropout)
     number = connection.execute(
         "INSERT INTO participant (participant, study_group, seed, joined, seen, simulated) "
         "VALUES (?, ?, ?, ?, ?, ?) RETURNING number",

@@ -240,7 +240,7 @@ class Service:
         name = request.url.path.rpartition("/")[2]
         table = responses_csv
         if name == "participants.csv":
-            table = partial(participants_csv, since=now - self._options.patience)
+            table = partial(participants_csv, since=now - 60 * self._options.dropout)
         text = await asyncio.to_thread(table, self._recorder.path)
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/csv", headers=HEADERS | disposition)

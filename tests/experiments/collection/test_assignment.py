@@ -52,7 +52,7 @@ def test_groups_of_two_digits_are_filled_in_the_order_of_their_numbers(
 
 
 def test_a_dropout_frees_the_place_and_a_finisher_does_not(serve: Serve) -> None:
-    served = serve(patience=600)
+    served = serve(dropout=10)
     for group in "123":
         joined = served.join()
         assert joined["group"] == group
@@ -64,7 +64,7 @@ def test_a_dropout_frees_the_place_and_a_finisher_does_not(serve: Serve) -> None
 
 
 def test_who_is_slow_but_answers_keeps_the_place(serve: Serve) -> None:
-    served = serve(patience=600)
+    served = serve(dropout=10)
     slow = served.join()
     served.join()
     for n in range(4):

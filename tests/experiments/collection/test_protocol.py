@@ -237,7 +237,7 @@ def test_who_asks_too_often_waits(serve: Serve) -> None:
 
 
 def test_a_full_study_turns_people_away(serve: Serve) -> None:
-    served = serve(most=1)
+    served = serve(participants=1)
     served.join()
     assert served.http.post("/api/participants", json={}).status_code == 403
 

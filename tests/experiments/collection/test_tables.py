@@ -107,7 +107,7 @@ def test_hashes_tell_people_apart_within_a_study_and_nothing_between_studies(
 
 
 def test_states_of_participants(serve: Serve) -> None:
-    served = serve(patience=600)
+    served = serve(dropout=10)
     done, gone = served.join(), served.join()
     served.save(done, *(answer(f"t1-{n}") for n in range(4)))
     served.complete(done)
