@@ -20,7 +20,7 @@ from contstim.errors import ModelError
 from contstim.models.base import require_language_model
 from contstim.models.families import family_named
 from contstim.models.loading import DEFAULT_LOADING
-from contstim.models.specifications import parse_model, parse_models, parse_specification
+from contstim.models.specifications import parse_model, parse_models
 from contstim.models.training_text import training_text_path
 from contstim.models.transforms import LETTER_CASES, InLetterCase, transformed
 from contstim.models.vocabularies import counts_path
@@ -72,12 +72,9 @@ def load_scorer(
         options: fields of `Loading` by name, such as `device="cpu"`.
 
     Raises:
-        ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
+        ModelError: see `parse_model`, or the model is missing, broken, or has no such rule.
     """
-    if name and isinstance(specification, str):
-        model = parse_specification(specification, name)
-    else:
-        model = parse_model(specification)
+    model = parse_model(specification, name)
     loading = replace(loading, **options)
     family = family_named(model.family)
     # A loader gets what its family says it takes: n-gram models know no device
@@ -125,18 +122,19 @@ def load_model(
     Raises:
         ModelError: see `load_scorer`; or the scores are not log-probabilities.
     """
-    return _language_model(load_scorer(specification, loading, name=name, **options))
+    scorer = load_scorer(specification, loading, name=name, **options)
+    return require_language_model(scorer, "A function that loads a language model")
 
 
 def load_models(
     specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
 ) -> list[LanguageModel]:
-    """Load one language model or several; see `load_scorers` and `load_model`.
+    """Load one language model or several, refusing repeated ones before any is loaded.
 
     Raises:
         ModelError: see `load_scorers`; or the scores of one are not log-probabilities.
     """
-    return [_language_model(each) for each in load_scorers(specifications, loading, **options)]
+    return [load_model(model, loading, **options) for model in parse_models(specifications)]
 
 
 def with_each_model(
@@ -185,21 +183,17 @@ def free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def _language_model(scorer: Scorer) -> LanguageModel:
-    return require_language_model(scorer, "A function that loads a language model")
-
-
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
     """Files and folders that models are loaded from, also those of transforms.
 
     With word counts and hashes of training sentences beside them, as far as they are there.
 
     Args:
-        specifications: parsed, or as `parse_specification` takes them; an empty one, of a model
-            that was made in Python, has no origin.
+        specifications: parsed, or without names; an empty one, of a model that was made in Python,
+            has no origin.
 
     Raises:
-        ModelError: see `parse_specification`.
+        ModelError: see `parse_model`.
     """
     paths = with_neighbours(map(Path, _locations(specifications)))
     return tuple(dict.fromkeys(path for path in paths if path.exists()))
@@ -209,7 +203,7 @@ def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]
     """Commits of models in the local cache of the Hugging Face hub, by their names there.
 
     Raises:
-        ModelError: see `parse_specification`.
+        ModelError: see `parse_model`.
     """
     names = [name for name in _locations(specifications) if not Path(name).exists()]
     return {name: commit for name in names if (commit := hub_commit(name))}
@@ -239,7 +233,7 @@ def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
     for given in specifications:
         if not given:
             continue
-        parsed = parse_specification(given) if isinstance(given, str) else given
+        parsed = parse_model(given, given) if isinstance(given, str) else given
         if parsed.family == "server":
             from contstim.models.server.address import parse_address
 

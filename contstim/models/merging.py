@@ -49,7 +49,7 @@ class NetworkCall:
         compute: computes this call by itself.
         compute_together: computes several calls of the network in one batch; the result of each is
             that of `compute`, up to rounding.
-        about: what else these functions need.
+        about: what else this function needs.
         before: tokens that a merged batch reads before each row.
     """
 
@@ -57,7 +57,7 @@ class NetworkCall:
     budget: Budget
     ids: Tensor
     attention: Tensor | None
-    compute: Callable[[Any], Any]
+    compute: Callable[[], Any]
     compute_together: Callable[[Sequence[Any]], list[Any]]
     about: Any = None
     before: tuple[int, ...] = ()
@@ -113,7 +113,7 @@ def answer(call: NetworkCall, merges: Callable[[], bool] = lambda: True) -> Any:
     """
     run = _RUNNER.get() if _MERGED.get() else None
     if run is None or not merges():
-        return call.compute(call)
+        return call.compute()
     start = perf_counter()
     value, error, seconds = run(call)
     # The clock went on while others ran, whose work is not this one's
@@ -175,7 +175,7 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
     try:
         with computing():
             one = len(calls) == 1
-            values = [first.compute(first)] if one else first.compute_together(calls)
+            values = [first.compute()] if one else first.compute_together(calls)
         seconds = (perf_counter() - start) / n_rows
         return [(value, None, seconds * len(c.ids)) for c, value in zip(calls, values, strict=True)]
     except Exception as error:

@@ -100,12 +100,19 @@ def with_name(name: str, specification: str) -> str:
     return specification if name == specification else f"{name}={specification}"
 
 
-def parse_model(given: str | Specification) -> Specification:
-    """Parse `[NAME=]SPECIFICATION`; a model without a name is called by its specification.
+def parse_model(given: str | Specification, name: str = "") -> Specification:
+    """Parse `[NAME=][family:]location[@rule][+transform]`, once: what is parsed stays as it is.
+
+    The location may be a name of the catalogue. The family may be told by the file's ending or by a
+    file in the folder.
+
+    Args:
+        given: the text. With a `name`, a `=` in it belongs to a path or an address.
+        name: of the model; by default what stands before the `=`, or else the text.
 
     Raises:
-        ModelError: no text is given, the part before the `=` cannot be a name, or see
-            `parse_specification`.
+        ModelError: no text is given, it is malformed, the part before the `=` cannot be a name, or
+            there is no such family, rule or transform; lists what would have worked.
     """
     if isinstance(given, Specification):
         return given
@@ -114,26 +121,12 @@ def parse_model(given: str | Specification) -> Specification:
             f"A model is a text such as 'hf:gpt2' or 'small=hf:gpt2', and several are a list of "
             f"them; {shortened(given)} is neither."
         )
-    name, equals, specification = given.partition("=")
-    # Then the = belongs to a path or an address
-    if not equals or ":" in name or "/" in name:
-        return parse_specification(given)
-    _check_name(name.strip(), given)
-    return parse_specification(specification.strip(), name.strip())
-
-
-def parse_specification(text: str, name: str = "") -> Specification:
-    """Parse `[family:]location[@rule][+transform]`; the location may be a name of the catalogue.
-
-    The family may be told by the file's ending or by a file in the folder.
-
-    Args:
-        text: without a name; a `=` in it belongs to a path or an address.
-        name: of the model, by default the text.
-
-    Raises:
-        ModelError: malformed, an unknown family, rule or transform; lists what would have worked.
-    """
+    text = given
+    before, equals, after = given.partition("=")
+    # Else the = belongs to a path or an address
+    if not name and equals and ":" not in before and "/" not in before:
+        name, text = before.strip(), after.strip()
+        _check_name(name, given)
     # The location is as short as possible, so that the last @rule and +transform are not part of it
     match = _SPECIFICATION.fullmatch(text)
     if match is None:
@@ -155,7 +148,7 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
     Raises:
         ModelError: there is no such rule or transform; lists what would have worked.
     """
-    plain = parse_specification(specification)
+    plain = parse_model(specification, specification)
     name, _, argument = transform.partition(":")
     # Checked apart: a text such as "/../x", put behind the location, would be read as part of it
     _check_ending(replace(plain, rule=rule, transform=name, argument=argument))

@@ -87,6 +87,7 @@ class SubwordModel(LanguageModel):
     _space = False  # before the first word, so that it is cut like any other
     _framed = False  # by the tokens that the tokenizer puts around a text
     _end_apart = False  # the end mark must be a token of its own
+    _needs_every_word = False  # a sentence of which the tokenizer drops a word has no score
 
     def _read_by(self, tokenizer: Any) -> None:
         """Read sentences by a tokenizer; the last of what `__init__` does to read."""
@@ -220,6 +221,12 @@ class SubwordModel(LanguageModel):
         )
         for sentence, encoding in zip(sentences, encodings, strict=True):
             self._check_window(len(encoding), sentence)
+            if self._needs_every_word and not {*encoding.word_of} >= {*range(len(sentence))}:
+                word = next(w for i, w in enumerate(sentence.words) if i not in encoding.word_of)
+                raise ModelError(
+                    f"The tokenizer of {self.name} has no token for {word!r} in {sentence.text!r}. "
+                    f"Leave the word out, or use another model."
+                )
         return encodings
 
     def _in_place(self, words: Sequence[str], place: Place) -> WordTokens:

@@ -18,7 +18,7 @@ from contstim.counts import read_pair_counts
 from contstim.errors import ContstimError, InputError
 from contstim.files import is_file
 from contstim.models.catalog import check_model
-from contstim.models.specifications import parse_specification
+from contstim.models.specifications import parse_model
 from contstim.records import record_path
 from contstim.scale import Scale
 from contstim.study.amounts import StudyNumbers, most_sentences
@@ -98,7 +98,7 @@ def _check_models(study: Study, problems: Problems) -> None:
     for model in study.models:
         if model.location not in trained:  # else it will be there
             try:
-                check_model(parse_specification(model.specification), study.loading)
+                check_model(parse_model(model.specification, model.name), study.loading)
             except ContstimError as error:
                 problems.add(("models", model.name), str(error))
     wanted = [name for name in _NEEDS_MODELS if name in study.sections]

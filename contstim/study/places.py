@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.files import path_inside
-from contstim.models.specifications import parse_specification
+from contstim.models.specifications import parse_model
 from contstim.steps.sentences import SentenceSettings
 from contstim.study.study import RESULTS, embedded_text
 
@@ -84,7 +84,7 @@ class StudyFiles:
 
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
         """Files of those models of the study that a step loads; none of models on the hub."""
-        loaded = {parse_specification(text).location for text in step.specifications()}
+        loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.study.models if model.location in loaded]
         return tuple(file for model in models for file in model.files)
 

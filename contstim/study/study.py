@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.models.catalog import model_files
-from contstim.models.specifications import parse_specification, with_name
+from contstim.models.specifications import parse_model, with_name
 from contstim.options import Help
 
 if TYPE_CHECKING:
@@ -76,14 +76,14 @@ class StudyModel:
     @property
     def location(self) -> str:
         """Where it is loaded from: a file, a folder, or a name on the hub."""
-        return parse_specification(self.specification).location
+        return parse_model(self.specification, self.name).location
 
     @property
     def files(self) -> tuple[Path, ...]:
         """Files that it is loaded from, from the study's folder; none of a model on the hub."""
         if self.training is None:
             return model_files([self.specification])
-        parsed = parse_specification(self.specification)
+        parsed = parse_model(self.specification, self.name)
         return (Path(parsed.location), *([Path(parsed.argument)] if parsed.argument else []))
 
 

@@ -10,7 +10,7 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.catalog import hub_commit, hub_commits, load_models, model_files
 from contstim.models.families import FAMILIES
-from contstim.models.specifications import CATALOGUE, parse_specification
+from contstim.models.specifications import CATALOGUE, parse_model
 
 
 def test_the_catalogue_lists_the_nine_models_of_2023() -> None:
@@ -38,7 +38,7 @@ def test_the_catalogue_lists_the_nine_models_of_2023() -> None:
     ],
 )
 def test_specifications_by_hand(text: str, family: str, location: str, rule: str) -> None:
-    found = parse_specification(text)
+    found = parse_model(text)
     assert (found.family, found.location, found.rule) == (family, location, rule)
 
 
@@ -54,7 +54,7 @@ def test_specifications_by_hand(text: str, family: str, location: str, rule: str
 )
 def test_an_unusable_specification_says_what_would_work(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message) as caught:
-        parse_specification(text)
+        parse_model(text)
     assert any(name in str(caught.value) for name in [*FAMILIES, "family:"])
 
 

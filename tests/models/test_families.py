@@ -14,7 +14,7 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models import families
-from contstim.models.specifications import parse_specification
+from contstim.models.specifications import parse_model
 from tests.cli import running
 
 PACKAGE = '''
@@ -129,11 +129,11 @@ def test_an_added_family_is_listed_with_the_others(installed: Path) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_wrong_rules_and_unknown_families_are_told_as_ever() -> None:
-    assert parse_specification("toyfamily:here@letters").family == "toyfamily"
+    assert parse_model("toyfamily:here@letters").family == "toyfamily"
     with pytest.raises(ModelError, match="they have letters"):
-        parse_specification("toyfamily:here@chain")
+        parse_model("toyfamily:here@chain")
     with pytest.raises(ModelError, match=r"toyfamily: \(letters counted by a service\)"):
-        parse_specification("nonsense:here")
+        parse_model("nonsense:here")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_broken_addition_names_the_package(
 ) -> None:
     install(installed, "other", code, entry)
     with pytest.raises(ModelError, match=re.escape(message)):
-        parse_specification(f"{entry.split()[0]}:here")
+        parse_model(f"{entry.split()[0]}:here")
 
 
 def test_built_in_families_are_found_without_looking_further(
@@ -157,6 +157,6 @@ def test_built_in_families_are_found_without_looking_further(
 ) -> None:
     """Witness: the look-up itself, made to fail."""
     monkeypatch.setattr("contstim.plugins.entry_points", None)
-    assert parse_specification("hf:gpt2").family == "hf"
+    assert parse_model("hf:gpt2").family == "hf"
     with pytest.raises(TypeError):
-        parse_specification("nonsense:gpt2")
+        parse_model("nonsense:gpt2")

@@ -43,7 +43,8 @@ def doubling(
         sizes.append(size)
         return [2 * call.ids for call in calls]
 
-    return NetworkCall(module, budget, numbers, None, lambda call: together([call])[0], together)
+    call = NetworkCall(module, budget, numbers, None, lambda: together([call])[0], together)
+    return call
 
 
 def rows(*shape: int) -> torch.Tensor:

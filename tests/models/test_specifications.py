@@ -15,7 +15,6 @@ from contstim.models.specifications import (
     RESERVED_NAMES,
     parse_model,
     parse_models,
-    parse_specification,
 )
 from tests.examples import examples
 
@@ -47,7 +46,7 @@ NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmat
 @given(NAMES.filter(lambda name: name.lower() not in RESERVED_NAMES), st.text("a=/:.", min_size=1))
 def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> None:
     """Property: parsing the text of a given model returns it."""
-    model = parse_specification(f"kenlm:{location}", name)
+    model = parse_model(f"kenlm:{location}", name)
     assert parse_model(model.text) == model
 
 

@@ -14,7 +14,7 @@ from contstim.models.base import Scorer
 from contstim.models.catalog import load_model, load_models, load_scorer
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
-from contstim.models.specifications import Specification, parse_specification
+from contstim.models.specifications import Specification, parse_model
 from contstim.models.transforms import InLetterCase, Transformed, unknown_words
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
@@ -120,7 +120,7 @@ def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
     ],
 )
 def test_specifications(text: str, expected: tuple[str, ...]) -> None:
-    assert parse_specification(text) == Specification(text, text, *expected)
+    assert parse_model(text) == Specification(text, text, *expected)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_specifications(text: str, expected: tuple[str, ...]) -> None:
 )
 def test_wrong_specifications_say_what_is_right(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        parse_specification(text)
+        parse_model(text)
 
 
 def test_a_rule_of_the_other_kind_is_refused(tiny_checkpoint: Callable[[str], Path]) -> None:

@@ -216,9 +216,9 @@ class CausalNetwork:
             attention: (b, l), or None where nothing is padded.
             keeps: whether the cache is wanted; then there is one row.
         """
-        about, before = (prefix, keeps), prefix.ids
+        compute, about = partial(self._forward, prefix, ids, attention), (prefix, keeps)
         return NetworkCall(
-            self._model, self._budget, ids, attention, self._compute, self._together, about, before
+            self._model, self._budget, ids, attention, compute, self._together, about, prefix.ids
         )
 
     def merges(self, call: NetworkCall) -> bool:
@@ -232,10 +232,6 @@ class CausalNetwork:
         if n_rows * length > call.budget.tokens // _MERGED_SHARE:
             return False
         return (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
-
-    def _compute(self, call: NetworkCall) -> tuple[Tensor, Any]:
-        prefix, _ = call.about
-        return self._forward(prefix, call.ids, call.attention)
 
     def _together(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Several calls in one batch: rows with their prefixes, padded to the longest."""

@@ -210,7 +210,8 @@ def load_checkpoint(
     stamped = stamp(location)
     checkpoint = _loaded.get((*key, stamped))
     if checkpoint is None:
-        checkpoint = _load(location, loading, classifier=classifier)
+        load = partial(_open, loading=loading, classifier=classifier)
+        checkpoint = open_source(location, load, trust_remote_code=loading.trust_remote_code)
         # What was fetched from the hub just now has a commit since
         _loaded[(*key, stamped if Path(location).is_dir() else stamp(location))] = checkpoint
     return checkpoint
@@ -235,7 +236,8 @@ def new_classifier(
     """
     check_folder(location)
     loading = Loading(device="cpu", trust_remote_code=trust_remote_code).resolved()
-    return _load(location, loading, classifier=True, labels=labels)
+    load = partial(_open, loading=loading, classifier=True, labels=labels)
+    return open_source(location, load, trust_remote_code=trust_remote_code)
 
 
 def load_tokenizer(location: str, *, trust_remote_code: bool = False) -> tuple[Any, Any]:
@@ -269,20 +271,10 @@ def load_tokenizer(location: str, *, trust_remote_code: bool = False) -> tuple[A
     return open_source(location, load, trust_remote_code=trust_remote_code)
 
 
-def _load(
-    location: str, loading: Loading, *, classifier: bool, labels: Sequence[str] = ()
-) -> Checkpoint:
-    """Load from a folder, the local cache or the hub; with labels, with a new head for them."""
-    return open_source(
-        location,
-        partial(_open, loading=loading, classifier=classifier, labels=labels),
-        trust_remote_code=loading.trust_remote_code,
-    )
-
-
 def _open(
-    source: Source, *, loading: Loading, classifier: bool, labels: Sequence[str]
+    source: Source, *, loading: Loading, classifier: bool, labels: Sequence[str] = ()
 ) -> Checkpoint:
+    """Load a network and its tokenizer; with labels, with a new head for them."""
     import transformers
 
     location, trust_remote_code = source.location, source.trust_remote_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from itertools import chain, compress
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,6 @@ from contstim.models.base import Convention, Replacements, short_hash
 from contstim.models.caching import SizedCache
 from contstim.models.masked.estimates import estimate
 from contstim.models.masked.network import MaskedNetwork
-from contstim.models.masked.plan import Plan
 from contstim.models.masked.rules import RULES, draft_plan
 from contstim.models.precision import precision_of, tolerance_of
 from contstim.models.subwords import SubwordModel, check_rule
@@ -24,9 +23,9 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
-    from contstim.models.masked.plan import Pattern
+    from contstim.models.masked.plan import Pattern, Plan
     from contstim.models.words import Encoding
 
 _PLAN_CACHE_BYTES = 2**26
@@ -65,6 +64,7 @@ class MaskedModel(SubwordModel):
 
     checkpoint: Checkpoint
     _framed = True
+    _needs_every_word = True
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class MaskedModel(SubwordModel):
         self._end_apart = not self.rule.end_scored
         if checkpoint.has_weights:
             _ = self._network  # refuse now a network that cannot be scored
-        self._plan = self._remember_plans()
+        self._plan = _remembered(lambda pattern: RULES[rule].plan(pattern, seed, pass_budget))
         self._read_by(checkpoint.tokenizer)
 
     @cached_property
@@ -128,17 +128,20 @@ class MaskedModel(SubwordModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        return self._of_plans(self._encode(sentences), Plan.score)
+        answered = self._answers(self._encode(sentences))
+        return np.array([plan.score(answers) for plan, answers in answered])
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.standard_errors`; costs as many passes as the scores."""
-        return self._of_plans(self._encode(sentences), Plan.standard_error)
+        answered = self._answers(self._encode(sentences))
+        return np.array([plan.standard_error(answers) for plan, answers in answered])
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """See `LanguageModel.lower_bounds`; costs as many passes as the scores."""
         if not self.rule.mixture:
             return None
-        return self._of_plans(self._encode(sentences), Plan.mean)
+        answered = self._answers(self._encode(sentences))
+        return np.array([plan.mean(answers) for plan, answers in answered])
 
     def _parts(self, encodings: Sequence[Encoding]) -> Iterator[FloatArray]:
         """See `SubwordModel`.
@@ -182,7 +185,8 @@ class MaskedModel(SubwordModel):
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`."""
         sentence.check_position(position)
-        return self._of_plans(self._rewritten(sentence, position, words), Plan.score)
+        answered = self._answers(self._rewritten(sentence, position, words))
+        return np.array([plan.score(answers) for plan, answers in answered])
 
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; under the chain rules, from `effort` covers of the words.
@@ -196,7 +200,7 @@ class MaskedModel(SubwordModel):
             # the same network and tokenizer with other plans, and so another convention
             draft = copy(self)
             draft.name, draft._covers, draft._drafts = f"{self.name} (draft)", effort, {}
-            draft._plan = draft._remember_plans()
+            draft._plan = _remembered(lambda pattern: draft_plan(pattern, self.seed, effort))
             vars(draft).pop("convention", None)
             self._drafts[effort] = draft
         return self._drafts[effort]
@@ -219,65 +223,28 @@ class MaskedModel(SubwordModel):
         """See `SubwordModel`."""
         return word != SPECIAL and (word != END_MARK or self.rule.end_scored)
 
-    def _remember_plans(self) -> SizedCache[[Pattern], Plan]:
-        return SizedCache(self._make_plan, lambda plan: plan.n_bytes, _PLAN_CACHE_BYTES)
-
-    def _make_plan(self, pattern: Pattern) -> Plan:
-        if self._covers is not None:
-            return draft_plan(pattern, self.seed, self._covers)
-        return self.rule.plan(pattern, self.seed, self.pass_budget)
-
-    def _of_plans(
-        self, encodings: Sequence[Encoding], value: Callable[[Plan, FloatArray], float]
-    ) -> FloatArray:
-        """A value of each sentence's plan and answers, (n_sentences,)."""
-        values = (value(plan, answers) for plan, answers in self._answers(encodings))
-        return np.fromiter(values, np.float64, len(encodings))
-
     def _answers(self, encodings: Sequence[Encoding]) -> Iterator[tuple[Plan, FloatArray]]:
         """Each sentence's plan, and the answers to the plan's questions, nats.
 
         Plans of many sentences run together, so that equal inputs pass through the network once.
         """
-        waiting: list[tuple[Encoding, Plan]] = []
-        n_rows = 0
-        for encoding in encodings:
-            plan = self._plan(encoding.word_of)
-            waiting.append((encoding, plan))
-            n_rows += len(plan.hidden)
-            if n_rows >= _ROWS_AT_ONCE:
-                yield from self._run(waiting)
-                waiting, n_rows = [], 0
-        yield from self._run(waiting)
+        plans: list[Plan] = []  # of the sentences whose rows wait
+        rows: list[IntArray] = []  # (n_tokens,) each, those of all these sentences
+        questions: list[tuple[IntArray, IntArray, IntArray]] = []  # row, place, token
+        for number, encoding in enumerate(encodings, 1):
+            plan, ids = self._plan(encoding.word_of), np.array(encoding.ids, np.int64)
+            # The rows of all these sentences are numbered through
+            questions.append((len(rows) + plan.row, plan.token, ids[plan.token]))
+            plans.append(plan)
+            rows.extend(np.where(plan.hidden, self._network.mask, ids))
+            if len(rows) >= _ROWS_AT_ONCE or number == len(encodings):
+                row, place, token = map(np.concatenate, zip(*questions, strict=True))
+                answers = self._network.answer(rows, row, place, token)
+                ends = np.cumsum([len(plan.row) for plan in plans])
+                yield from zip(plans, np.split(answers, ends[:-1]), strict=True)
+                plans, rows, questions = [], [], []
 
-    def _run(self, waiting: list[tuple[Encoding, Plan]]) -> Iterator[tuple[Plan, FloatArray]]:
-        if not waiting:
-            return
-        ids = [np.array(encoding.ids, np.int64) for encoding, _ in waiting]  # (n_tokens,) each
-        plans = [plan for _, plan in waiting]
-        mask = self._network.mask
-        inputs = [np.where(p.hidden, mask, tokens) for p, tokens in zip(plans, ids, strict=True)]
-        # The rows of all sentences are numbered through: those of sentence i begin at starts[i]
-        starts = np.cumsum([0, *map(len, inputs)])[:-1]
-        answers = self._network.answer(
-            list(chain.from_iterable(inputs)),
-            row=np.concatenate([start + p.row for start, p in zip(starts, plans, strict=True)]),
-            place=np.concatenate([plan.token for plan in plans]),
-            token=np.concatenate([tokens[p.token] for tokens, p in zip(ids, plans, strict=True)]),
-        )
-        parts = np.split(answers, np.cumsum([len(plan.row) for plan in plans])[:-1])
-        yield from zip(plans, parts, strict=True)
 
-    def _encode(
-        self, sentences: Sequence[Sentence], *, end_apart: bool | None = None
-    ) -> list[Encoding]:
-        encodings = super()._encode(sentences, end_apart=end_apart)
-        for sentence, encoding in zip(sentences, encodings, strict=True):
-            present = set(encoding.word_of)
-            for position, word in enumerate(sentence.words):
-                if position not in present:
-                    raise ModelError(
-                        f"The tokenizer of {self.name} has no token for {word!r} in "
-                        f"{sentence.text!r}. Leave the word out, or use another model."
-                    )
-        return encodings
+def _remembered(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
+    """A function that plans each pattern once, for as many patterns as there is room for."""
+    return SizedCache(plan, lambda made: made.n_bytes, _PLAN_CACHE_BYTES)

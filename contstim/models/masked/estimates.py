@@ -188,7 +188,8 @@ def _sums(
     totals = [np.zeros((2 * len(f.gap), len(t))) for f, t in zip(frames, tokens, strict=True)]
     others = np.zeros(len(frames))
 
-    def use(log_probs: Tensor, questions: IntArray, spots: IntArray) -> Write:
+    def use(logits: Tensor, questions: IntArray, spots: IntArray) -> Write:
+        log_probs = network.normaliser.log_softmax(logits)
         about_word = group[questions] != _OTHER_WORD
         asked, spots_of_word = questions[about_word], spots[about_word]
         parts = {}
@@ -220,7 +221,7 @@ def _sums(
             totals[i] += part.cpu().numpy()
         np.add.at(others, frame_of[asked], weight[asked] * there.cpu().numpy())
 
-    network.distributions(rows, row, place, use)
+    network.ask(rows, row, place, use)
     for total, of_others in zip(totals, others.tolist(), strict=True):
         of_word, alone = np.split(total, 2)
         yield of_word, alone, of_others
@@ -271,7 +272,9 @@ def _mixture_answers(
     answers = np.full(len(frame.plan.row), -np.inf)
     at_masks = np.empty((n_rows * size, len(used)))
 
-    def use(log_probs: Tensor, questions: IntArray, spots: IntArray) -> None:
+    def use(logits: Tensor, questions: IntArray, spots: IntArray) -> None:
+        log_probs = network.normaliser.log_softmax(logits)
+
         def there(indices: IntArray) -> Tensor:
             return torch.from_numpy(indices).to(log_probs.device)
 
@@ -283,7 +286,7 @@ def _mixture_answers(
         at_masks[questions[~about_other] - len(others)] = of_masks.double().cpu().numpy()
 
     # First the questions about other words, then every mask in every pass
-    network.distributions(
+    network.ask(
         list(np.where(frame.hidden, network.mask, frame.ids)),
         np.concatenate([frame.row[others], np.repeat(np.arange(n_rows), size)]),
         np.concatenate([frame.place[others], np.tile(frame.gap, n_rows)]),

@@ -13,7 +13,7 @@ spot 1 answers question 1, spot 2 question 3.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -100,15 +100,11 @@ class MaskedNetwork:
         """
         if self.model.training:  # `eval` visits every module
             self.model.eval()
-        if self._narrow is None:
-            logits = self._whole(ids, attention).flatten(0, 1)
-            return logits[places.to(logits.device)]
-        with _only(self._narrow, places):
-            return self._whole(ids, attention)[0]
-
-    def _whole(self, ids: Tensor, attention: Tensor | None) -> Tensor:
-        logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
-        return logits
+        narrow = self._narrow
+        with nullcontext() if narrow is None else _only(narrow, places):
+            logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
+        # Narrowed, they are (1, k, n_outputs), else (b, l, n_outputs)
+        return logits[0] if narrow is not None else logits.flatten(0, 1)[places.to(logits.device)]
 
     def _logits_of_trial(self) -> Tensor:
         """Logits of two short rows, one of them padded, at places in no particular order."""
@@ -151,34 +147,20 @@ class MaskedNetwork:
         def write(questions: IntArray, log_probs: Tensor) -> None:
             answers[questions] = log_probs.cpu().numpy()
 
-        self._forward(rows, row, place, use)
+        self.ask(rows, row, place, use)
         return answers
 
-    def distributions(
-        self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits
-    ) -> None:
-        """Log p of every token of the vocabulary at places of rows, batch by batch.
+    def ask(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits) -> None:
+        """Logits of the whole vocabulary at places of rows, batch by batch.
 
         Args:
             rows: see `answer`.
             row: see `answer`.
             place: see `answer`.
-            use: called for each batch with log p at its spots, (n_spots, n_outputs), nats, the
+            use: called for each batch with the logits of its spots, (n_spots, n_outputs), the
                 questions that they answer, (q,), and the spot of each of these questions, (q,);
                 what it adds to earlier results it must add in the function that it returns, see
                 `forward_in_batches`.
-        """
-
-        def normalise(logits: Tensor, questions: IntArray, spots: IntArray) -> Write | None:
-            return use(self.normaliser.log_softmax(logits), questions, spots)
-
-        self._forward(rows, row, place, normalise)
-
-    def _forward(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits) -> None:
-        """Run the distinct rows in batches.
-
-        For each batch `use` is called with the logits of its spots, (n_spots, n_outputs), the
-        questions that they answer, (q,), and the spot of each of these questions, (q,).
         """
         distinct, twin = unique_rows(rows)
         row = twin[row]
@@ -200,12 +182,8 @@ class MaskedNetwork:
 
     def call(self, ids: Tensor, attention: Tensor | None, places: Tensor) -> NetworkCall:
         """A call for the logits at some places of a batch; see `logits`."""
-        return NetworkCall(
-            self.model, self.budget, ids, attention, self._compute, self._together, places
-        )
-
-    def _compute(self, call: NetworkCall) -> Tensor:
-        return self.logits(call.ids, call.attention, call.about)
+        compute = partial(self.logits, ids, attention, places)
+        return NetworkCall(self.model, self.budget, ids, attention, compute, self._together, places)
 
     def _together(self, calls: Sequence[NetworkCall]) -> list[Tensor]:
         """Several calls in one batch, all rows padded to the longest."""

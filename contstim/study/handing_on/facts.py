@@ -17,7 +17,7 @@ from contstim.experiments.design.population import AS_MEASURED
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
 from contstim.files import checksum
 from contstim.models.catalog import hub_commit
-from contstim.models.specifications import parse_specification
+from contstim.models.specifications import parse_model
 from contstim.records import record_path
 from contstim.reviews import Decision, ItemKind, Review, read_reviews
 from contstim.scale import Scale
@@ -151,7 +151,7 @@ class StudyFacts:
             convention = self.conventions.get(model.name)
             if convention is None:
                 continue
-            parsed = parse_specification(model.specification)
+            parsed = parse_model(model.specification, model.name)
             network = model.training and model.training.network
             way = {
                 "family": parsed.family,

@@ -17,7 +17,7 @@ from contstim.models.catalog import load_model
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.folder import read_folder, write_folder
 from contstim.models.recurrent.network import Kind
-from contstim.models.specifications import parse_specification
+from contstim.models.specifications import parse_model
 from contstim.models.vocabularies import WordList
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
@@ -50,7 +50,7 @@ def test_a_folder_reads_back_as_the_same_model(
 
 def test_a_folder_tells_its_family(kind: Kind, tmp_path: Path) -> None:
     saved(kind, tmp_path)
-    assert parse_specification(f"{tmp_path}@{_rule(kind)}").family == kind
+    assert parse_model(f"{tmp_path}@{_rule(kind)}").family == kind
     others = {"rnn": "lstm", "lstm": "bilstm", "bilstm": "rnn"}
     with pytest.raises(ModelError, match=f"of kind {kind}: write {kind}:"):
         load_model(f"{others[kind]}:{tmp_path}")

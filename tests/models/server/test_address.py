@@ -19,7 +19,7 @@ from contstim.models.server.address import (
     key_of,
     parse_address,
 )
-from contstim.models.specifications import parse_models, parse_specification
+from contstim.models.specifications import parse_model, parse_models
 from contstim.sentence import Sentence
 from contstim.steps.scoring import ScoreSentences
 from tests.models.server.fakes import MODEL, FakeServer
@@ -56,14 +56,14 @@ def test_the_tokenizer_is_that_of_the_models_name_unless_another_is_named() -> N
 
 def test_a_specification_leads_to_the_address_with_a_name_and_a_transform() -> None:
     (named,) = parse_models(["big=server:http://h:8000/v1#org/m?tokenizer=gpt2+mean"])
-    parsed = parse_specification(named.specification)
+    parsed = parse_model(named.specification)
     assert (named.name, parsed.family, parsed.transform) == ("big", "server", "mean")
     assert parsed.location == "http://h:8000/v1#org/m?tokenizer=gpt2"
 
 
 def test_a_rule_that_needs_the_whole_distribution_is_refused_by_name() -> None:
     with pytest.raises(ModelError, match="server models have no rule 'chain'"):
-        parse_specification("server:http://h/v1#m?tokenizer=gpt2@chain")
+        parse_model("server:http://h/v1#m?tokenizer=gpt2@chain")
 
 
 @pytest.mark.parametrize(
