@@ -19,7 +19,7 @@ import contextlib
 import functools
 import gc
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,15 @@ class Pattern:
         """The variables that occur in the pattern."""
         return frozenset(value for _, value in self.features if value.startswith("?"))
 
+    def symbol(self, binding: Binding) -> Symbol:
+        """The symbol that the pattern names; features of unbound variables stay open."""
+        features = [
+            (name, bound)
+            for name, value in self.features
+            if (bound := binding.get(value) if value[0] == "?" else value)
+        ]
+        return Symbol(self.category, tuple(features))
+
 
 @dataclass(frozen=True, slots=True)
 class GrammarRule:
@@ -54,6 +63,24 @@ class GrammarRule:
     left: Pattern
     right: tuple[Pattern, ...]
     weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The right side of a rule, as it is written out.
+
+    Attributes:
+        weight: that of the rule.
+        binding: the children in the order in which they bind variables. Words do before phrases,
+            heads before other words, so that a combination that no word has is never tried further
+            down.
+        children: in the order of the sentence, without features that no rule for a child's
+            category looks at: they would only multiply symbols that derive the same.
+    """
+
+    weight: float
+    binding: tuple[Pattern, ...]
+    children: tuple[Pattern, ...]
 
 
 def rules_text() -> str:
@@ -139,32 +166,36 @@ class Grammar:
         self.phrases: dict[Symbol, dict[tuple[Symbol, ...], float]] = {}
         self.words: dict[Symbol, tuple[Entry, ...]] = {}
         self.mass: dict[Symbol, float] = {}
+        groups = [
+            (left, list(alternatives))
+            for left, alternatives in itertools.groupby(all_rules, key=lambda rule: rule.left)
+        ]
+        # the features that some rule for a category looks at
+        self._declared: dict[str, set[str]] = {}
+        for left, _ in groups:
+            self._declared.setdefault(left.category, set()).update(dict(left.features))
         # rules that follow each other and have the same left side: it is unified once for all
-        self._rules: dict[str, list[tuple[Pattern, list[GrammarRule]]]] = {}
-        for left, alternatives in itertools.groupby(all_rules, key=lambda rule: rule.left):
-            self._rules.setdefault(left.category, []).append((left, list(alternatives)))
-        # the features that some rule for a category looks at; further ones would only multiply
-        # symbols that derive the same
-        self._declared = {
-            category: frozenset(name for left, _ in of_category for name, _ in left.features)
-            for category, of_category in self._rules.items()
-        }
+        self._rules: dict[str, list[tuple[Pattern, list[Expansion]]]] = {}
+        for left, alternatives in groups:
+            expansions = [self._expansion(rule) for rule in alternatives]
+            self._rules.setdefault(left.category, []).append((left, expansions))
+
+    def _expansion(self, rule: GrammarRule) -> Expansion:
+        words = [child for child in rule.right if child.category not in self._declared]
+        phrases = [child for child in rule.right if child.category in self._declared]
+        children = list(rule.right)
+        for place, child in enumerate(children):
+            if child in phrases:
+                declared = self._declared[child.category]
+                looked_at = tuple(f for f in child.features if f[0] in declared)
+                children[place] = replace(child, features=looked_at)
+        words.sort(key=lambda word: not word.is_head)
+        return Expansion(rule.weight, (*words, *phrases), tuple(children))
 
     @property
     def categories(self) -> set[str]:
         """Every category that a rule or the lexicon has."""
         return {*self._declared, *self.lexicon.entries}
-
-    def symbol(self, pattern: Pattern, binding: Binding) -> Symbol:
-        """The symbol that a pattern names, without features that its category never looks at."""
-        declared = self._declared.get(pattern.category)
-        features = []
-        for name, value in pattern.features:
-            bound = binding.get(value) if value[0] == "?" else value
-            if bound and (declared is None or name in declared):
-                # An unbound variable is left out: the feature stays open below
-                features.append((name, bound))
-        return Symbol(pattern.category, tuple(features))
 
     def expand(self, symbol: Symbol) -> float:
         """Write a symbol out with everything below it; its mass is 0 if it derives nothing."""
@@ -189,9 +220,11 @@ class Grammar:
             binding = unify(left, features)
             if binding is None:
                 continue
+            # a variable of the left side that the symbol says nothing about stays open
+            absent = left.variables - binding.keys()
             for rule in alternatives:
                 # the rule's weight is shared out among its bindings by the mass of their heads
-                masses = dict(self._expand_rule(rule, binding))
+                masses = dict(self._expand_rule(rule, binding, absent))
                 total = sum(masses.values())
                 mass += rule.weight * total
                 for children, share in masses.items():
@@ -203,22 +236,18 @@ class Grammar:
         return mass
 
     def _expand_rule(
-        self, rule: GrammarRule, binding: Binding
+        self, rule: Expansion, binding: Binding, absent: frozenset[str]
     ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
         """The children that a rule gives under a binding, with the mass of their heads."""
-        # a variable of the left side that the symbol says nothing about stays open
-        absent = rule.left.variables - binding.keys()
         bindings = [binding]
-        # words bind variables before phrases do, heads before other words, so that a combination
-        # that no word has is never tried further down
-        words = [p for p in rule.right if p.category not in self._declared]
-        phrases = [p for p in rule.right if p.category in self._declared]
-        for pattern in (*sorted(words, key=lambda word: not word.is_head), *phrases):
-            bindings = [b for binding in bindings for b in self._widen(binding, pattern, absent)]
+        for pattern in rule.binding:
+            bindings = self._widen(bindings, pattern, absent)
+            if not bindings:
+                return
         for bound in bindings:
             children, mass = [], 1.0
-            for pattern in rule.right:
-                child = self.symbol(pattern, bound)
+            for pattern in rule.children:
+                child = pattern.symbol(bound)
                 child_mass = self.expand(child)
                 if not child_mass:
                     break
@@ -230,27 +259,33 @@ class Grammar:
                 yield tuple(children), mass
 
     def _widen(
-        self, binding: Binding, pattern: Pattern, absent: frozenset[str]
-    ) -> Iterator[Binding]:
-        """A binding with values for the variables of one more pattern, in every possible way.
+        self, bindings: list[Binding], pattern: Pattern, absent: frozenset[str]
+    ) -> list[Binding]:
+        """Bindings, of the same variables, with values for those of one more pattern.
 
-        A word's variables get the values that some word of the category has. A phrase's get all
-        values that any word of the lexicon has together: which of them derive something turns out
-        when the phrase is written out.
+        Each in every possible way. A word's variables get the values that some word of the category
+        has. A phrase's get all values that any word of the lexicon has together: which of them
+        derive something turns out when the phrase is written out.
         """
         free = {
             value: name
             for name, value in pattern.features
-            if value[0] == "?" and value not in binding and value not in absent
+            if value[0] == "?" and value not in bindings[0] and value not in absent
         }
         names = tuple(free.values())
-        if pattern.category in self._declared:
-            # No names give one row without values, so that the binding passes as it is
-            rows = self.lexicon.combinations(names)
-        else:
-            rows = self.lexicon.values(self.symbol(pattern, binding), names)
-        for values in rows:
-            yield binding | dict(zip(free, values, strict=True))
+        is_phrase = pattern.category in self._declared
+        if is_phrase and not free:
+            return bindings
+        wider = []
+        for binding in bindings:
+            # No names give one row without values if there is a word, so that the binding stays
+            rows = (
+                self.lexicon.combinations(names)
+                if is_phrase
+                else self.lexicon.values(pattern.symbol(binding), names)
+            )
+            wider += [binding | dict(zip(free, values, strict=True)) for values in rows]
+        return wider
 
 
 def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:

@@ -128,7 +128,8 @@ class Lexicon:
     def _index(self) -> dict[tuple[str, str, str], int]:
         """For each category, feature and value a number whose bit i says whether entry i has it.
 
-        Several features at once are then one operation on whole numbers.
+        Several features at once are then one operation on whole numbers. Values that leave a choice
+        are added when they are asked for.
         """
         index: dict[tuple[str, str, str], int] = {}
         for category, entries in self.entries.items():
@@ -139,16 +140,23 @@ class Lexicon:
                         index[key] = index.get(key, 0) | 1 << i
         return index
 
+    def _having(self, category: str, name: str, value: str) -> int:
+        """The entries with a value of a feature, or with values of which it leaves the choice."""
+        key = (category, name, value)
+        if key not in self._index:
+            combine = operator.and_ if category in PREDICATES else operator.or_
+            choices = ((category, name, choice) for choice in value.split(OR))
+            self._index[key] = functools.reduce(combine, (self._index.get(c, 0) for c in choices))
+        return self._index[key]
+
     def fitting(self, symbol: Symbol) -> tuple[Entry, ...]:
         """The entries of a symbol's category that have all of its features."""
         if symbol not in self._fitting:
             candidates = self.entries.get(symbol.category, ())
-            combine = operator.and_ if symbol.category in PREDICATES else operator.or_
             # Begin with all entries, bit i for entry i; each feature takes away those that lack it
             bits = (1 << len(candidates)) - 1
             for name, value in symbol.features:
-                keys = ((symbol.category, name, choice) for choice in value.split(OR))
-                bits &= functools.reduce(combine, (self._index.get(key, 0) for key in keys))
+                bits &= self._having(symbol.category, name, value)
             found = []
             while bits:
                 # Two's complement: a number and its negative share the lowest bit alone
