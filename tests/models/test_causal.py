@@ -51,6 +51,7 @@ def load(tiny_checkpoint: Callable[[str], Path]) -> Load:
 
 class TestContract(LanguageModelContract):
     @pytest.fixture(
+        scope="module",
         params=[
             *((name, "log-likelihood", None) for name in NAMES),
             ("gpt2", "chain", ". "),
@@ -58,7 +59,8 @@ class TestContract(LanguageModelContract):
         ],
         ids=lambda param: "-".join(map(str, param)),
     )
-    def model(self, load: Load, request: pytest.FixtureRequest) -> CausalModel:
+    @classmethod
+    def model(cls, load: Load, request: pytest.FixtureRequest) -> CausalModel:
         name, rule, prompt = request.param
         return CausalModel(load(name), rule=rule, prompt=prompt)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
 
     Copy = Callable[[str], Path]
+    Scores = Callable[[str], FloatArray]
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:2]]
 
@@ -49,6 +51,12 @@ def copy(folders: Callable[[str], Path], tmp_path: Path) -> Copy:
         return shutil.copytree(folders(name), tmp_path / name)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def undamaged(folders: Callable[[str], Path]) -> Scores:
+    """What `score` gives for a tiny checkpoint that nobody has damaged."""
+    return cache(lambda name: score(folders(name)))
 
 
 def score(folder: Path) -> FloatArray:

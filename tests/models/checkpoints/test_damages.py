@@ -7,7 +7,6 @@ covered by its name in `KINDS`, a new damage by one line in `DAMAGES`.
 from __future__ import annotations
 
 import random
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.models.checkpoints.conftest import Copy
+    from tests.models.checkpoints.conftest import Copy, Scores
 
 KINDS = {
     "bert": ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
@@ -69,11 +68,6 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def undamaged(folders: Callable[[str], Path]) -> Callable[[str], np.ndarray]:
-    return cache(lambda kind: score(folders(kind)))
-
-
 def _refused_or_same(folder: Path, expected: np.ndarray) -> ModelError | None:
     """What refused the folder, which must name it in a few words that print."""
     try:
@@ -103,7 +97,7 @@ DAMAGED = [
 @pytest.mark.parametrize(("kind", "file", "damage"), DAMAGED)
 def test_a_damaged_file_is_refused_or_does_not_matter(
     copy: Copy,
-    undamaged: Callable[[str], np.ndarray],
+    undamaged: Scores,
     capfd: pytest.CaptureFixture[str],
     kind: str,
     file: str,
@@ -179,7 +173,7 @@ def test_an_impossible_entry_is_refused(copy: Copy, entry: str, value: object) -
 
 @pytest.mark.parametrize("value", [None, 7, {"__type": "AddedToken"}, []], ids=str)
 def test_an_impossible_token_is_refused_or_does_not_matter(
-    copy: Copy, undamaged: Callable[[str], np.ndarray], value: object
+    copy: Copy, undamaged: Scores, value: object
 ) -> None:
     folder = copy("bert")
     edit(folder / "tokenizer_config.json", unk_token=value)
@@ -187,9 +181,7 @@ def test_an_impossible_token_is_refused_or_does_not_matter(
 
 
 @pytest.mark.parametrize("damage", ["whole", "empty", "cut in half", "random bytes"])
-def test_pickled_weights_are_read_or_refused(
-    copy: Copy, undamaged: Callable[[str], np.ndarray], damage: str
-) -> None:
+def test_pickled_weights_are_read_or_refused(copy: Copy, undamaged: Scores, damage: str) -> None:
     folder = copy("gpt2")
     pickled = folder / "pytorch_model.bin"
     torch.save(load_file(folder / "model.safetensors"), pickled)

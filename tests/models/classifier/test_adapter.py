@@ -47,8 +47,9 @@ def folder(
 
 
 class TestClassifier(ScorerContract):
-    @pytest.fixture
-    def model(self, folder: Path) -> Scorer:
+    @pytest.fixture(scope="module")
+    @classmethod
+    def model(cls, folder: Path) -> Scorer:
         return load_scorer(f"classifier:{folder}", device="cpu")
 
     def test_scores_are_float64_and_never_nan(self, model: Scorer) -> None:

@@ -27,12 +27,13 @@ PLL = [rule for rule in RULES if rule.startswith("pll")]
 SHORT = ["She sleeps", "The old teacher reads!", "A well-known girl didn't read"]
 
 
-@pytest.mark.parametrize("kind", of_kinds())
+@pytest.mark.parametrize("kind", of_kinds(), scope="module")
 class TestContractOfKinds(LanguageModelContract):
     """Under the cheapest rule."""
 
-    @pytest.fixture
-    def model(self, masked: Callable[..., MaskedModel], kind: str) -> MaskedModel:
+    @pytest.fixture(scope="module")
+    @classmethod
+    def model(cls, masked: Callable[..., MaskedModel], kind: str) -> MaskedModel:
         return masked(kind, rule="pll-original")
 
 

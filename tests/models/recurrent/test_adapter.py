@@ -23,6 +23,7 @@ SENTENCE = Sentence.parse("The old teacher reads a book.")
 
 class TestContract(LanguageModelContract):
     @pytest.fixture(
+        scope="module",
         params=[
             *product(KINDS, (1,), ((),)),
             ("lstm", 1, CUTOFFS),
@@ -30,7 +31,8 @@ class TestContract(LanguageModelContract):
         ],
         ids=str,
     )
-    def model(self, request: pytest.FixtureRequest) -> RecurrentModel:
+    @classmethod
+    def model(cls, request: pytest.FixtureRequest) -> RecurrentModel:
         kind, layers, cutoffs = request.param
         return build(kind, layers=layers, cutoffs=cutoffs)
 

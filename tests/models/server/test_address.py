@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -119,15 +121,32 @@ def test_the_key_of_a_server_comes_before_that_of_all(monkeypatch: pytest.Monkey
     assert key_of(address) == "for this"
 
 
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """All that any library logs, of every level."""
+    text = io.StringIO()
+    handler = logging.StreamHandler(text)
+    root = logging.getLogger()
+    known = [each for each in root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+    loggers = [root, *(each for each in known if not each.propagate)]
+    for logger in loggers:
+        logger.addHandler(handler)
+    level = root.level
+    root.setLevel(logging.DEBUG)
+    yield text
+    root.setLevel(level)
+    for logger in loggers:
+        logger.removeHandler(handler)
+
+
 def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
     checkpoint: Checkpoint,
     hashed: HashedNetwork,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
+    logged: io.StringIO,
 ) -> None:
-    caplog.set_level(logging.DEBUG)
     sentences = tmp_path / "sentences.txt"
     sentences.write_text("She sleeps.\nWe go home.\n", encoding="utf-8")
     fake = FakeServer(hashed, checkpoint.tokenizer, key=SECRET)
@@ -147,7 +166,7 @@ def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
     assert {path.name for path in written} > {"scores.csv", "contstim.sqlite"}
     for path in written:
         assert SECRET.encode() not in path.read_bytes()
-    assert SECRET not in "".join(capfd.readouterr()) + caplog.text
+    assert SECRET not in "".join(capfd.readouterr()) + logged.getvalue()
     record = json.loads((tmp_path / "scores.csv.meta.json").read_text(encoding="utf-8"))
     assert record["models"]["tiny"]["tolerance"] == 1e-3
     assert record["models"]["tiny"]["fingerprint"].startswith("server-")

@@ -32,6 +32,7 @@ from contstim.models.training.settings import (
     TransformerSettings,
 )
 from contstim.sentence import Sentence
+from tests.models.conftest import Draw
 from tests.models.training.runs import KINDS, SENTENCES, TRAINING, losses, train
 
 
@@ -114,10 +115,13 @@ def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: 
     assert loss == pytest.approx(min(validation), rel=1e-4)
 
 
-def test_the_record_says_how_the_model_came_about(tmp_path: Path) -> None:
+def test_the_record_says_how_the_model_came_about(
+    tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Witness: the text's hash and sizes computed here."""
     import hashlib
 
+    monkeypatch.setattr("contstim.models.training.record._draw", draw_curve)
     done = train("rnn", tmp_path / "rnn")
     record = json.loads((tmp_path / "rnn" / "training.json").read_text())
     text = "".join(f"{sentence.text}\n" for sentence in SENTENCES)

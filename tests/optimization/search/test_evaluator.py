@@ -23,7 +23,7 @@ from tests.models.tiny import TEXTS, build
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
 SHORT = Sentence.parse("The teacher reads.")
-ENGLISH = Vocabulary.from_sentences([Sentence.parse(text) for text in TEXTS[:12]])
+ENGLISH = Vocabulary.from_sentences([Sentence.parse(text) for text in TEXTS[:3]])
 
 
 class Passing(TableModel):
