@@ -11,7 +11,6 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.optimization.selection.programs import LinearRule
-from contstim.optimization.selection.question import demand
 from contstim.scores import doubled_ranks
 from contstim.wording import repeated
 
@@ -37,12 +36,11 @@ TIE_RULES = {
 }
 
 
-def usable_triplets(triplets: Sequence[Triplet], question: TripletQuestion) -> list[Triplet]:
+def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
     """Triplets that can be compared, with the controversiality that their log-probabilities make.
 
     Raises:
-        InputError: triplets cannot be compared, or the question has no meaning for them; says what
-            was given and what is allowed.
+        InputError: triplets cannot be compared; says what was given and what is allowed.
     """
     if not triplets:
         raise InputError("There are no triplets to choose from.")
@@ -54,13 +52,6 @@ def usable_triplets(triplets: Sequence[Triplet], question: TripletQuestion) -> l
             raise InputError(
                 f"Triplets name the models {first} and {second} in both orders, or one model "
                 "twice: every model pair needs one order, in which model_1 rejects synthetic_1."
-            )
-    groups = question.quantiles
-    for pair, count in demand(question, pairs).items():
-        if groups and count % groups:
-            raise InputError(
-                f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {groups} "
-                f"{quantile_name(groups)}s: ask for a multiple, for other quantiles, or for none."
             )
     return [_recomputed(triplet) for triplet in triplets]
 
@@ -113,19 +104,18 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     return ranks
 
 
-def triplet_costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
-    """Cost of each triplet to a set, (n_triplets,), to be minimised.
+def triplet_costs(triplets: Sequence[Triplet], objective: Objective, n_chosen: int) -> FloatArray:
+    """Cost of each triplet to a set of `n_chosen`, (n_triplets,), to be minimised.
 
     For `worst-rank` it is the rank, less a share of the triplet's controversiality so small that
     all shares together make less than half a rank: it decides between sets of equal rank sum.
     """
     values = np.array([controversiality(triplet) for triplet in triplets])
-    if question.objective == "controversiality":
+    if objective == "controversiality":
         return -values
-    # A share is at most 1 / (2 * chosen), so that `chosen` of them make half a rank at most.
-    chosen = sum(demand(question, by_model_pair(triplets)).values())
+    # A share is at most 1 / (2 * n_chosen), so that all of them make half a rank at most.
     above = values - values.min()
-    costs: FloatArray = worst_ranks(triplets) - above / (2 * chosen * above.max(initial=1.0))
+    costs: FloatArray = worst_ranks(triplets) - above / (2 * n_chosen * above.max(initial=1.0))
     return costs
 
 
@@ -150,13 +140,24 @@ def as_bound(cost: Fraction | float, objective: Objective) -> float:
 def build_rules(
     triplets: Sequence[Triplet],
     question: TripletQuestion,
+    needs: Mapping[ModelPair, int],
     tokens: Mapping[tuple[str, str], int],
 ) -> list[LinearRule]:
-    """The rules of a question about these triplets; a rule that cannot be broken is left out."""
+    """The rules of a question about these triplets; a rule that cannot be broken is left out.
+
+    Args:
+        triplets: to choose from.
+        question: what to choose.
+        needs: how many triplets for each model pair, see `demand`.
+        tokens: (sentence's text, model) → number of tokens, for `token_balance`.
+
+    Raises:
+        InputError: triplets cannot be spread evenly over quantiles, or tokens are not given.
+    """
     rules: list[LinearRule] = []
     edges = edges_of(triplets, question)
     pairs = by_model_pair(triplets)
-    for pair, count in demand(question, pairs).items():
+    for pair, count in needs.items():
         rules.extend(_spread(triplets, pairs[pair], pair, count, question.quantiles, edges))
         if question.token_balance is not None:
             # Mean lengths differ by at most the balance, so summed ones by as much for every
@@ -201,7 +202,12 @@ def _spread(
     if not quantiles or not count:
         yield LinearRule(f"triplets for {'-'.join(pair)}", indices, ones, count, count)
         return
-    each = count // quantiles
+    each, left = divmod(count, quantiles)
+    if left:
+        raise InputError(
+            f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {quantiles} "
+            f"{quantile_name(quantiles)}s: ask for a multiple, for other quantiles, or for none."
+        )
     # `indices` are those of the pair's triplets among all; `i` counts among the pair's own.
     values = _natural_log_probs([triplets[index] for index in indices])
     for model, column in zip(pair, values, strict=True):

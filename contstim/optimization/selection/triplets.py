@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from contstim.optimization.selection.programs import Choice, LinearRule
+    from contstim.optimization.selection.question import ModelPair
     from contstim.reviews import Review
     from contstim.stimuli import Triplet
 
@@ -84,9 +85,10 @@ def select_triplets(
     """
     started = perf_counter()
     question = question or TripletQuestion()
-    triplets = usable_triplets(triplets, question)
-    rules = build_rules(triplets, question, tokens or {})
-    costs = triplet_costs(triplets, question)
+    triplets = usable_triplets(triplets)
+    needs = demand(question, by_model_pair(triplets))
+    rules = build_rules(triplets, question, needs, tokens or {})
+    costs = triplet_costs(triplets, question.objective, sum(needs.values()))
     after = None if review is None else ReviewedTriplets.of(review, triplets)
     most_kept, shared = None, False
     if after is not None:
@@ -101,7 +103,7 @@ def select_triplets(
                 break
     choice = best_choice(costs, rules, seconds=question.seconds)
     if choice.chosen is None:
-        raise _infeasible(triplets, question, rules, after)
+        raise _infeasible(triplets, needs, rules, after)
     chosen = tuple(triplets[index] for index in np.flatnonzero(choice.chosen).tolist())
     # Two bounds: one that anybody can recompute from the prices, and the solver's own, less its
     # tolerance; after branch and bound the second is often tighter.
@@ -170,7 +172,7 @@ def _kept(
 
 def _infeasible(
     triplets: Sequence[Triplet],
-    question: TripletQuestion,
+    needs: Mapping[ModelPair, int],
     rules: Sequence[LinearRule],
     after: ReviewedTriplets | None,
 ) -> InfeasibleError:
@@ -190,9 +192,9 @@ def _infeasible(
     found = [] if largest is None else np.flatnonzero(largest).tolist()
     has = Counter((triplets[index].model_1, triplets[index].model_2) for index in found)
     lacking = [
-        f"{'-'.join(pair)} lacks {needs - has[pair]} of {needs}"
-        for pair, needs in demand(question, by_model_pair(triplets)).items()
-        if has[pair] < needs
+        f"{'-'.join(pair)} lacks {count - has[pair]} of {count}"
+        for pair, count in needs.items()
+        if has[pair] < count
     ]
     return InfeasibleError(
         f"{message} After the review, of the largest set that keeps the other rules, "

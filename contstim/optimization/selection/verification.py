@@ -14,6 +14,7 @@ import numpy as np
 
 from contstim.errors import VerificationError
 from contstim.optimization.selection.programs import priced_bound
+from contstim.optimization.selection.question import demand
 from contstim.optimization.selection.reviewed import (
     ReviewedTriplets,
     reviewed_pairs,
@@ -24,6 +25,7 @@ from contstim.optimization.selection.triplet_rules import (
     EXACT,
     as_bound,
     build_rules,
+    by_model_pair,
     edges_of,
     set_value,
     triplet_costs,
@@ -140,7 +142,8 @@ def verify_triplets(
     """
     certificate, chosen = selection.certificate, selection.triplets
     question, objective = certificate.question, certificate.question.objective
-    triplets = usable_triplets(triplets, question)
+    triplets = usable_triplets(triplets)
+    needs = demand(question, by_model_pair(triplets))
     index = {triplet.triplet_id: number for number, triplet in enumerate(triplets)}
     for triplet in chosen:
         given = triplets[index.get(triplet.triplet_id, 0)]
@@ -150,7 +153,7 @@ def verify_triplets(
     edges = tuple((*names, each) for names, each in edges_of(triplets, question).items())
     _require(certificate.edges == edges, "its certificate is for other edges of quantiles")
 
-    rules = build_rules(triplets, question, tokens or {})
+    rules = build_rules(triplets, question, needs, tokens or {})
     counts = [0, 0, 0, 0]
     if review is not None:
         after = ReviewedTriplets.of(review, triplets)
@@ -176,7 +179,7 @@ def verify_triplets(
     prices = dict(certificate.prices)
     unknown = sorted({*prices, *dict(certificate.kept_prices)} - {rule.name for rule in rules})
     _require(not unknown, f"its prices are of other rules: {', '.join(unknown)}")
-    costs = triplet_costs(triplets, question).tolist()
+    costs = triplet_costs(triplets, objective, sum(needs.values())).tolist()
     by_prices = as_bound(priced_bound(costs, rules, prices), objective)
     _require(_same(certificate.price_bound, by_prices), f"its prices prove the bound {by_prices}")
     # The set is worth no more than the bound, and the bound is no looser than what prices prove.

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.optimization.selection.programs import priced_bound
-from contstim.optimization.selection.question import TripletQuestion
+from contstim.optimization.selection.question import TripletQuestion, demand
 from contstim.optimization.selection.triplet_rules import (
     as_bound,
     build_rules,
+    by_model_pair,
     quantile_edges,
     quantile_groups,
     quantile_name,
@@ -38,8 +39,9 @@ def test_rules_ranks_and_bounds_are_those_of_a_second_account(
     """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""
     triplets, question = asked
     some = [place for place in range(len(triplets)) if drawn >> place & 1]
+    needs = demand(question, by_model_pair(triplets))
     rules, recounted = (
-        build_rules(triplets, question, COUNTED),
+        build_rules(triplets, question, needs, COUNTED),
         counted_rules(triplets, question, COUNTED),
     )
     kept = all(
@@ -52,7 +54,8 @@ def test_rules_ranks_and_bounds_are_those_of_a_second_account(
     )
     assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
     prices = dict(zip((rule.name for rule in rules), values, strict=False))
-    bound = priced_bound(triplet_costs(triplets, question).tolist(), rules, prices)
+    costs = triplet_costs(triplets, question.objective, sum(needs.values()))
+    bound = priced_bound(costs.tolist(), rules, prices)
     witness = proved_bound(prices, triplets, question, recounted)
     assert as_bound(bound, question.objective) == pytest.approx(witness, abs=1e-9)
 
