@@ -19,11 +19,11 @@ from contstim.vocabulary import Vocabulary
 
 @pytest.fixture(scope="module", autouse=True)
 def brief_searches() -> Iterator[None]:
-    """Searches between n-gram models that end after two new starts that gain nothing, not six.
+    """Searches between n-gram models that end after one new start that gains nothing, not six.
 
     No test of a command is about how good a sentence is found.
     """
-    brief = (Oscillation(patience=2), SINGLE)
+    brief = (Oscillation(patience=1), SINGLE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(RECIPES, "default", replace(DEFAULT, with_cheap_words=brief))
         yield

@@ -199,7 +199,7 @@ def test_natural_sentences_that_models_were_trained_on_are_said_to_be(
     for n in (2, 3):
         name = f"{n}gram.arpa.sentences.npy"
         shutil.copy(trained / name, folder / f"{n}.arpa.sentences.npy")
-    done = triplets("--quiet", "--per-pair", "1")
+    done = triplets("--quiet")
     n = len(read_triplets(folder / "t.csv"))
     line = f"warning: {n} of {n} natural sentences (100.0 %) stand in the training text of "
     assert f"{line}kenlm:2.arpa, kenlm:3.arpa" in done.stderr

@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         *("--plausible", "kenlm:1.arpa:.05", "--per-pair", "1", "--out", "judged.csv"),
     ),
     "found.json": (
-        *("synthesize", "--accept", "kenlm:3.arpa", "--reject", "kenlm:1.arpa", *SEARCH),
+        *("synthesize", "--accept", "kenlm:1.arpa", "--reject", "kenlm:3.arpa", *SEARCH),
         *("--sentence", "She went to the office with her brother.", "--out", "found.json"),
     ),
     "slor.csv": (
