@@ -92,10 +92,9 @@ def run(
         f"{counted(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
     )
     for name, warnings in done.incomplete.items():
-        if name in done.unchanged:  # said by an earlier run
-            for text in warnings:
-                warn(text)
-        warn(f"{name}: not all that was wanted could be found; what was is used.")
+        for text in warnings:  # again, since they were said long ago, or by an earlier run
+            warn(text)
+        warn(f"{name}: not all that was wanted could be found, as said above; what was is used.")
     if done.incomplete:
         raise typer.Exit(INCOMPLETE)
 

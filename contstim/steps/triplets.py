@@ -42,18 +42,22 @@ if TYPE_CHECKING:
 
 
 class SearchTriplets(
-    Step["TripletResults"], name="triplets", kept="All results so far are kept in the store."
+    Step["TripletResults"],
+    name="triplets",
+    version=2,
+    kept="All results so far are kept in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
 
     Each pair has natural sentences of its own, and each is searched several times where that is
     cheap: --restarts and --seconds say how often and how long. Every result is kept as soon as it
     is found: a job that was interrupted or killed, started again, goes on where it stopped,
-    whatever the executor and the number of workers. A search that fails three times, or finds
-    nothing with three seeds, is listed at the end, and the others go on; the exit status is then 3.
+    whatever the executor and the number of workers. A search that fails three times is listed at
+    the end, and the others go on; the exit status is then 3.
 
-    A natural sentence is passed over, and the next one takes its place, where a model finds it
-    impossible, where it is below a floor (`--plausible`, `--fluency`) or holds an excluded word. A
+    The next natural sentence takes the place of one whose search finds nothing with three seeds,
+    that a model finds impossible, that is below a floor (`--plausible`, `--fluency`) or that holds
+    an excluded word. Where there is no other, that is listed too, and the exit status is 3. A
     word to fix that a sentence does not have fixes nothing in it. After a review, `--review` and
     the same store replace what was rejected; words that are excluded later have only those triplets
     searched again that hold them.
@@ -174,7 +178,7 @@ class SearchTriplets(
             reporter.warn(warning)
         _tell_what_lacks(results, reporter)
         facts |= {
-            "pairs": [asdict(pair) for pair in results.pairs],
+            "pairs": [{**asdict(pair), "replaced": pair.replaced} for pair in results.pairs],
             "unchanged": [
                 {
                     "model_1": triplet.model_1,
@@ -206,19 +210,20 @@ def _mean(nats: float | None) -> str:
 
 def _tell_what_lacks(results: TripletResults, reporter: Reporter) -> None:
     """Say which searches found nothing or failed, and which natural sentences were passed over."""
-    if results.unchanged:
+    if any(pair.missing for pair in results.pairs):
         reporter.warn(
-            f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "
-            "in the table. For others in their place raise `per_pair`, or give more words."
+            "For the triplets named above as missing give more natural sentences or a larger "
+            "vocabulary, or lower `per_pair`."
         )
     if results.failures:
         reporter.warn("Run the same command with `retry_failed` to try the failed searches again.")
     for pair in results.pairs:
-        if pair.inadmissible:
-            reasons = ", ".join(f"{number:,} {reason}" for reason, number in pair.reasons.items())
+        vain = {f"searched in vain with {SEEDS} seeds": pair.unchanged} if pair.unchanged else {}
+        if over := pair.inadmissible + pair.unchanged:
+            reasons = ", ".join(f"{n:,} {reason}" for reason, n in {**pair.reasons, **vain}.items())
             text = (
                 f"{pair.model_1} × {pair.model_2}: "
-                f"{counted(pair.inadmissible, 'natural sentence')} passed over ({reasons}); "
+                f"{counted(over, 'natural sentence')} passed over ({reasons}); "
             )
             if pair.missing:
                 reporter.warn(f"{text}for {pair.missing:,} there is no other.")

@@ -88,6 +88,11 @@ class Result:
     tokens: int
     searches: int
 
+    @property
+    def in_vain(self) -> bool:
+        """True if the search found nothing new: the three sentences are not all different."""
+        return self.triplet is not None and not self.triplet.distinct
+
     def holds(self, words: frozenset[str]) -> bool:
         """True if a word, in lower case, stands in one of its sentences."""
         sentences = [Sentence.parse(self.natural)]

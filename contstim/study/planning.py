@@ -213,9 +213,9 @@ def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     if searched < _FEWEST_CANDIDATES * selected:
         only = "; if a single one is missing, there is no selection" if searched == selected else ""
         yield (
-            f"{selected} triplets of each pair of models are selected from {searched}, and some "
-            f"searches find nothing{only}. Usual are 10 searched for each that is selected, as in "
-            f"the 2023 study; search for {_FEWEST_CANDIDATES * selected} or more."
+            f"{selected} triplets of each pair of models are selected from {searched}{only}. Usual "
+            f"are 10 searched for each that is selected, as in the 2023 study; search for "
+            f"{_FEWEST_CANDIDATES * selected} or more."
         )
 
 

@@ -99,16 +99,29 @@ def few_words(folder: Path) -> Path:
     return path
 
 
-def test_searches_that_find_nothing_are_counted_named_and_no_results(
+def test_searches_that_find_nothing_are_counted_and_named_where_no_sentence_is_left(
     folder: Path, few_words: Path
 ) -> None:
     """Witness: `synthesize` in both directions with the three seeds of each job."""
-    inputs = (*MODELS, "--sentences", "natural.txt", "--vocabulary", "few.txt", "--per-pair", "5")
+    files = ("--sentences", "natural.txt", "--vocabulary", "few.txt", "--plausible", "none")
+    inputs = (*MODELS, *files, "--per-pair", "5")
     done = triplets(inputs=inputs)
+    assert done.exit_code == 0
+    assert "searched in vain with 3 seeds); all replaced" in done.stderr
+    record = json.loads((folder / "t.csv.meta.json").read_text())
+    assert record["pairs"][0]["replaced"] >= record["pairs"][0]["unchanged"] > 0
+    assert len(read_triplets(folder / "t.csv")) == 5
+    lines = (folder / "natural.txt").read_text().splitlines(keepends=True)
+    of_study = {t.natural.text for t in read_triplets(folder / "t.csv")}
+    of_study |= {each["natural"] for each in record["unchanged"]}
+    kept = [line for line in lines if Sentence.parse(line).text in of_study]
+    (folder / "natural.txt").write_text("".join(kept))
+    inputs = (*inputs[:-1], str(len(kept)))
+    done = triplets("--store", "other.sqlite", inputs=inputs)
     assert done.exit_code == 3
     record = json.loads((folder / "t.csv.meta.json").read_text())
     found, unchanged = read_triplets(folder / "t.csv"), record["unchanged"]
-    assert len(found) + len(unchanged) == 5
+    assert len(found) + len(unchanged) == len(kept)
     assert len(found) == record["pairs"][0]["triplets"]
     assert len(unchanged) == record["pairs"][0]["unchanged"] > 0
     assert all(triplet.distinct for triplet in found)
@@ -135,7 +148,7 @@ def test_searches_that_find_nothing_are_counted_named_and_no_results(
         ]
         assert failed
         assert all(name in one["reason"] for name in failed)
-    again = triplets(inputs=inputs)
+    again = triplets("--store", "other.sqlite", inputs=inputs)
     assert again.exit_code == 3
     repeated = json.loads((folder / "t.csv.meta.json").read_text())
     del record["time"]  # of the searches of a run, of which the second has none

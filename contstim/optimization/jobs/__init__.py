@@ -13,7 +13,8 @@
       |  |        worker died; a dead worker is       |
       |  |        replaced by the executor            |
       |  +------- a sentence that a model finds       |
-      |           impossible makes room for the next  |
+      |           impossible, or for which nothing    |
+      |           is found, makes room for the next   |
       |                                               |
       +---------------- result -----------------------+
       |

@@ -177,8 +177,9 @@ class TripletQueue(TaskQueue[TripletTask]):
     """The searches for every pair's triplets; each outcome is kept as it comes.
 
     Slots of a pair are taken in order, until as many as wanted have a triplet or failed; a sentence
-    that turns out inadmissible makes room for the next. So which sentences are taken depends on
-    nothing but their order.
+    that turns out inadmissible, or is searched in vain, makes room for the next. So which sentences
+    are taken depends on nothing but their order. Where words allow hardly anything, as many as are
+    wanted make room after a search in vain, and no more: such searches take longest.
 
     Args:
         searches: of the study.
@@ -189,7 +190,8 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     Attributes:
         results: what is known of the slots of each pair, in the order of the study.
-        missing: how many triplets of each pair are wanted for which there is no sentence.
+        missing: how many triplets of each pair are wanted for which there is no sentence, or
+            for which too many searches were in vain.
     """
 
     def __init__(
@@ -211,6 +213,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._planned: Counter[ModelPair] = Counter()
         self._running: Counter[ModelPair] = Counter()
         self.missing: Counter[ModelPair] = Counter()
+        self._in_vain: Counter[ModelPair] = Counter()
         for pair in self._slots:
             for _ in range(searches.question.per_pair if rounds is None else rounds.wanted):
                 self._plan_one_more(pair)
@@ -219,19 +222,29 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._report_progress()
 
     def _plan_one_more(self, pair: ModelPair) -> None:
-        """Plan the next slot that is not inadmissible already."""
+        """Plan the next slot that is not known to leave its triplet to another."""
         while self._assignment.has(pair, self._planned[pair]):
             number = self._planned[pair]
             self._planned[pair] += 1
-            state = self._known(pair, number)
-            if state is None:
+            result = self._known(pair, number)
+            if result is None:
                 self._waiting[pair].append(number)
-            if state != "inadmissible":
+                return
+            if not self._leaves_room(pair, result):
                 return
         self.missing[pair] += 1
 
-    def _known(self, pair: ModelPair, number: int) -> str | None:
-        """What became of the search of a slot; that it is unsuitable is kept as its outcome."""
+    def _leaves_room(self, pair: ModelPair, result: Result) -> bool:
+        """True if the next sentence is to have the triplet that this one does not; asked once."""
+        if result.in_vain:
+            self._in_vain[pair] += 1
+            if self._in_vain[pair] > self._searches.question.per_pair:
+                self.missing[pair] += 1
+                return False
+        return result.in_vain or result.state == "inadmissible"
+
+    def _known(self, pair: ModelPair, number: int) -> Result | None:
+        """The result of the search of a slot; that it is unsuitable is kept as its outcome."""
         slot = self._slots[pair][number]
         result = self._searches.standing(slot)
         if result is None:
@@ -244,7 +257,7 @@ class TripletQueue(TaskQueue[TripletTask]):
                 return None
             self._stand(slot, result)
         self.results[pair][number] = result
-        return result.state
+        return result
 
     def _unsuitable(self, slot: Slot) -> str:
         """Reason for which a natural sentence is not to be searched; empty where it is."""
@@ -276,7 +289,7 @@ class TripletQueue(TaskQueue[TripletTask]):
     def _report_progress(self) -> None:
         wanted = len(self._slots) * self._searches.question.per_pair - self.missing.total()
         known = (result for some in self.results.values() for result in some.values())
-        ended = sum(result.state != "inadmissible" for result in known)
+        ended = sum(result.state != "inadmissible" and not result.in_vain for result in known)
         self._reporter.progress("triplets", ended, wanted)
 
     @property
@@ -307,7 +320,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._stand(self._slots[pair][task.slot], kept)
         self.results[pair][task.slot] = kept
         self._running[pair] -= 1
-        if result.state == "inadmissible":
+        if self._leaves_room(pair, kept):
             self._plan_one_more(pair)
         self._report_progress()
 
@@ -371,14 +384,14 @@ class CapRounds:
         self._decide([each for some in standing.values() for each in some])
         # A study that goes on does so with the round in which it was, and one that has a new pair
         # with the first.
-        sizes = [len(some) for some in standing.values()]
+        sizes = [sum(not r.in_vain for _, r in some) for some in standing.values()]
         self._end = self._size * max(1, -(-max(sizes) // self._size) if min(sizes) else 1)
 
     def _count(self, result: Result) -> Counter[str]:
         """In how many sentences of a triplet each word that counts stands, in lower case."""
         # A triplet whose sentences are not all different is in no table.
         triplet = result.triplet
-        if triplet is None or not triplet.distinct:
+        if triplet is None or result.in_vain:
             return Counter()
         each = ({word.lower() for word in sentence.words} for sentence in triplet.sentences)
         return Counter(word for words in each for word in words - self._uncapped)

@@ -68,20 +68,24 @@ class TripletResults:
     @property
     def complete(self) -> bool:
         """True if every triplet that was wanted is there."""
-        return not any(pair.failed or pair.unchanged or pair.missing for pair in self.pairs)
+        return not any(pair.failed or pair.missing for pair in self.pairs)
 
     @property
     def lacking(self) -> Iterator[str]:
         """A line for each triplet that was wanted and is not there: the sentence, and why."""
+        short = {(pair.model_1, pair.model_2) for pair in self.pairs if pair.missing}
         for t in self.unchanged:
-            yield f"unchanged: {t.model_1} × {t.model_2}, {t.natural.text!r}: {t.alike}"
+            if (t.model_1, t.model_2) in short:  # else another sentence took its place
+                yield f"unchanged: {t.model_1} × {t.model_2}, {t.natural.text!r}: {t.alike}"
         for result in self.failures:
             models = f"{result.model_1} × {result.model_2}"
             yield f"failed: {models}, {result.natural!r}: {result.reason}"
         for pair in self.pairs:
             if pair.missing:
                 models = f"{pair.model_1} × {pair.model_2}"
-                yield f"missing: {models}, {counted(pair.missing, 'triplet')}: too few sentences"
+                vain = f"{counted(pair.unchanged, 'search', 'searches')} found nothing, and "
+                why = f"{vain if pair.unchanged else ''}no other natural sentence could be taken"
+                yield f"missing: {models}, {counted(pair.missing, 'triplet')}: {why}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ class PairStatistics:
         failed: searches that failed three times.
         inadmissible: natural sentences that were passed over, and that others took the place of.
         reasons: why they were passed over, and how many for each reason.
-        missing: triplets wanted for which there was no sentence left.
+        missing: triplets wanted for which there was no sentence left, or too many searches found
+            nothing.
         controversiality: mean of Eq. 4 of Golan et al. (2023).
         drop_1: mean of log p(natural | model_1) - log p(synthetic_1 | model_1).
         drop_2: the same for model_2.
@@ -121,6 +126,11 @@ class PairStatistics:
     rows: int
     tokens: int
     searches: int
+
+    @property
+    def replaced(self) -> int:
+        """Natural sentences passed over or searched in vain, in whose place others were taken."""
+        return self.inadmissible + self.unchanged - self.missing
 
 
 def pair_statistics(

@@ -64,8 +64,8 @@ def find_triplets(
     that has further models, sentences or triplets, fewer, or others searches what it has not yet.
     What is found does not depend on where a job was killed, nor on the executor, the number of
     workers or the order of the models. A search that fails is tried three times; then its error is
-    kept, and the others go on. So it is with a search that finds nothing with any of its seeds:
-    that is kept, and no other sentence takes its slot.
+    kept, and the others go on. That a search finds nothing with any of its seeds is kept as well,
+    and the next natural sentence takes its place.
 
     Args:
         question: what is wanted.
@@ -160,7 +160,7 @@ def find_triplets(
     stood = {t.triplet_id for t in before if (t.model_1, t.model_2) in words}
     found = [result for some in queue.found.values() for result in some]
     triplets = [_renamed(r.triplet, names) for r in found if r.triplet is not None]
-    stands = {triplet.triplet_id for triplet in triplets}
+    stands = {triplet.triplet_id for triplet in triplets if triplet.distinct}
     return TripletResults(
         triplets=tuple(triplet for triplet in triplets if triplet.distinct),
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
@@ -222,7 +222,8 @@ def _standing_triplets(
     slots: Iterable[Slot], results: Mapping[int | None, Result]
 ) -> list[Triplet]:
     standing = [results.get(s.result) for s in slots if not s.rejected and not s.refused]
-    return [r.triplet for r in standing if r is not None and r.triplet is not None]
+    found = (r.triplet for r in standing if r is not None)
+    return [triplet for triplet in found if triplet is not None and triplet.distinct]
 
 
 def _inspect(

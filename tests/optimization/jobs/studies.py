@@ -32,7 +32,7 @@ from contstim.stimuli import Triplet, content_id
 from contstim.store import Outcome, Store
 from contstim.vocabulary import Vocabulary
 
-NOUNS = tuple(f"noun{n}" for n in range(40))
+NOUNS = tuple(f"noun{n}" for n in range(61))
 NATURALS = tuple(
     Sentence((one.capitalize(), f"verb{n % 7}", other))
     for n, (one, other) in enumerate(pairwise(NOUNS))
@@ -146,7 +146,7 @@ def found(task: TripletTask) -> Outcome:
         return Outcome("inadmissible", "impossible: as it happens")
     chance = random.Random(task.key)
     excluded = {word.lower() for word in task.question.exclude} | task.capped
-    words = [word for word in NOUNS[:12] if word not in excluded]
+    words = [word for word in NOUNS[:6] if word not in excluded]
     synthetic = [task.natural.replace(2, chance.choice(words)) for _ in range(2)]
     if chance.random() < 0.05:
         synthetic[0] = task.natural
