@@ -19,7 +19,8 @@ import numpy as np
 from inputs import STUDY
 from scipy.stats import t as student
 
-from contstim.experiments.analysis.mixed.models import MixedSettings, compare_fits, fit_mixed
+from contstim.experiments.analysis.mixed.comparison import compare_fits
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, gather
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import read_stimulus_scores

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.accuracies import evaluate_minimal_pairs as evaluate_minimal_pairs
     from contstim.evaluation.criteria import evaluate_acceptability as evaluate_acceptability
     from contstim.evaluation.desiderata import evaluate_desiderata as evaluate_desiderata
-    from contstim.experiments.analysis.mixed.models import compare_mixed as compare_mixed
+    from contstim.experiments.analysis.mixed.comparison import compare_mixed as compare_mixed
     from contstim.experiments.analysis.mixed.models import (
         MixedSettings as MixedSettings,
         fit_mixed as fit_mixed,

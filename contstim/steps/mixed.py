@@ -18,7 +18,8 @@ from contstim.experiments.analysis.controls import (
     read_features,
     token_count_control,
 )
-from contstim.experiments.analysis.mixed.models import MixedAnalysis, MixedSettings, compare_mixed
+from contstim.experiments.analysis.mixed.comparison import MixedAnalysis, compare_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings
 from contstim.experiments.analysis.ratings import TESTING
 from contstim.experiments.analysis.tables import Row, rows_table, with_origin
 from contstim.frequencies import read_frequencies

@@ -12,7 +12,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.mixed.models import MixedAnalysis
+from contstim.experiments.analysis.mixed.comparison import MixedAnalysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.platforms.r import RSettings, export_r

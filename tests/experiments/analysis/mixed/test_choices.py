@@ -9,7 +9,8 @@ import pytest
 from statsmodels.discrete.discrete_model import Logit, Probit
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.mixed.models import MixedSettings, compare_mixed, fit_mixed
+from contstim.experiments.analysis.mixed.comparison import compare_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
 from contstim.scale import Scale
 from tests.experiments.analysis.mixed.ratings import answered, draw

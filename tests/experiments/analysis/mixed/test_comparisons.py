@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.mixed.models import (
-    MixedSettings,
-    compare_fits,
-    compare_mixed,
-    fit_mixed,
-)
+from contstim.experiments.analysis.mixed.comparison import compare_fits, compare_mixed
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
 from contstim.experiments.analysis.tables import Row
 from tests.experiments.analysis.mixed.ratings import draw, group
