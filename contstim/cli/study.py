@@ -26,7 +26,7 @@ def new(
 ) -> None:
     """Write a study file to begin with, which runs as it stands.
 
-    It trains toy models on the embedded English, and is done in about a minute. Change it step by
+    It trains toy models on the embedded English, and is done in a minute or two. Change it step by
     step: `contstim run` does again only what a change concerns.
 
     Example: `contstim new my-study`
