@@ -97,14 +97,9 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """All entries by category, and the two lists that decide between "a" and "an".
-
-    Entries are found by features, and every answer is remembered.
-    """
+    """All entries by category; they are found by features, and every answer is remembered."""
 
     entries: Mapping[str, tuple[Entry, ...]]
-    vowel_sounds: frozenset[str] = frozenset()
-    consonant_sounds: frozenset[str] = frozenset()
     _fitting: dict[Symbol, tuple[Entry, ...]] = field(default_factory=dict)
     _values: dict[tuple[Symbol, tuple[str, ...]], Rows] = field(default_factory=dict)
     _combinations: dict[tuple[str, ...], Rows] = field(default_factory=dict)
@@ -116,13 +111,6 @@ class Lexicon:
     def forms(self) -> frozenset[str]:
         """Every word form that can stand in a sentence, "an" included."""
         return frozenset(itertools.chain.from_iterable(entry.words for entry in self)) | {"an"}
-
-    def article(self, next_word: str) -> str:
-        """The indefinite article before a word: "an" before a vowel sound, else "a"."""
-        # By sound, not by letter: "a university", "an hour" stand in lists
-        if next_word in self.consonant_sounds:
-            return "a"
-        return "an" if next_word in self.vowel_sounds or next_word[0].lower() in VOWELS else "a"
 
     @functools.cached_property
     def _index(self) -> dict[tuple[str, str, str], int]:
@@ -239,7 +227,6 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.classes: dict[str, tuple[str, ...]] = {}
         self.inherited: dict[str, Features] = {}
-        self.sounds: dict[str, frozenset[str]] = {}
         self.irregular: dict[tuple[str, str], tuple[str, ...]] = {}
         self.entries: dict[str, list[Entry]] = {}
         for number, line in enumerate(text.splitlines(), start=1):
@@ -257,8 +244,6 @@ class _Reader:
         words = text.split()
         if category == "class":
             self.classes[features] = tuple(words)
-        elif category == "sound":
-            self.sounds[features] = frozenset(words)
         elif category == "inherit":
             for name in self._expand(tuple(words)):
                 self.inherited.setdefault(name, {}).update(self._features(features))
@@ -364,8 +349,7 @@ def read_lexicon(text: str) -> Lexicon:
     """
     reader = _Reader(text)
     entries = {category: tuple(entries) for category, entries in reader.entries.items()}
-    vowels, consonants = (reader.sounds.get(k, frozenset()) for k in ("vowel", "consonant"))
-    return Lexicon(entries, vowels, consonants)
+    return Lexicon(entries)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from contstim.english.grammar import START, Grammar, collector_paused, grammar
-from contstim.english.lexicon import Symbol, lexicon
+from contstim.english.words import indefinite_article
 from contstim.errors import InputError
 from contstim.sentence import Sentence
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from nltk import Tree
 
-    from contstim.english.lexicon import Entry
+    from contstim.english.lexicon import Entry, Symbol
 
 SHORTEST, LONGEST = 3, 16
 # Shares of sentence lengths, in percent: a mean of 8 words.
@@ -81,7 +81,7 @@ class Derivation:
         # which article it is depends on the sound of the next word, which the rules cannot see
         for position, word in enumerate(words[:-1]):
             if word == "a":
-                words[position] = lexicon().article(words[position + 1])
+                words[position] = indefinite_article(words[position + 1])
         # After the article is chosen, which may be the first word; the rest of a word keeps its
         # case
         words[0] = words[0][0].upper() + words[0][1:]

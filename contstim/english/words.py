@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from contstim.documents import read_toml
@@ -9,6 +10,20 @@ from contstim.word_rules import WordRules, read_words
 
 BLOCKED = Path(__file__).with_name("blocked.txt")
 """Profanity, slurs and explicit words; compiled for this package, under its licence."""
+
+# Words whose first sound is not what their first letter suggests: `hour`; `European`, `one`,
+# `university` but not `unimportant`, `use`
+_VOWEL_SOUND = re.compile(r"heir|hono|hones|hour", re.IGNORECASE)
+_CONSONANT_SOUND = re.compile(
+    r"eu|ewe|(once|ones?|oneself)\b|ubiq|uku|uni(?![nmd])|unan|unio|us[aeiu]|ut[eio]", re.IGNORECASE
+)
+
+
+def indefinite_article(next_word: str) -> str:
+    """The indefinite article before a word: "an" before a vowel sound, else "a"."""
+    if next_word[0].lower() in "aeiou":
+        return "a" if _CONSONANT_SOUND.match(next_word) else "an"
+    return "an" if _VOWEL_SOUND.match(next_word) else "a"
 
 
 def english_rules(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from contstim.english import lexicon
 from contstim.english.lexicon import add_ed, add_ing, add_s, read_lexicon
+from contstim.english.words import indefinite_article
 from contstim.errors import InputError
 
 ARTICLES = [
@@ -34,20 +35,9 @@ def test_has_more_than_1200_forms() -> None:
 @pytest.mark.parametrize(("article", "words"), ARTICLES)
 def test_article_goes_by_sound(article: str, words: str) -> None:
     """Outside witness: exceptions and plain cases from a dictionary."""
-    assert {word: lexicon().article(word) for word in words.split()} == dict.fromkeys(
+    assert {word: indefinite_article(word) for word in words.split()} == dict.fromkeys(
         words.split(), article
     )
-
-
-def test_words_whose_spelling_misleads_are_listed() -> None:
-    """Outside witness: the letters after which sound and spelling part in English."""
-    suspects = {
-        form
-        for form in lexicon().forms
-        if form.lower().startswith(("eu", "hon", "hour", "heir", "uni", "use", "usu", "ut", "one"))
-    }
-    plain = {"honey", "usually"}
-    assert suspects - plain <= lexicon().vowel_sounds | lexicon().consonant_sounds
 
 
 def test_inflection_of_irregular_words() -> None:
