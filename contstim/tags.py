@@ -1,0 +1,247 @@
+"""Parts of speech without a tagger: how often words have each tag, and how tags follow each other.
+
+A table of words is counted once, in a text that a tagger or people have tagged. With it the tags of
+a sentence are found by a hidden Markov model: of all rows of tags the likeliest, by how often each
+tag follows another and how often a word has each tag.
+
+    The      dog      sleeps
+    AT0      NN1      VVZ 97 %, NN2 3 %        how often each word has which tag
+       often    often, after NN1 NN2 seldom    how often the tags follow one another
+
+The tags are those of the text. The embedded English has the basic tagset of the British National
+Corpus (C5), which tells `is` from `sleeps`, and `speak` in "they speak" from "to speak".
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.corpus import read_lines
+from contstim.errors import InputError
+from contstim.tables import count, read_rows, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from contstim.arrays import FloatArray
+    from contstim.sentence import Sentence
+
+START, END = "^", "$"
+"""In place of a tag before the first word and after the last."""
+
+_UNSEEN = 0.1  # occurrences that any tag is taken to have after any other besides those counted
+_MISFIT = 0.05  # share of a word's occurrences below which a tag is not its own
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word with one of its tags; fields are the columns of a table of tags.
+
+    Attributes:
+        word: names as they are written, all other words in lower case.
+        tag: a part of speech, as finely divided as the text has it.
+        count: how often the word has the tag.
+        lemma: of the word; empty where it is not known.
+    """
+
+    word: str
+    tag: str
+    count: int
+    lemma: str = ""
+
+
+@dataclass(frozen=True)
+class TagPair:
+    """Two tags that follow one another; fields are the columns of a table of pairs.
+
+    Attributes:
+        tag: the first, or `START`.
+        next: the second, or `END`.
+        count: how often they do.
+    """
+
+    tag: str
+    next: str
+    count: int
+
+
+_READERS = {
+    "str": (text, "text"),
+    "int": (count, "whole number from 0"),
+    "lemma": (lambda cell: cell or "", "lemma"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TagTable:
+    """How often words have each tag in a text, and how often tags follow one another.
+
+    Attributes:
+        name: in messages.
+        words: each word with each of its tags.
+        pairs: of tags that follow one another; without them a word's tag is its most frequent one.
+    """
+
+    name: str
+    words: tuple[TaggedWord, ...]
+    pairs: tuple[TagPair, ...] = ()
+    _shares_of: dict[tuple[str, tuple[str, ...], bool], FloatArray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<TagTable {self.name}: {len(self._counts):,} words>"
+
+    def shares(self, word: str, *, initial: bool = False) -> dict[str, float]:
+        """Shares of a word's occurrences with each tag; empty for a word that is not listed.
+
+        Args:
+            word: as it is written.
+            initial: whether it starts a sentence, where a capital does not tell a name.
+        """
+        counts = Counter(self._counts.get(word))
+        if word != word.lower() and (initial or not counts):
+            counts.update(self._counts.get(word.lower()))
+        total = counts.total()
+        return {tag: count / total for tag, count in counts.items()}
+
+    def share_of(self, tag: str, words: tuple[str, ...], *, initial: bool = False) -> FloatArray:
+        """Share of each word's occurrences that have a tag, (n_words,); 0 for unlisted words."""
+        key = tag, words, initial
+        if key not in self._shares_of:
+            shares = (self.shares(word, initial=initial).get(tag, 0.0) for word in words)
+            self._shares_of[key] = np.fromiter(shares, np.float64, len(words))
+        return self._shares_of[key]
+
+    def lists(self, word: str) -> bool:
+        """True if the table has the word, whatever its capital."""
+        return word in self._counts or word.lower() in self._counts
+
+    def lemma(self, word: str) -> str:
+        """The lemma of a word in lower case; the word itself where it is not known."""
+        return self._lemmas.get(word) or self._lemmas.get(word.lower()) or word.lower()
+
+    def tags(self, sentence: Sentence) -> tuple[str, ...]:
+        """The likeliest tags of a sentence's words; empty for a word that is not listed.
+
+        The row of tags of largest probability under a hidden Markov model of the first order
+        (Viterbi 1967, IEEE Transactions on Information Theory 13, 260-269).
+        """
+        # Of each last tag: the log-probability of the likeliest row that ends in it, and the row
+        rows: dict[str, tuple[float, tuple[str, ...]]] = {START: (0.0, ())}
+        for index, word in enumerate(sentence.words):
+            shares = self.shares(word, initial=index == 0) or {"": 1.0}
+            rows = {tag: self._likeliest(rows, tag, share) for tag, share in shares.items()}
+        return self._likeliest(rows, END, 1.0)[1][:-1]
+
+    def misfits(self, natural: Sentence, synthetic: Sentence) -> tuple[int, ...]:
+        """0-based positions of new words that are hardly ever what the natural sentence's word is.
+
+        Less than 5 % of their occurrences have its tag. A word that is not listed is no misfit.
+        """
+        found = []
+        rows = zip(natural.words, synthetic.words, self.tags(natural), strict=True)
+        for index, (old, new, tag) in enumerate(rows):
+            shares = self.shares(new, initial=index == 0)
+            if new != old and tag and shares and shares.get(tag, 0.0) < _MISFIT:
+                found.append(index)
+        return tuple(found)
+
+    def _likeliest(
+        self, rows: Mapping[str, tuple[float, tuple[str, ...]]], tag: str, share: float
+    ) -> tuple[float, tuple[str, ...]]:
+        """The likeliest row with one more tag, and its log-probability up to a constant."""
+        log_prob, row = max(
+            (p + self._log_share(last, tag), row) for last, (p, row) in rows.items()
+        )
+        # p(word | tag) is p(tag | word) / p(tag), times p(word), which is the same for every row
+        return log_prob + log(share) - self._log_share("", tag), (*row, tag)
+
+    def _log_share(self, last: str, tag: str) -> float:
+        """Log-probability of a tag after another one; after none, among all tags."""
+        after = self._after.get(last, Counter())
+        return log((after[tag] + _UNSEEN) / (after.total() + _UNSEEN * self._n_tags))
+
+    @cached_property
+    def _counts(self) -> dict[str, dict[str, int]]:
+        counts: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for each in self.words:
+            counts[each.word][each.tag] = counts[each.word].get(each.tag, 0) + each.count
+        return dict(counts)
+
+    @cached_property
+    def _lemmas(self) -> dict[str, str]:
+        return {each.word: each.lemma for each in self.words}
+
+    @cached_property
+    def _n_tags(self) -> int:
+        return len({each.tag for each in self.words})
+
+    @cached_property
+    def _after(self) -> dict[str, Counter[str]]:
+        """How often each tag follows another; after none, how often there is each."""
+        after: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for pair in self.pairs:
+            after[pair.tag][pair.next] += pair.count
+            after[""][pair.next] += pair.count
+        return dict(after)
+
+
+def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
+    """A table of tags from a treebank or from tables.
+
+    Args:
+        path: a treebank in the format of Universal Dependencies, `.conllu`, of which a tag is the
+            part of speech with its features, such as `NOUN Case=Nom|Number=Sing`; or a table with
+            the columns word, tag, count and, if known, lemma.
+        pairs: a table of the pairs of tags with the columns tag, next and count.
+
+    Raises:
+        InputError: a file cannot be read, or a line is not of its format.
+    """
+    path = Path(path)
+    if path.name.removesuffix(".gz").endswith(".conllu"):
+        return _of_treebank(path)
+    rows = read_rows(path, TaggedWord, _READERS, rows_are="words with tags")
+    followers = () if pairs is None else read_rows(pairs, TagPair, _READERS)
+    return TagTable(str(path), rows, followers)
+
+
+def _of_treebank(path: Path) -> TagTable:
+    """Counts of a treebank; its words are in lower case but for proper names (PROPN)."""
+    words: Counter[tuple[str, str, str]] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
+    for tagged in _sentences_of(path):
+        words.update(tagged)
+        pairs.update(pairwise([START, *(tag for _, tag, _ in tagged), END]))
+    return TagTable(
+        str(path),
+        tuple(TaggedWord(word, tag, n, lemma) for (word, tag, lemma), n in words.items()),
+        tuple(TagPair(*pair, n) for pair, n in pairs.items()),
+    )
+
+
+def _sentences_of(path: Path) -> Iterator[list[tuple[str, str, str]]]:
+    """The word, tag and lemma of each word of each sentence, without punctuation."""
+    sentence: list[tuple[str, str, str]] = []
+    for line in read_lines(path):
+        if line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        if len(cells) != 10:
+            raise InputError(f"{path}: {line[:60]!r} has {len(cells)} columns; CoNLL-U has 10.")
+        number, word, lemma, upos, _, features, *_ = cells
+        if number == "1" and sentence:
+            yield sentence
+            sentence = []
+        # 3-4 is a word that is written as one, and 3.1 one that is not written: their parts follow
+        if number.isdigit() and upos != "PUNCT":
+            tag = upos if features == "_" else f"{upos} {features}"
+            sentence.append((word if upos == "PROPN" else word.lower(), tag, lemma.lower()))
+    yield sentence

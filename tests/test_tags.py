@@ -1,0 +1,138 @@
+"""Tags of sentences against every row of tags, and tables of tags as treebanks and files have them.
+
+The witness of the likeliest row is the product of probabilities, computed for each row by hand.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import isclose, log
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.english.tags import english_tags
+from contstim.errors import InputError
+from contstim.sentence import Sentence
+from contstim.tags import END, START, TaggedWord, TagPair, TagTable, read_tags
+
+TREEBANK = """\
+# text = Der Hund schläft im Haus.
+1\tDer\tder\tDET\t_\tCase=Nom|Gender=Masc\t2\tdet\t_\t_
+2\tHund\tHund\tNOUN\t_\tCase=Nom|Gender=Masc\t3\tnsubj\t_\t_
+3\tschläft\tschlafen\tVERB\t_\t_\t0\troot\t_\t_
+4-5\tim\t_\t_\t_\t_\t_\t_\t_\t_
+4\tin\tin\tADP\t_\t_\t6\tcase\t_\t_
+5\tdem\tder\tDET\t_\tCase=Dat\t6\tdet\t_\t_
+6\tHaus\tHaus\tNOUN\t_\tCase=Dat\t3\tobl\t_\t_
+7\t.\t.\tPUNCT\t_\t_\t3\tpunct\t_\t_
+
+1\tMaria\tMaria\tPROPN\t_\t_\t2\tnsubj\t_\t_
+2\tschläft\tschlafen\tVERB\t_\t_\t0\troot\t_\t_
+"""
+
+counts = st.integers(1, 50)
+words = st.dictionaries(
+    st.sampled_from("abc"), st.dictionaries(st.sampled_from("XYZ"), counts, min_size=1), min_size=1
+)
+pairs = st.dictionaries(
+    st.tuples(st.sampled_from([START, *"XYZ"]), st.sampled_from([*"XYZ", END])), counts
+)
+
+
+@given(words, pairs, st.lists(st.sampled_from("abc"), min_size=1, max_size=4))
+def test_tags_are_the_likeliest_of_all_rows(
+    words: dict[str, dict[str, int]], pairs: dict[tuple[str, str], int], text: list[str]
+) -> None:
+    """Witness: p(tags) p(words | tags) of every row, with .1 added to each count of a pair."""
+    table = TagTable(
+        "small",
+        tuple(TaggedWord(w, tag, n) for w, tags in words.items() for tag, n in tags.items()),
+        tuple(TagPair(*pair, n) for pair, n in pairs.items()),
+    )
+    n_tags = len({tag for tags in words.values() for tag in tags})
+
+    def log_share(last: str | None, tag: str) -> float:
+        after = {p: n for p, n in pairs.items() if last is None or p[0] == last}
+        own = sum(n for (_, following), n in after.items() if following == tag)
+        return log((own + 0.1) / (sum(after.values()) + 0.1 * n_tags))
+
+    def log_prob(row: tuple[str, ...]) -> float:
+        total = 0.0
+        for word, last, tag in zip([*text, ""], (START, *row), (*row, END), strict=True):
+            total += log_share(last, tag)
+            if tag != END and tag:
+                share = words[word][tag] / sum(words[word].values())
+                total += log(share) - log_share(None, tag)
+        return total
+
+    if not set(text) <= set(words):
+        return
+    found = table.tags(Sentence(tuple(text)))
+    rows = list(product(*(words[word] for word in text)))
+    assert isclose(log_prob(found), max(map(log_prob, rows)), abs_tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("They speak of May and march", "PNP VVB PRF NP0 CJC NN1"),
+        ("She wants to speak", "PNP VVZ TO0 VVI"),
+        ("For a while the light is red", "PRP AT0 NN1 AT0 NN1 VBZ AJ0"),
+        ("The zyzzq was", "AT0  VBD"),
+    ],
+)
+def test_english_tags_in_context(text: str, tags: str) -> None:
+    """Witness: by hand, in the basic tagset of the British National Corpus."""
+    assert english_tags().tags(Sentence.parse(text)) == tuple(tags.split(" "))
+
+
+def test_embedded_table_is_large_and_has_lemmas() -> None:
+    table = english_tags()
+    assert len({each.word for each in table.words}) >= 30_000
+    assert [table.lemma(word) for word in ("mice", "Went", "zyzzq")] == ["mouse", "go", "zyzzq"]
+
+
+def test_misfits_are_words_that_are_never_what_the_natural_one_is() -> None:
+    natural = Sentence.parse("The dog sees a cat")
+    table = english_tags()
+    assert table.misfits(natural, natural) == ()
+    assert table.misfits(natural, Sentence.parse("The horse is a quickly")) == (2, 4)
+    assert table.misfits(natural, Sentence.parse("The zyzzq sees a cat")) == ()
+
+
+def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> None:
+    """Punctuation is no word; `im` counts as the two words that it stands for."""
+    path = tmp_path / "german.conllu"
+    path.write_text(TREEBANK, encoding="utf-8")
+    table = read_tags(path)
+    assert table.shares("schläft") == {"VERB": 1.0}
+    assert table.shares("im") == {}
+    assert table.shares("der") == {"DET Case=Nom|Gender=Masc": 1.0}
+    assert table.shares("Maria") == {"PROPN": 1.0}
+    assert TagPair("NOUN Case=Nom|Gender=Masc", "VERB", 1) in table.pairs
+    assert TagPair("VERB", END, 1) in table.pairs
+    assert table.lemma("schläft") == "schlafen"
+
+
+def test_table_without_pairs_takes_the_most_frequent_tag(tmp_path: Path) -> None:
+    path = tmp_path / "tags.csv"
+    path.write_text("word,tag,count\nrun,V,7\nrun,N,3\n", encoding="utf-8")
+    assert read_tags(path).tags(Sentence.parse("Run run")) == ("V", "V")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "word,tag\nrun,V\n", "lacks count"),
+        ("a.csv", "word,tag,count\nrun,V,-1\n", "is not a whole number from 0"),
+        ("a.conllu", "1\trun\tV\n", "has 3 columns; CoNLL-U has 10"),
+    ],
+)
+def test_damaged_tables_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        read_tags(path)
