@@ -6,6 +6,7 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from contstim.models.training.settings import (
 )
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.restarts import SINGLE
+from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import NaturalQuestion
@@ -64,6 +66,8 @@ NAMES = tuple(_MODELS)
 _WORDS = 7  # BERT is exact over all orders, which costs twice as much for every word more
 # Each is shown as soon as its second model is trained; models are trained in the order of NAMES.
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
+# Sentences that people could read: few changes where that is enough, else as many as it takes
+_SEARCHES = (SearchSettings(frame="words", enough=3.0), SearchSettings(frame="words"))
 _SETTINGS = "demo.json"
 
 
@@ -275,11 +279,14 @@ def _search_duel(
     vocabulary: Vocabulary,
     seed: int,
 ) -> list[Triplet]:
-    """The first triplet of two models in which both synthetic sentences differ from the natural."""
-    for sentence in natural:
-        # A demo is to be quick
-        run: Any = {"seed": seed, "restarts": SINGLE}
-        triplet, _, _ = synthesize_triplet(first, second, sentence, vocabulary, **run)
-        if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
+    """The first triplet of two models that disagree enough; of all natural sentences in turn."""
+    for search, sentence in product(_SEARCHES, natural):
+        constraints = search.constraints(sentence, vocabulary, every_fix=False)
+        run: Any = {"seed": seed, "constraints": constraints, "restarts": SINGLE}
+        goal = search.few_changes
+        triplet, _, _ = synthesize_triplet(
+            first, second, sentence, vocabulary, few_changes=goal, **run
+        )
+        if triplet.distinct:
             return [triplet]
     return []

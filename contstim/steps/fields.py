@@ -76,8 +76,9 @@ def _words(text: str) -> list[str]:
 
 
 def files_of_words(limits: SearchSettings) -> list[Path]:
-    """The files of words among what may, and what may not, be put in."""
-    return [Path(text) for text in (*limits.allow, *limits.exclude) if is_file(text)]
+    """The files of words among what may, and what may not, be put in, and that of their tags."""
+    words = [Path(text) for text in (*limits.allow, *limits.exclude) if is_file(text)]
+    return words if limits.tags is None else [*words, Path(limits.tags)]
 
 
 def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:

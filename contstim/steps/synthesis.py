@@ -80,7 +80,6 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
         """Search, and write what was found."""
         natural = Sentence.parse(self.sentence)
         search = self.search
-        constraints = words_read(search).constraints(natural, every_fix=True)
         # A fluency model is the last of the models, where there is one.
         judge = search.judge
         judges = [] if judge is None else [judge[0].text]
@@ -88,10 +87,13 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
             raise InputError("The symmetric `objective` takes one model in `accept` and `reject`.")
+        if symmetric and search.enough:
+            raise InputError("`enough` is for one sentence: set `objective` to accept-reject.")
         models = load_models([*self.accept, *self.reject, *judges], self.loading)
         for model in models:
             tell_unknown(unknown_words(model, [natural]), reporter.warn, reporter.say)
         words, n_dropped = self._words(models, reporter)
+        constraints = words_read(search).constraints(natural, words, every_fix=True)
 
         def tell_step(step: climb.Step) -> None:
             scores = " ".join(f"{score:9.2f}" for score in step.log_probs)
@@ -111,6 +113,8 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
             "restarts": search.budget,
             "fluency": None if judge is None else (models[-1], judge[1]),
         }
+        if not symmetric:
+            options["few_changes"] = search.few_changes
         if not self.as_json:
             options |= {"on_step": tell_step, "on_restart": tell_search}
         # In the order of loading: those that accept, those that reject, the model of fluency
@@ -126,9 +130,12 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
         if self.out is not None:
             write_text(self.out, as_json + "\n")
         if not result.changed:
+            what = "on which these models disagree more"
+            if search.enough:
+                what = f"with few new words that reaches {search.enough:g} nats"
             reporter.say(
-                "Nothing was found: no sentence on which these models disagree more. Try another "
-                "`seed`, another sentence, more words, or fewer constraints."
+                f"Nothing was found: no sentence {what}. Try another `seed`, another sentence, "
+                f"more words, or fewer constraints."
             )
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         shown = [as_json] if self.as_json else [*_shown(result), f"Scoring rules: {rules}."]
@@ -173,6 +180,9 @@ def _shown(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
             ("synthetic", result.synthetic, result.log_probs),
         ]
     yield ChangedSentences(result.natural, rows, names, roles)
+    if not isinstance(result, SymmetricPair) and result.frontier:
+        points = ", ".join(f"{p.changed}: {p.drop:.1f} nats" for p in result.frontier)
+        yield f"The most nats with each number of new words: {points}."
     n_steps = sum(len(climb.steps) for climb in climbs)
     # A later start counts if a word was replaced from there; the first one counts always.
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)

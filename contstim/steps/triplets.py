@@ -16,6 +16,7 @@ from contstim.optimization.jobs.question import SearchQuestion, SearchRules
 from contstim.optimization.jobs.tasks import SEEDS, SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.recipes import recipe_named
+from contstim.optimization.search.restarts import SINGLE
 from contstim.options import Aside, Reads, Seed, WritesTable
 from contstim.reporting.report import Table
 from contstim.reviews import read_reviews
@@ -75,6 +76,10 @@ class SearchTriplets(
     store: StoreBeside = None
     trajectories: Annotated[Path | None, WritesTable("Also write accepted steps.")] = None
     evaluations: Annotated[Path | None, WritesTable("Also write scored candidates.")] = None
+    frontier: Annotated[
+        Path | None,
+        WritesTable("With --enough: also write the best sentences by their number of new words."),
+    ] = None
     assignment: Annotated[Path | None, WritesTable("Also write each pair's sentences.")] = None
     execution: Execution = LOCAL
     retry_failed: Annotated[bool, Aside("Try those again that failed in an earlier run.")] = False
@@ -138,7 +143,8 @@ class SearchTriplets(
                 assignment=() if self.begin_with is None else read_assignment(self.begin_with),
                 reporter=reporter,
             )
-            budget = question.budget or recipe_named(question.recipe).restarts
+            by_recipe = recipe_named(question.recipe).restarts if not question.enough else SINGLE
+            budget = question.budget or by_recipe
             facts = {
                 "seed": self.seed,
                 "recipe": question.recipe,
@@ -152,7 +158,11 @@ class SearchTriplets(
             }
             names = {named.specification: named.name for named in models}
             store = TripletStore(opened)
-            for path, kind in ((self.trajectories, "steps"), (self.evaluations, "evaluations")):
+            for path, kind in (
+                (self.trajectories, "steps"),
+                (self.evaluations, "evaluations"),
+                (self.frontier, "frontier"),
+            ):
                 if path is not None:
                     write_table(path, store.entries(results.found, names, kind))
             if self.assignment is not None:
@@ -236,7 +246,9 @@ def _constraint_facts(question: SearchQuestion, results: TripletResults) -> dict
     question = question.resolved
     names = ("fix", "max_changes", "allow", "exclude", "same_length", "capitals", "word_cap")
     wishes = {
-        **{name: getattr(question, name) for name in names},
+        **{name: getattr(question, name) for name in (*names, "tags")},
+        "frame": question.frame if question.frame != "none" else None,
+        "enough": question.enough or None,
         "allow": sorted({*(question.allow or ())}),
         "exclude": sorted({*question.exclude}),
         "fluency": None if question.judge is None else question.judge[1],

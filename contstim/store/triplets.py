@@ -24,6 +24,7 @@ _ROLES = ("accept", "reject")
 _ENTRIES = {
     "steps": ("round", "visit", "position", "old", "new", "sentence"),
     "evaluations": ("visit", "position", "word", "sentence"),
+    "frontier": ("changed", "sentence"),
 }
 _LOG_PROBS = ("log_prob_accept", "log_prob_reject")
 
@@ -251,14 +252,14 @@ class TripletStore:
     def entries(
         self, results: Iterable[Result], names: Mapping[str, str], kind: str
     ) -> dict[str, list[Any]]:
-        """Every accepted step of the searches for results, or every candidate scored exactly.
+        """Every accepted step, scored candidate or frontier point of the searches for results.
 
         Columns, a row an entry, in order.
 
         Args:
             results: those of which the way is told.
             names: of models in the table, by those that they have in results.
-            kind: `steps` or `evaluations`.
+            kind: `steps`, `evaluations`, or `frontier`, which only searches for few changes have.
         """
         rows = []
         for result in results:
@@ -270,7 +271,7 @@ class TripletStore:
                 (result.triplet.triplet_id, *models, number, *entry)
                 for trail in json.loads(trails)
                 for models in ([names.get(trail[role], trail[role]) for role in _ROLES],)
-                for number, entry in enumerate(trail[kind])
+                for number, entry in enumerate(trail.get(kind, ()))
             ]
         every = ("triplet_id", *_ROLES, "number", *_ENTRIES[kind], *_LOG_PROBS)
         return {name: [row[i] for row in rows] for i, name in enumerate(every)}

@@ -66,6 +66,25 @@ def test_constraints_reach_the_search(trained: Path, words: Path, natural: Sente
     assert set(map(str.lower, Sentence.parse(only["synthetic"]).words)) <= allowed
 
 
+def test_few_changes_show_what_each_word_is_worth(
+    trained: Path, words: Path, natural: Sentence
+) -> None:
+    """Witness: the nats of the result, and the number of words that differ."""
+    options = ("--frame", "words", "--enough")
+    result = found(trained, words, natural, *options, "1")
+    natural_2, synthetic_2 = (
+        result[f"log_probs_{of}"]["reject"] for of in ("natural", "synthetic")
+    )
+    assert natural_2 - synthetic_2 >= 1
+    point = result["frontier"][-1]
+    assert point["sentence"] == result["synthetic"]
+    pairs = zip(Sentence.parse(result["synthetic"]).words, natural.words, strict=True)
+    assert point["changed"] == sum(new != old for new, old in pairs)
+    shown = invoke(trained, words, natural, *options, "1")
+    assert f"{point['changed']}: {point['drop']:.1f} nats" in shown
+    assert not found(trained, words, natural, *options, "99")["changed"]
+
+
 def test_recipes_differ_and_say_what_they_cost(
     trained: Path, words: Path, natural: Sentence
 ) -> None:
@@ -144,7 +163,7 @@ def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentenc
             "one model in --accept and --reject",
         ),
         (tuple(f"--fix={p}" for p in range(8)), "All positions"),
-        (("--allow", "zebra"), "Fix that position, loosen them"),
+        (("--allow", "zebra"), "may replace any word of .* Loosen them"),
         (("--restarts", "1", "--seconds", "5"), "A single search always finishes"),
         (("--seconds", "0"), "seconds must be a number above 0"),
     ],

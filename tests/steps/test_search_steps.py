@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from contstim.english.tags import english_tags
 from contstim.errors import InputError
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchRules
@@ -16,7 +17,45 @@ from contstim.sentence import Sentence
 from contstim.steps.execution import Execution
 from contstim.steps.triplets import SearchTriplets
 from contstim.stimuli import read_triplets
+from contstim.tables import read_table
 from contstim.vocabulary import Vocabulary
+
+
+def test_few_changes_of_the_same_part_of_speech(
+    tmp_path: Path, trained: Path, english: list[Sentence], unseen: list[Sentence]
+) -> None:
+    """Witness: tags and nats of the sentences; what does not get so far is passed over."""
+    models = (f"bi=kenlm:{trained}/2gram.arpa", f"tri=kenlm:{trained}/3gram.arpa")
+    frequent = Vocabulary.from_sentences(english, min_count=5)
+    frequent.save(tmp_path / "words.txt")
+    usual = [sentence.text for sentence in unseen if not frequent.missing(sentence)]
+    (tmp_path / "natural.txt").write_text("\n".join(usual[:20]))
+    search = SearchTriplets(
+        models=models,
+        sentences=tmp_path / "natural.txt",
+        out=tmp_path / "t.csv",
+        vocabulary=tmp_path / "words.txt",
+        settings=SearchRules(per_pair=3, plausible="none", frame="words", enough=3.0),
+        frontier=tmp_path / "frontier.csv",
+    )
+    results = search.run()
+    assert len(results.triplets) == 3
+    for triplet in results.triplets:
+        for synthetic in (triplet.synthetic_1, triplet.synthetic_2):
+            assert english_tags().misfits(triplet.natural, synthetic) == ()
+        assert min(triplet.drops) >= 3
+    frontier = read_table(tmp_path / "frontier.csv")
+    assert {*frontier["triplet_id"]} == {triplet.triplet_id for triplet in results.triplets}
+    rows = zip(*(frontier[name] for name in ("triplet_id", "reject", "sentence")), strict=True)
+    last = {(triplet_id, reject): sentence for triplet_id, reject, sentence in rows}
+    first = results.triplets[0]
+    assert last[first.triplet_id, "bi"] == first.synthetic_1.text
+    record = json.loads((tmp_path / "t.csv.meta.json").read_text())
+    assert (record["frame"], record["enough"], record["restarts"]) == ("words", 3.0, "one")
+    # A higher aim passes sentences over
+    (pair,) = replace(search, settings=replace(search.settings, enough=9.0)).run().pairs
+    assert pair.missing
+    assert "no sentence with few new words reaches 9 nats" in pair.reasons
 
 
 def test_triplets_are_searched(

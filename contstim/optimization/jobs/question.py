@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import InputError
+from contstim.files import checksum
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings, model_and_number
 from contstim.options import Help, check_ranges
@@ -127,4 +128,6 @@ class SearchQuestion(SearchRules):
             if isinstance(value, tuple | frozenset):
                 value = sorted({text.lower() for text in value})
             chosen[field.name] = value
+        if self.tags is not None:
+            chosen["tags"] = checksum(self.tags)
         return chosen

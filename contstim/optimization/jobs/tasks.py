@@ -22,7 +22,7 @@ from contstim.models.costs import Cost, Tally, counting
 from contstim.models.merging import merged
 from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.models.vocabularies import DEFAULT_MIN_COUNT, default_vocabulary
-from contstim.optimization.search.constraints import Candidates, capitals, fixed, no_repeats
+from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
@@ -257,19 +257,16 @@ class TripletTask(WorkerTask[SearchContext]):
         vocabulary = context.words(tuple(loaded))
         constraints = self._constraints(vocabulary)
         reason = self._below_floor(limits)
-        # Without constraints, a position where no word fits is the user's vocabulary's fault.
         if constraints and not reason:
             rules = (no_repeats(vocabulary.repeatable), *constraints)
             candidates = Candidates(vocabulary, self.natural, rules)
-            every = candidates.positions
-            blocked = [p for p in every if not candidates.allowed(self.natural, p).any()]
-            if len(blocked) == len(every):
+            if len(candidates.blocked) == len(candidates.positions):
                 reason = (
                     "nothing may be put in: the constraints allow no other word at any position"
                 )
-            constraints = (*constraints, fixed(blocked))
         if reason:
             return Outcome("inadmissible", reason)
+        few_changes = self.question.few_changes
         began = perf_counter()
         try:
             with counting(Tally()) as tally, merged():
@@ -282,8 +279,9 @@ class TripletTask(WorkerTask[SearchContext]):
                     constraints=constraints,
                     fluency=self._fluency(loaded),
                     seed=self.seed,
-                    seeds=SEEDS,
+                    seeds=SEEDS if few_changes is None else 1,
                     restarts=self.question.budget,
+                    few_changes=few_changes,
                 )
         except ContstimError:
             # Whether the sentence is to blame is asked only where a search has failed.
@@ -291,6 +289,11 @@ class TripletTask(WorkerTask[SearchContext]):
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
+        if few_changes is not None and not triplet.distinct:
+            most = {s.reject: max((p.drop for p in s.frontier), default=0.0) for s in syntheses}
+            nats = ", ".join(f"{drop:.1f} where {name} rejects" for name, drop in most.items())
+            reason = f"no sentence with few new words reaches {few_changes.enough:g} nats: {nats}"
+            return Outcome("inadmissible", reason)
         return Outcome(
             "found",
             triplet.alike,
@@ -343,7 +346,7 @@ class TripletTask(WorkerTask[SearchContext]):
 
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
         limits = replace(self.question, exclude=(*self.question.exclude, *self.capped))
-        constraints = limits.constraints(self.natural, every_fix=False)
+        constraints = limits.constraints(self.natural, vocabulary, every_fix=False)
         rule = capitals(vocabulary) if self.question.capitals == "rules" else None
         return constraints if rule is None else (*constraints, rule)
 
@@ -362,6 +365,8 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
             itself a step where it is better: of several new words the last is named.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
             that was scored exactly, in order; None for a model that was not asked.
+        frontier: (new words, sentence, log p accept, log p reject) of the best sentence with each
+            number of new words, where few changes were asked for.
         searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
             sentence, in order; all else is about the best of them, but for the costs, which are
             those of all.
@@ -371,6 +376,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     for s in synthesis.searches:
         cost = sum(s.costs.values(), Cost())
         searches.append((s.seed, s.loss, s.gain, s.visits, cost.rows, cost.tokens))
+    frontier = [(p.changed, p.sentence.text, *_two(p.log_probs)) for p in synthesis.frontier]
     return {
         "accept": synthesis.accept,
         "reject": synthesis.reject,
@@ -386,6 +392,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
             for e in synthesis.evaluations
         ],
         "searches": searches,
+        **({"frontier": frontier} if frontier else {}),
     }
 
 

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.search.objectives import ScoredSentence
     from contstim.sentence import Sentence
+    from contstim.tags import TagTable
     from contstim.vocabulary import Vocabulary
 
     Mask: TypeAlias = Callable[[Sentence, Sentence, int, tuple[str, ...]], BoolArray]
+
+
+_OWN = 0.5  # share of a new word's occurrences that have the tag of the word that it replaces
+_ARTICLES = ("a", "an")
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,56 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
     return Constraint("capitals", allowed) if not_inside or small else None
 
 
+def same_tags(natural: Sentence, vocabulary: Vocabulary, table: TagTable) -> Constraint:
+    """New words have the tag of the word that they replace, in half of their occurrences or more.
+
+    A word that the table does not list stays, as does one that no other may replace. The natural
+    sentence's words may come back.
+
+    Args:
+        natural: the sentence, which is tagged as it stands.
+        vocabulary: of the search.
+        table: how often words have which tag.
+    """
+    tags = table.tags(natural)
+
+    def allowed(
+        _natural: Sentence, _sentence: Sentence, position: int, words: tuple[str, ...]
+    ) -> BoolArray:
+        shares = table.share_of(tags[position], words, initial=position == 0)
+        own: BoolArray = shares >= _OWN
+        return own | _members(words, frozenset({natural.words[position]}))
+
+    lonely = (
+        index
+        for index, tag in enumerate(tags)
+        if not tag or allowed(natural, natural, index, vocabulary.at(index)).sum() < 2
+    )
+    return Constraint("same_tags", allowed, frozenset(lonely))
+
+
+def articles(article: Callable[[str], str]) -> Constraint:
+    """The English articles "a" and "an" stand before words of the right sound.
+
+    Args:
+        article: the one of the two that stands before a word.
+    """
+
+    def allowed(
+        _natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
+    ) -> BoolArray:
+        fits = np.ones(len(words), np.bool_)
+        if position and sentence.words[position - 1].lower() in _ARTICLES:
+            before = sentence.words[position - 1].lower()
+            fits &= np.array([article(word) == before for word in words], np.bool_)
+        if position + 1 < len(sentence):
+            wrong = {*_ARTICLES} - {article(sentence.words[position + 1])}
+            fits &= ~_listed(words, wrong)
+        return fits
+
+    return Constraint("articles", allowed)
+
+
 @dataclass(frozen=True, eq=False)
 class Position:
     """A position of a sentence where a better word is looked for, and the words for it.
@@ -186,6 +241,11 @@ class Candidates:
         """The 0-based positions that are not fixed."""
         every = range(len(self.natural))
         return tuple(p for p in every if not any(p in c.fixed for c in self.constraints))
+
+    @property
+    def blocked(self) -> list[int]:
+        """The 0-based positions that are not fixed and where no other word may stand at first."""
+        return [p for p in self.positions if not self.allowed(self.natural, p).any()]
 
     def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:
         """A position of a sentence, and the words for it."""

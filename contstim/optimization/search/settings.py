@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from contstim.english.tags import english_tags
+from contstim.english.words import indefinite_article
 from contstim.errors import InputError
 from contstim.models.specifications import parse_models
 from contstim.optimization.search import constraints
+from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.restarts import SearchBudget
 from contstim.options import Help, check_ranges
 from contstim.tables import number
+from contstim.tags import read_tags
 
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification
     from contstim.optimization.search.constraints import Constraint
     from contstim.sentence import Sentence
+    from contstim.tags import TagTable
+    from contstim.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +59,26 @@ class SearchSettings:
         int | None,
         Help("Keep the number of characters, within a margin of so many.", at_least=0),
     ] = None
+    frame: Annotated[
+        Literal["none", "words"],
+        Help("What new words keep of those that they replace: nothing, or the part of speech."),
+    ] = "none"
+    tags: Annotated[
+        str | None,
+        Help(
+            "Parts of speech of the words of another language than English: a treebank (.conllu), "
+            "or a table with the columns word, tag and count."
+        ),
+    ] = None
+    enough: Annotated[
+        float | None,
+        Help(
+            "Look for a sentence that the other model finds so many nats less likely, with as few "
+            "new words as can be, and among those for the likeliest; 0 for as many nats as can "
+            "be, which is the default.",
+            at_least=0,
+        ),
+    ] = None
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
     allow_unknown: Annotated[
@@ -83,6 +111,13 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.enough and (self.restarts or self.seconds):
+            raise InputError(
+                "A search for `enough` nats ends where it reaches them: leave out `restarts` and "
+                "`seconds`."
+            )
+        if self.tags is not None and self.frame != "words":
+            raise InputError('`tags` tell parts of speech to keep: set `frame` to "words".')
 
     @property
     def budget(self) -> SearchBudget | None:
@@ -90,6 +125,11 @@ class SearchSettings:
         if self.restarts is None and self.seconds is None:
             return None
         return SearchBudget(self.restarts, self.seconds)
+
+    @property
+    def few_changes(self) -> FewChanges | None:
+        """The nats that are enough, and how many words may be new; None for no such goal."""
+        return FewChanges(self.enough, self.max_changes) if self.enough else None
 
     @property
     def judge(self) -> tuple[Specification, float] | None:
@@ -106,16 +146,20 @@ class SearchSettings:
             raise InputError(f"fluency {self.fluency!r} names no model.")
         return named, floor
 
-    def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
+    def constraints(
+        self, natural: Sentence, vocabulary: Vocabulary, *, every_fix: bool
+    ) -> tuple[Constraint, ...]:
         """The same as constraints of a search that starts from a natural sentence.
 
         Args:
             natural: the sentence.
+            vocabulary: of the search.
             every_fix: whether the sentence must have each word or position to fix; otherwise what
                 it does not have fixes nothing in it.
 
         Raises:
-            InputError: a position or word to fix is not in the sentence.
+            InputError: a position or word to fix is not in the sentence; or most words of the
+                vocabulary have no part of speech in the table of tags.
         """
         fixed: list[int] = []
         for text in self.fix:
@@ -127,7 +171,7 @@ class SearchSettings:
                 )
             fixed += positions
         chosen = [constraints.fixed(fixed)] * bool(fixed)
-        if self.max_changes is not None:
+        if self.max_changes is not None and not self.enough:
             chosen.append(constraints.max_changes(self.max_changes))
         if self.allow:
             chosen.append(constraints.only_words(map(str.lower, self.allow)))
@@ -135,7 +179,38 @@ class SearchSettings:
             chosen.append(constraints.without_words(map(str.lower, self.exclude)))
         if self.same_length is not None:
             chosen.append(constraints.same_length(self.same_length))
+        if self.frame == "words":
+            table = english_tags() if self.tags is None else _read_tags(self.tags)
+            check_tags(table, vocabulary)
+            chosen.append(constraints.same_tags(natural, vocabulary, table))
+            if self.tags is None:
+                chosen.append(constraints.articles(indefinite_article))
         return tuple(chosen)
+
+
+def _read_tags(path: str) -> TagTable:
+    """A table that is read once for all sentences, and again when its file has changed."""
+    return _cached_tags(path, Path(path).stat().st_mtime_ns if Path(path).exists() else 0)
+
+
+@lru_cache(maxsize=2)
+def _cached_tags(path: str, _changed: int) -> TagTable:
+    return read_tags(path)
+
+
+def check_tags(table: TagTable, vocabulary: Vocabulary) -> None:
+    """Refuse a table of tags in which most words of a vocabulary are missing.
+
+    Raises:
+        InputError: it lists less than half of the words: it is of another language, perhaps.
+    """
+    words = vocabulary.words
+    listed = sum(map(table.lists, words))
+    if listed < len(words) / 2:
+        raise InputError(
+            f"`frame` words: {table.name} has {listed:,} of the {len(words):,} words of the "
+            f"vocabulary. Give `tags` of their language, or set `frame` to none."
+        )
 
 
 def fixed_positions(text: str, natural: Sentence) -> list[int]:

@@ -13,9 +13,10 @@ from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.evaluator import Evaluator
+from contstim.optimization.search.few_changes import climb_by_changes
 from contstim.optimization.search.objectives import Objective, PairObjective
 from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.restarts import SearchResult, SearchSummary, best_of
+from contstim.optimization.search.restarts import SINGLE, SearchResult, SearchSummary, best_of
 from contstim.optimization.search.verification import (
     as_sentence,
     check_floor,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import ScoredCandidate
+    from contstim.optimization.search.few_changes import FewChanges, FrontierPoint
     from contstim.optimization.search.recipes import Recipe
     from contstim.optimization.search.restarts import SearchBudget
     from contstim.optimization.search.verification import Models, Problem
@@ -55,12 +57,14 @@ class Synthesis(SearchResult):
             of many words on the way is not listed. Of several searches, those of the best.
         models: the names of the models, in the order of all log-probabilities.
         roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
+        frontier: the best sentence with each number of new words, of a search for few changes.
     """
 
     climb: Climb
     evaluations: tuple[ScoredCandidate, ...]
     models: tuple[str, ...]
     roles: tuple[str, ...]
+    frontier: tuple[FrontierPoint, ...] = ()
 
     def __repr__(self) -> str:
         found = repr(self.synthetic.text) if self.changed else "nothing"
@@ -113,8 +117,20 @@ class Synthesis(SearchResult):
             **super().facts,
             "log_probs_natural": dict(zip(names, self.natural_log_probs, strict=True)),
             "log_probs_synthetic": dict(zip(names, self.log_probs, strict=True)),
+            **({"frontier": self._frontier_facts(names)} if self.frontier else {}),
             **self.climb.facts(names),
         }
+
+    def _frontier_facts(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        return [
+            {
+                "changed": point.changed,
+                "sentence": point.sentence.text,
+                "drop": point.drop,
+                "log_probs": dict(zip(names, point.log_probs.tolist(), strict=True)),
+            }
+            for point in self.frontier
+        ]
 
 
 def synthesize(
@@ -128,6 +144,7 @@ def synthesize(
     fluency: tuple[LanguageModel | str, float] | None = None,
     seed: int = 0,
     restarts: SearchBudget | None = None,
+    few_changes: FewChanges | None = None,
     on_step: Callable[[Step], None] | None = None,
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> Synthesis:
@@ -152,6 +169,9 @@ def synthesize(
         seed: decides the order of positions and all that is left to chance.
         restarts: how often and how long to search, with a seed of its own each time; the best
             result is returned. By default what the recipe says.
+        few_changes: reach so many nats with as few new words as can be, in a single search; None
+            for as many nats as can be. Where they are not reached, the result is the natural
+            sentence.
         on_step: told of each accepted step as it happens.
         on_restart: told of each search that is followed by another.
 
@@ -159,19 +179,25 @@ def synthesize(
         ModelError: an accept model is a reject model too, or a model gives the natural sentence
             probability zero.
         SentenceError: the natural sentence has fewer than two words.
-        VocabularyError: a word of the natural sentence is not in the vocabulary, or at a position
-            no word may replace it.
+        VocabularyError: a word of the natural sentence is not in the vocabulary, or no word may
+            replace any of its words; without constraints, one of them.
         InputError: the natural sentence is below the floor of fluency, or the seed is negative.
         VerificationError: scored from scratch, the result breaks a constraint.
     """
     problem = prepare(accept, reject, natural, vocabulary, constraints, fluency, seed)
-    recipe = recipe.between(problem.models)
-    search = partial(_search, problem, recipe, on_step)
-    return best_of(search, problem.models, seed, restarts or recipe.restarts, on_restart)
+    if few_changes is None:
+        recipe = recipe.between(problem.models)
+    search = partial(_search, problem, recipe, few_changes, on_step)
+    budget = restarts or (recipe.restarts if few_changes is None else SINGLE)
+    return best_of(search, problem.models, seed, budget, on_restart)
 
 
 def _search(
-    problem: Problem, recipe: Recipe, on_step: Callable[[Step], None] | None, seed: int
+    problem: Problem,
+    recipe: Recipe,
+    few_changes: FewChanges | None,
+    on_step: Callable[[Step], None] | None,
+    seed: int,
 ) -> Synthesis:
     """A single search; see `synthesize`."""
     models, roles, candidates = problem.models, problem.roles, problem.candidates
@@ -199,16 +225,23 @@ def _search(
         start = evaluator.float32_log_probs(natural)
         judged_by = objective_of(start.tolist(), ROUNDING)
         in_float32 = judged_by, judged_by.assess(natural, start)
-    result = climb(
-        natural,
-        candidates,
-        objective,
-        evaluator,
-        recipe.proposer,
-        rng=np.random.default_rng(seed),
-        perturbation=recipe.perturbation,
-        on_step=on_step,
-    )
+    rng = np.random.default_rng(seed)
+    frontier: tuple[FrontierPoint, ...] = ()
+    if few_changes is None:
+        result = climb(
+            natural,
+            candidates,
+            objective,
+            evaluator,
+            recipe.proposer,
+            rng=rng,
+            perturbation=recipe.perturbation,
+            on_step=on_step,
+        )
+    else:
+        result, frontier = climb_by_changes(
+            candidates, objective, evaluator, recipe, few_changes, rng=rng, on_step=on_step
+        )
     result = verify(result, candidates, objective, evaluator, in_float32)
     loss, costs = judged_by.assess(result.sentence, result.log_probs).loss, evaluator.costs
     return Synthesis(
@@ -220,6 +253,7 @@ def _search(
         evaluations=tuple(evaluator.evaluations),
         models=tuple(model.name for model in models),
         roles=roles,
+        frontier=frontier,
     )
 
 
@@ -235,6 +269,7 @@ def synthesize_triplet(
     seed: int = 0,
     seeds: int = 1,
     restarts: SearchBudget | None = None,
+    few_changes: FewChanges | None = None,
 ) -> tuple[Triplet, Synthesis, Synthesis]:
     """Both directions from one natural sentence: model_1 rejects synthetic_1, model_2 synthetic_2.
 
@@ -255,6 +290,7 @@ def synthesize_triplet(
         seeds: how many to try, at most, in a direction that finds nothing, or finds what the other
             direction has found: seed, seed + 1 and so on. The costs are those of all.
         restarts: how often and how long to search with each of these; see `synthesize`.
+        few_changes: see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"A search needs 1 seed or more, not {seeds}.")
@@ -275,6 +311,7 @@ def synthesize_triplet(
                 fluency=fluency,
                 seed=seed_tried,
                 restarts=restarts,
+                few_changes=few_changes,
             )
             costs = {name: costs.get(name, Cost()) + c for name, c in synthesis.costs.items()}
             if synthesis.synthetic not in excluded:

@@ -17,7 +17,7 @@ from contstim.errors import (
     VocabularyError,
 )
 from contstim.models.base import FLOAT32, Scorer, require_language_model
-from contstim.optimization.search.constraints import Candidates, no_repeats
+from contstim.optimization.search.constraints import Candidates, fixed, no_repeats
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -71,8 +71,8 @@ def prepare(
         InputError: something is neither what a search takes nor a text that tells it, two models
             have the same name, or the seed is negative.
         SentenceError: the natural sentence has fewer than two words.
-        VocabularyError: a word is not in the vocabulary, all positions are fixed, or at one that is
-            not no other word may stand.
+        VocabularyError: a word is not in the vocabulary, all positions are fixed, or no other word
+            may stand at any; without constraints, at one of them.
     """
     accepts, rejects = load(accept), load(reject)
     judges, floors = ((), ()) if fluency is None else (load(fluency[0]), (fluency[1],))
@@ -148,14 +148,19 @@ def _candidates(
     candidates = Candidates(vocabulary, natural, (no_repeats(vocabulary.repeatable), *constraints))
     if not candidates.positions:
         raise VocabularyError(f"All positions of {natural.text!r} are fixed.")
-    for index in candidates.positions:
-        if not candidates.allowed(natural, index).any():
-            raise VocabularyError(
-                f"No word of the vocabulary may replace {natural.words[index]!r}, word "
-                f"{index + 1} of {natural.text!r}, under the constraints given. Fix "
-                f"that position, loosen them, or give more words."
-            )
-    return candidates
+    blocked = candidates.blocked
+    if blocked and not constraints:
+        raise VocabularyError(
+            f"No word of the vocabulary may replace {natural.words[blocked[0]]!r}, word "
+            f"{blocked[0] + 1} of {natural.text!r}. Give more words."
+        )
+    if len(blocked) == len(candidates.positions):
+        raise VocabularyError(
+            f"No word of the vocabulary may replace any word of {natural.text!r} under the "
+            f"constraints given. Loosen them, or give more words."
+        )
+    # Where constraints leave no other word, the natural sentence's stays
+    return replace(candidates, constraints=(*candidates.constraints, fixed(blocked)))
 
 
 def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:

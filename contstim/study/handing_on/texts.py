@@ -35,7 +35,10 @@ TO_FILL_IN = "To fill in: "
 
 _OR_TOOLS = "https://developers.google.com/optimization/"
 _OWN_PAGES = {"jspsych", "jatos"}  # on which our own page shows the trials
-_SEARCH = ("capitals", "plausible", "judge", "fluency", "max_changes", "same_length", "word_cap")
+_SEARCH = (
+    *("capitals", "plausible", "judge", "fluency", "max_changes", "same_length", "word_cap"),
+    *("frame", "tags", "enough"),
+)
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:

@@ -175,10 +175,10 @@ def test_limits_of_a_study_fix_what_a_sentence_has() -> None:
     """Witness: the positions, counted by hand."""
     natural = Sentence.parse("The 2 men saw 2 dogs")
     for fix, positions in (("2", {1, 4}), ("3", {3}), ("DOGS", {5}), ("cats", set()), ("6", set())):
-        constraints = SearchSettings(fix=(fix,)).constraints(natural, every_fix=False)
+        constraints = SearchSettings(fix=(fix,)).constraints(natural, ANIMALS, every_fix=False)
         assert [constraint.fixed for constraint in constraints] == [positions] * bool(positions)
     with pytest.raises(InputError, match=r"fix: 'The 2 men saw 2 dogs\.' has no word 'cats'"):
-        SearchSettings(fix=("cats",)).constraints(natural, every_fix=True)
+        SearchSettings(fix=("cats",)).constraints(natural, ANIMALS, every_fix=True)
     with pytest.raises(InputError, match="1 or more, not 0"):
         SearchSettings(max_changes=0)
     with pytest.raises(InputError, match="must be 0 or more, not -1"):

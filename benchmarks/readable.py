@@ -1,0 +1,199 @@
+"""How readable are synthetic sentences, and what do a frame and few changes cost?
+
+    python benchmarks/readable.py [--quick] [--kind NAME] [--sentences N] [--enough NATS] [--show]
+
+Triplets between pairs of models of several kinds, from published natural sentences: searched for as
+many nats as can be, with new words of the same part of speech, with as few new words as reach
+enough nats, and with both. A parser that contstim does not use (Debian's `link-grammar`) tells of
+which sentences it parses every word. Beside it stand the nats of the smaller side, the share of
+words kept, new words of another part of speech, characters and mean Zipf frequency beside those of
+the natural sentence, the share of natural sentences that are passed over, and seconds of the
+processor for each triplet. The published data are read from CONTSTIM_DATA, bert-mini and gpt2-mini
+from CONTSTIM_MODELS; kinds whose models are not there are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import warnings
+from pathlib import Path
+from shutil import which
+from tempfile import mkdtemp
+from time import process_time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from inputs import MODELS, OPENSTAX, STUDY
+
+from contstim.corpus import read_sentences
+from contstim.english import generate
+from contstim.english.tags import english_tags
+from contstim.frequencies import WordFrequencies
+from contstim.models.catalog import load_models
+from contstim.models.ngram.training import train_ngram
+from contstim.models.training.recurrent import train_recurrent
+from contstim.models.training.settings import RecurrentSettings, TrainingSettings
+from contstim.models.vocabularies import shared_vocabulary
+from contstim.optimization.search.constraints import capitals
+from contstim.optimization.search.few_changes import n_changed
+from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.sentence import repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.sentence import Sentence
+    from contstim.stimuli import Triplet
+    from contstim.vocabulary import Vocabulary
+
+NATURAL = STUDY / "resources" / "sentence_corpora"
+KINDS = {
+    "2-gram × 3-gram": ("2gram", "3gram"),
+    "3-gram × LSTM": ("3gram", "lstm"),
+    "3-gram × GPT-2": ("3gram", "gpt2-mini"),
+    "BERT × GPT-2": ("bert-mini", "gpt2-mini"),
+    "demo's 2-gram × 3-gram": ("demo2", "demo3"),
+}
+_BATCH = ("-graphics=0", "-links=0", "-verbosity=1", "-null=0", "-limit=100")
+
+
+def parsed(sentences: Sequence[Sentence]) -> list[bool]:
+    """Of which sentences link-grammar parses every word."""
+    lines = "".join(f"{sentence.text}\n" for sentence in sentences)
+    command = ["link-parser", "en", *_BATCH]
+    told = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout
+    answers = [
+        line.startswith("Found ")
+        for line in told.splitlines()
+        if line.startswith(("Found ", "No complete"))
+    ]
+    assert len(answers) == len(sentences), told
+    return answers
+
+
+def model_named(name: str, folder: Path) -> str:
+    """The specification of a model; those that are trained here are kept in a folder."""
+    path = folder / name
+    text: Callable[[], list[Sentence]] = (
+        (lambda: generate(3_000, seed=0))
+        if name.startswith("demo")
+        else (lambda: list(read_sentences(OPENSTAX)))
+    )
+    if name.endswith("-mini"):
+        return f"{name}=hf:{MODELS / name}"
+    if name == "lstm":
+        if not path.is_dir():
+            network = RecurrentSettings(kind="lstm", embedding=128, hidden=192, min_count=5)
+            train_recurrent(text(), path, network, TrainingSettings(epochs=1, learning_rate=0.005))
+        return f"lstm=lstm:{path}"
+    if not path.with_suffix(".arpa").exists():
+        train_ngram(text(), 2 if "2" in name else 3, path.with_suffix(".arpa"))
+    return f"{name}=kenlm:{path.with_suffix('.arpa')}"
+
+
+def naturals_for(kind: str, words: Vocabulary, n: int) -> list[Sentence]:
+    """Natural sentences of eight words, drawn at random from those whose words are allowed."""
+    if kind.startswith("demo"):
+        pool = generate(500, seed=11, words=8)
+    else:
+        pool = list(read_sentences(next(NATURAL.glob("*optimization.txt"))))
+    random.Random(1).shuffle(pool)
+    fitting = (s for s in pool if len(s) == 8 and not words.missing(s))
+    return [s for s in fitting if not repeats(s.words, words.repeatable)][:n]
+
+
+def measure(
+    kind: str, folder: Path, n: int, ways: dict[str, SearchSettings], *, show: bool
+) -> None:
+    """A row of the table for each way to search."""
+    models = load_models([model_named(name, folder) for name in KINDS[kind]])
+    counting = models[0] if kind != "BERT × GPT-2" else load_models(model_named("3gram", folder))[0]
+    known = counting.vocabulary(2 if kind.startswith("demo") else 20)
+    assert known is not None
+    words, _ = shared_vocabulary([*models, counting], known)
+    naturals = naturals_for(kind, words, n)
+    text = generate(3_000, seed=0) if kind.startswith("demo") else read_sentences(OPENSTAX)
+    frequencies, tags, rule = WordFrequencies.of(text), english_tags(), capitals(words)
+    print(f"\n{kind}: natural sentences parsed {np.mean(parsed(naturals)):.2f}")
+    for way, settings in ways.items():
+        triplets: list[Triplet] = []
+        before = process_time()
+        for natural in naturals:
+            constraints = settings.constraints(natural, words, every_fix=False)
+            if rule is not None:
+                constraints = (*constraints, rule)
+            triplet, *_ = synthesize_triplet(
+                models[0],
+                models[1],
+                natural,
+                words,
+                constraints=constraints,
+                seeds=1 if settings.enough else 3,
+                few_changes=settings.few_changes,
+            )
+            if triplet.distinct:
+                triplets.append(triplet)
+        seconds = (process_time() - before) / max(1, len(triplets))
+        if not triplets:
+            print(f"  {way:22} all natural sentences are passed over")
+            continue
+        synthetic = [(t.natural, s) for t in triplets for s in (t.synthetic_1, t.synthetic_2)]
+        if show:
+            for natural, sentence in synthetic:
+                print(f"    {natural.text}  ->  {sentence.text}")
+        kept = 1 - np.mean([n_changed(*pair) / len(pair[0]) for pair in synthetic])
+        zipfs = [frequencies.mean_zipf(s) - frequencies.mean_zipf(n) for n, s in synthetic]
+        print(
+            f"  {way:22} parsed {np.mean(parsed([s for _, s in synthetic])):.2f}"
+            f"  kept {kept:.2f}"
+            f"  misfits {np.mean([len(tags.misfits(*pair)) for pair in synthetic]):4.2f}"
+            f"  nats {np.mean([min(t.drops) for t in triplets]):5.1f}"
+            f" (least {min(min(t.drops) for t in triplets):4.1f})"
+            f"  characters {np.mean([len(s.bare) - len(n.bare) for n, s in synthetic]):+5.1f}"
+            f"  Zipf {np.mean(zipfs):+5.2f}"
+            f"  passed over {1 - len(triplets) / len(naturals):.2f}"
+            f"  {seconds:6.1f} s a triplet",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="three sentences of the demo's models")
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("--sentences", type=int, default=40)
+    parser.add_argument("--enough", type=float, default=5.0)
+    parser.add_argument("--changes", type=int, help="new words, at most; half of all by default")
+    parser.add_argument("--way", action="append", help="nothing, frame, few changes, both")
+    parser.add_argument("--models", type=Path, help="where trained models are kept")
+    parser.add_argument("--show", action="store_true", help="print the sentences")
+    options = parser.parse_args()
+    if which("link-parser") is None or not STUDY.is_dir():
+        print("skipped: it needs Debian's link-grammar and the published data (CONTSTIM_DATA)")
+        return
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    ways = {
+        "nothing": SearchSettings(),
+        "frame": SearchSettings(frame="words"),
+        "few changes": SearchSettings(enough=options.enough),
+        "both": SearchSettings(frame="words", enough=options.enough, max_changes=options.changes),
+    }
+    ways = {way: each for way, each in ways.items() if way in (options.way or ways)}
+    kinds = ["demo's 2-gram × 3-gram"] if options.quick else options.kind or list(KINDS)
+    folder = options.models or Path(mkdtemp())
+    folder.mkdir(exist_ok=True)
+    for kind in kinds:
+        if any(name.endswith("-mini") and not (MODELS / name).is_dir() for name in KINDS[kind]):
+            print(f"{kind}: skipped, no models (set CONTSTIM_MODELS)")
+            continue
+        n = 3 if options.quick else options.sentences
+        measure(kind, folder, n, ways, show=options.show)
+
+
+if __name__ == "__main__":
+    main()

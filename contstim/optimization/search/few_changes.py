@@ -1,0 +1,281 @@
+"""Enough disagreement with few changes, and then the likeliest sentence.
+
+The search is for a sentence that the reject model finds a number of nats less likely than the
+natural one, and it is to keep as many of the natural sentence's words as can be:
+
+    one new word     The invention is more than one day old     4.1 nats
+    two new words    The invention is more than one week old    5.7 nats: enough
+                     The letter is more than one week old       5.2 nats, likelier: the result
+
+For each number of new words, the search goes on from the best sentences with one word less. What is
+gained beyond enough nats does not count; from there on what is minimised is how unlikely the
+accepting models find the sentence. The best sentences by their number of new words are the
+*frontier*: what a further word is worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from contstim.optimization.search.climb import Climb, Step, climb
+from contstim.optimization.search.constraints import Candidates, max_changes
+from contstim.optimization.search.objectives import Objective, ScoredSentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from contstim.arrays import FloatArray
+    from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.recipes import Recipe
+    from contstim.sentence import Sentence
+
+
+@dataclass(frozen=True)
+class FewChanges:
+    """Goal of a search that keeps the natural sentence's words.
+
+    Attributes:
+        enough: nats by which the loss is to fall.
+        most: how many words may be new, at most; by default half of the sentence's.
+    """
+
+    enough: float
+    most: int | None = None
+
+
+ENOUGH = "it reached the nats asked for, and no likelier sentence with as few new words was found"
+TOO_FEW = "no sentence with so many of the natural words was found that reaches the nats asked for"
+"""Why such a search ended, as the user reads it."""
+
+_BEAM = 8  # sentences that are gone on from, at each price
+_PRICES = (0.5, 1.0, 2.0, 8.0)  # of a nat below the floor, nats
+_KEPT = 0.5  # share of the natural sentence's words that stay, where nothing else is asked for
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The best sentence that was found with a number of new words.
+
+    Attributes:
+        changed: the number.
+        sentence: the sentence.
+        log_probs: its log-probabilities, (n_models,), nats.
+        drop: nats by which it lowers the loss, that of the natural sentence less its own.
+    """
+
+    changed: int
+    sentence: Sentence
+    log_probs: FloatArray
+    drop: float
+
+
+@dataclass(frozen=True)
+class EnoughObjective(Objective):
+    """The same down to a target, and from there on the likelihood under the accepting models.
+
+    Attributes:
+        target: the loss that is low enough, nats.
+    """
+
+    target: float = 0.0
+
+    def full_loss(self, log_probs: FloatArray) -> FloatArray:
+        """The loss whatever the target, (n_sentences,), nats."""
+        return super().loss(log_probs)
+
+    def loss(self, log_probs: FloatArray) -> FloatArray:
+        """The loss above the target; from there on the target less the room above the floors."""
+        loss = self.full_loss(log_probs)
+        room = np.zeros(len(loss))
+        for values, floor in self.margins(log_probs):
+            room += np.nan_to_num(np.maximum(values - floor, 0.0), nan=0.0)
+        return np.where(loss > self.target, loss, self.target - room)
+
+
+def climb_by_changes(
+    candidates: Candidates,
+    objective: Objective,
+    evaluator: Evaluator,
+    recipe: Recipe,
+    goal: FewChanges,
+    *,
+    rng: np.random.Generator,
+    on_step: Callable[[Step], None] | None = None,
+) -> tuple[Climb, tuple[FrontierPoint, ...]]:
+    """Reach enough nats with as few new words as possible, then the likeliest sentence.
+
+    Args:
+        candidates: the words that may stand at each position, and the natural sentence.
+        objective: what to minimise and to keep.
+        evaluator: scores exactly.
+        recipe: proposes words and makes new starts.
+        goal: how many nats are enough, and how many words may be new.
+        rng: decides the order of positions, and what else is left to chance.
+        on_step: told of each accepted step.
+
+    Returns:
+        The climbs as one, which ends with the sentence that reaches enough nats, or with the
+        natural one; and the frontier, without numbers of words that bring no nat.
+    """
+    natural = candidates.natural
+    start = best = objective.assess(natural, evaluator.log_probs(natural))
+    likeliest = EnoughObjective(
+        objective.models, objective.accepting, objective.limits, start.loss - goal.enough
+    )
+    most = min(goal.most or int(len(natural) * _KEPT), len(candidates.positions))
+    if all(model.cheap_replacements for model in evaluator.models):
+        levels = _by_beam(candidates, likeliest, evaluator, most, on_step)
+    else:
+        levels = _by_climbs(candidates, likeliest, evaluator, recipe, most, rng, on_step)
+    frontier: list[FrontierPoint] = []
+    steps: tuple[Step, ...] = ()
+    visits = 0
+    for best, steps, visits in levels:
+        drop = start.loss - objective.assess(best.sentence, best.log_probs).loss
+        if drop > max((point.drop for point in frontier), default=0.0):
+            changed = n_changed(natural, best.sentence)
+            frontier.append(FrontierPoint(changed, best.sentence, best.log_probs, drop))
+        if drop >= goal.enough:
+            climbed = Climb(start, steps, best.sentence, best.log_probs, visits, ENOUGH)
+            return climbed, tuple(frontier)
+    return Climb(start, steps, natural, start.log_probs, visits, TOO_FEW), tuple(frontier)
+
+
+_Level: TypeAlias = tuple[ScoredSentence, tuple[Step, ...], int]
+"""The best sentence with a number of new words, all steps so far, and the number of visits."""
+
+
+def _by_climbs(
+    candidates: Candidates,
+    objective: EnoughObjective,
+    evaluator: Evaluator,
+    recipe: Recipe,
+    most: int,
+    rng: np.random.Generator,
+    on_step: Callable[[Step], None] | None,
+) -> Iterator[_Level]:
+    """For each number of new words a climb from the best sentence with one word less.
+
+    It begins with the best word of all positions, where a climb takes the first better one.
+    """
+    state = recipe.proposer.start(evaluator, rng.spawn(1)[0])
+    natural = candidates.natural
+    best = objective.assess(natural, evaluator.log_probs(natural))
+    steps: list[Step] = []
+    visits = 0
+
+    def accept(step: Step) -> None:
+        steps.append(step)
+        if on_step is not None:
+            on_step(step)
+
+    for changes in range(1, most + 1):
+        limited = replace(candidates, constraints=(*candidates.constraints, max_changes(changes)))
+        better = []
+        for index in limited.positions:
+            visits += 1
+            position = limited.at(best, index, visits)
+            proposed = recipe.proposer.propose(position, objective, evaluator, state)
+            if proposed is not None:
+                better.append((position, proposed))
+        if better:
+            position, best = min(better, key=lambda pair: pair[1].loss)
+            accept(_step(position.index, position.sentence, best, visits, changes, evaluator))
+
+        def accept_later(step: Step, before: int = visits, round_: int = changes - 1) -> None:
+            accept(replace(step, visit=step.visit + before, round=round_))
+
+        climbed = climb(
+            best.sentence,
+            limited,
+            objective,
+            evaluator,
+            recipe.proposer,
+            rng=rng,
+            state=state,
+            perturbation=recipe.perturbation,
+            on_step=accept_later,
+        )
+        visits += climbed.visits
+        best = objective.assess(climbed.sentence, climbed.log_probs)
+        yield best, tuple(steps), visits
+
+
+def _by_beam(
+    candidates: Candidates,
+    objective: EnoughObjective,
+    evaluator: Evaluator,
+    most: int,
+    on_step: Callable[[Step], None] | None,
+) -> Iterator[_Level]:
+    """For each number of new words the best of all words after the best sentences with one less.
+
+    For models that score all words of a position exactly at next to no cost. Sentences below the
+    floor are kept as well: a further word may bring them back. They are ranked by the loss and what
+    they miss of the floor, at several prices a nat.
+    """
+    natural = candidates.natural
+    best = objective.assess(natural, evaluator.log_probs(natural))
+    beam = [natural]
+    steps: list[Step] = []
+    visits = 0
+    for changes in range(1, most + 1):
+        ranked: list[dict[Sentence, float]] = [{} for _ in _PRICES]
+        for sentence in beam:
+            for index in candidates.positions:
+                if sentence.words[index] != natural.words[index]:
+                    continue
+                visits += 1
+                words = candidates.vocabulary.at(index)
+                of_models = [
+                    model.replacement_log_probs(sentence, index, words)
+                    for model in evaluator.models
+                ]
+                log_probs = np.stack(of_models)  # (n_models, n_words)
+                allowed = candidates.allowed(sentence, index)
+                keeps = allowed & objective.feasible(log_probs)
+                losses = np.where(keeps, objective.loss(log_probs), np.inf)
+                column = int(losses.argmin())
+                if losses[column] < best.loss:
+                    better = sentence.replace(index, words[column])
+                    best = ScoredSentence(better, log_probs[:, column], float(losses[column]))
+                    evaluator.record(visits, index, better, best.log_probs)
+                    steps.append(_step(index, sentence, best, visits, changes, evaluator))
+                    if on_step is not None:
+                        on_step(steps[-1])
+                shortfall = objective.shortfall(log_probs)
+                for of_price, price in zip(ranked, _PRICES, strict=True):
+                    priced = np.where(
+                        allowed, objective.full_loss(log_probs) + price * shortfall, np.inf
+                    )
+                    for column in np.argpartition(priced, min(_BEAM, len(priced)) - 1)[
+                        :_BEAM
+                    ].tolist():
+                        if np.isfinite(priced[column]):
+                            of_price[sentence.replace(index, words[column])] = float(priced[column])
+        chosen = (sorted(of_price, key=of_price.__getitem__)[:_BEAM] for of_price in ranked)
+        beam = [*dict.fromkeys(chain.from_iterable(chosen))]
+        yield best, tuple(steps), visits
+
+
+def _step(
+    index: int,
+    before: Sentence,
+    after: ScoredSentence,
+    visits: int,
+    changes: int,
+    evaluator: Evaluator,
+) -> Step:
+    """The step that puts a word in at a 0-based position."""
+    old, new = before.words[index], after.sentence.words[index]
+    told = after.sentence, after.log_probs, after.loss
+    return Step(index, old, new, *told, visits, changes - 1, evaluator.cost)
+
+
+def n_changed(natural: Sentence, sentence: Sentence) -> int:
+    """Number of words in which two sentences of one length differ."""
+    return sum(old != new for old, new in zip(natural.words, sentence.words, strict=True))

@@ -1,0 +1,117 @@
+"""A search for few changes against every sentence that it could have found."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.models.ngram.adapter import NgramModel
+from contstim.optimization.search.few_changes import FewChanges, n_changed
+from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
+from contstim.sentence import Sentence, repeats
+from contstim.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def naturals(unseen: list[Sentence], few_words: Vocabulary) -> list[Sentence]:
+    """Sentences of the words of the searches."""
+    return [s for s in unseen if not few_words.missing(s) and not repeats(s.words)][:8]
+
+
+@pytest.fixture(scope="module")
+def few_words(unseen: list[Sentence]) -> Vocabulary:
+    """Some ninety words, so that all pairs of new words can be tried."""
+    return Vocabulary.from_sentences(unseen[:12], min_count=1)
+
+
+def most_nats(
+    accept: NgramModel, reject: NgramModel, natural: Sentence, words: Vocabulary, changes: int
+) -> tuple[float, list[tuple[Sentence, float, float]]]:
+    """The most nats of all sentences with so many new words, and all that the accept model takes.
+
+    With each sentence the nats by which the reject model finds it less likely, and by how much the
+    accept model finds it likelier.
+    """
+    sentences = [
+        Sentence(tuple(new.get(i, word) for i, word in enumerate(natural.words)))
+        for places in combinations(range(len(natural)), changes)
+        for chosen in product(*(words.at(place) for place in places))
+        for new in (dict(zip(places, chosen, strict=True)),)
+    ]
+    sentences = [s for s in sentences if not repeats(s.words, words.repeatable)]
+    gains = accept.log_probs(sentences) - accept.log_probs([natural])
+    drops = reject.log_probs([natural]) - reject.log_probs(sentences)
+    kept = gains >= -1e-9
+    rows = zip(sentences, drops, gains, kept, strict=True)
+    taken = [(s, float(drop), float(gain)) for s, drop, gain, keep in rows if keep]
+    return max(drop for _, drop, _ in taken), taken
+
+
+def test_single_changes_are_the_best_and_pairs_nearly_so(
+    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
+) -> None:
+    """Witness: every sentence with one new word, and with two, scored by the models themselves."""
+    shares = []
+    for natural in naturals:
+        result = synthesize(
+            bigram, trigram, natural, few_words, few_changes=FewChanges(enough=1_000.0, most=2)
+        )
+        assert not result.changed  # nothing is worth a thousand nats
+        drops = {0: 0.0} | {point.changed: point.drop for point in result.frontier}
+        assert [*drops.values()] == sorted(drops.values())
+        best, _ = most_nats(bigram, trigram, natural, few_words, 1)
+        assert drops.get(1, 0.0) == pytest.approx(max(best, 0.0), abs=1e-6)
+        best, _ = most_nats(bigram, trigram, natural, few_words, 2)
+        assert max(drops.values()) <= best + 1e-6
+        shares.append(max(drops.values()) / best)
+    assert np.mean(shares) > 0.9
+
+
+def test_result_reaches_enough_with_the_fewest_words_and_is_the_likeliest(
+    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
+) -> None:
+    """Witness: every sentence with one new word; with more, what the frontier says of fewer."""
+    n_single = 0
+    for natural in naturals:
+        result = synthesize(bigram, trigram, natural, few_words, few_changes=FewChanges(enough=3.0))
+        if not result.changed:
+            assert all(point.drop < 3.0 for point in result.frontier)
+            continue
+        changed = n_changed(natural, result.synthetic)
+        drop = result.natural_log_probs[1] - result.log_probs[1]
+        assert drop >= 3.0
+        assert result.log_probs[0] >= result.natural_log_probs[0]
+        assert all(point.drop < 3.0 for point in result.frontier[:-1])
+        assert changed <= len(natural) // 2
+        if changed == 1:
+            n_single += 1
+            _, taken = most_nats(bigram, trigram, natural, few_words, 1)
+            likeliest = max(gain for _, drop, gain in taken if drop >= 3.0)
+            gain = result.log_probs[0] - result.natural_log_probs[0]
+            assert gain == pytest.approx(likeliest, abs=1e-6)
+    assert n_single
+
+
+def test_same_seed_gives_the_same_triplet(
+    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
+) -> None:
+    first, second = (
+        synthesize_triplet(
+            bigram, trigram, naturals[0], few_words, few_changes=FewChanges(1.0), seed=3
+        )
+        for _ in range(2)
+    )
+    assert first[0] == second[0]
+    assert [p.sentence for p in first[1].frontier] == [p.sentence for p in second[1].frontier]
+
+
+def test_number_of_searches_is_refused_beside_enough() -> None:
+    with pytest.raises(InputError, match="leave out `restarts` and `seconds`"):
+        SearchSettings(enough=5.0, restarts=3)
+    assert SearchSettings(enough=0.0, restarts=3).few_changes is None
+    with pytest.raises(InputError, match='set `frame` to "words"'):
+        SearchSettings(tags="german.conllu")
