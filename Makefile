@@ -17,7 +17,7 @@ demo: .venv/base
 
 # Three at a time on two cores: some tests wait for Ray, servers and browsers while others compute
 test: .venv/ready
-	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published and not slow" -n 3 --dist loadfile
+	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published and not slow" -n 2 --dist loadfile
 
 slow: .venv/ready
 	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m slow -n 2
@@ -26,7 +26,7 @@ slow: .venv/ready
 coverage: .venv/ready
 	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
 	$(RUN)python -m coverage erase
-	OMP_NUM_THREADS=1 $(RUN)python -m coverage run -m pytest -q -m "not published and not slow" -n 3 --dist loadfile
+	OMP_NUM_THREADS=1 $(RUN)python -m coverage run -m pytest -q -m "not published and not slow" -n 2 --dist loadfile
 	$(RUN)python -m coverage combine --quiet
 	$(RUN)python -m coverage report --skip-covered
 
