@@ -24,6 +24,7 @@ import numpy as np
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.constraints import Candidates, max_changes
 from contstim.optimization.search.objectives import Objective, ScoredSentence
+from contstim.optimization.search.verification import MIN_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,7 +93,9 @@ class EnoughObjective(Objective):
         loss = self.full_loss(log_probs)
         room = np.zeros(len(loss))
         for values, floor in self.margins(log_probs):
-            room += np.nan_to_num(np.maximum(values - floor, 0.0), nan=0.0)
+            gain = np.zeros(len(loss))
+            np.subtract(values, floor, out=gain, where=values > floor)  # not -inf - -inf, but nan
+            room += gain
         return np.where(loss > self.target, loss, self.target - room)
 
 
@@ -231,11 +234,9 @@ def _by_beam(
                     continue
                 visits += 1
                 words = candidates.vocabulary.at(index)
-                of_models = [
-                    model.replacement_log_probs(sentence, index, words)
-                    for model in evaluator.models
-                ]
-                log_probs = np.stack(of_models)  # (n_models, n_words)
+                models = evaluator.models
+                each = [model.replacement_log_probs(sentence, index, words) for model in models]
+                log_probs = np.stack(each)  # (n_models, n_words)
                 allowed = candidates.allowed(sentence, index)
                 keeps = allowed & objective.feasible(log_probs)
                 losses = np.where(keeps, objective.loss(log_probs), np.inf)
@@ -247,14 +248,10 @@ def _by_beam(
                     steps.append(_step(index, sentence, best, visits, changes, evaluator))
                     if on_step is not None:
                         on_step(steps[-1])
-                shortfall = objective.shortfall(log_probs)
+                loss, shortfall = objective.full_loss(log_probs), objective.shortfall(log_probs)
                 for of_price, price in zip(ranked, _PRICES, strict=True):
-                    priced = np.where(
-                        allowed, objective.full_loss(log_probs) + price * shortfall, np.inf
-                    )
-                    for column in np.argpartition(priced, min(_BEAM, len(priced)) - 1)[
-                        :_BEAM
-                    ].tolist():
+                    priced = np.where(allowed, loss + price * shortfall, np.inf)
+                    for column in np.argsort(priced, kind="stable")[:_BEAM].tolist():
                         if np.isfinite(priced[column]):
                             of_price[sentence.replace(index, words[column])] = float(priced[column])
         chosen = (sorted(of_price, key=of_price.__getitem__)[:_BEAM] for of_price in ranked)
@@ -274,6 +271,21 @@ def _step(
     old, new = before.words[index], after.sentence.words[index]
     told = after.sentence, after.log_probs, after.loss
     return Step(index, old, new, *told, visits, changes - 1, evaluator.cost)
+
+
+def keep_if_enough(climb: Climb, goal: FewChanges, objective: Objective) -> Climb:
+    """The climb, or where its result is not worth enough nats, one that ends where it began.
+
+    Args:
+        climb: verified: scored again from scratch, the result may be an earlier sentence.
+        goal: how many nats are enough.
+        objective: that judges the result.
+    """
+    natural = objective.assess(climb.start.sentence, climb.start.log_probs)
+    drop = natural.loss - objective.assess(climb.sentence, climb.log_probs).loss
+    if climb.sentence == natural.sentence or drop >= goal.enough - MIN_TOLERANCE:
+        return climb
+    return replace(climb, sentence=natural.sentence, log_probs=natural.log_probs, end=TOO_FEW)
 
 
 def n_changed(natural: Sentence, sentence: Sentence) -> int:

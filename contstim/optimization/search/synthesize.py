@@ -13,7 +13,7 @@ from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.few_changes import climb_by_changes
+from contstim.optimization.search.few_changes import climb_by_changes, keep_if_enough
 from contstim.optimization.search.objectives import Objective, PairObjective
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchResult, SearchSummary, best_of
@@ -243,6 +243,8 @@ def _search(
             candidates, objective, evaluator, recipe, few_changes, rng=rng, on_step=on_step
         )
     result = verify(result, candidates, objective, evaluator, in_float32)
+    if few_changes is not None:
+        result = keep_if_enough(result, few_changes, judged_by)
     loss, costs = judged_by.assess(result.sentence, result.log_probs).loss, evaluator.costs
     return Synthesis(
         natural=natural,

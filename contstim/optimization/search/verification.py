@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 
-_MIN_TOLERANCE = 1e-4  # nats; how far any score may differ between batches
+MIN_TOLERANCE = 1e-4
+"""Nats by which any score may differ between batches."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
         floor: nats.
         tolerance: the share of a score by which it may differ between batches.
     """
-    return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
+    return log_prob >= floor - max(MIN_TOLERANCE, tolerance * abs(floor))
 
 
 def check_floor(judge: LanguageModel, floor: float, natural: Sentence, log_prob: float) -> None:
@@ -276,7 +277,7 @@ def _rescore(
     """
     rescored = evaluator.log_probs(sentence, afresh=True)
     tolerances = np.array([model.convention.tolerance for model in evaluator.models])
-    if not np.isclose(rescored, log_probs, rtol=tolerances, atol=_MIN_TOLERANCE).all():
+    if not np.isclose(rescored, log_probs, rtol=tolerances, atol=MIN_TOLERANCE).all():
         faults = [*faults, f"its scores are {rescored}, not {log_probs}"]
     if faults:
         raise VerificationError(f"{sentence.text!r} failed its check: {'; '.join(faults)}.")
