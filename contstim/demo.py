@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -140,7 +140,9 @@ def run_demo(
         InputError: the folder holds a demo with another seed, scale or version.
     """
     out, scale = Path(out), scale or Scale()
-    _claim(out, {"contstim": __version__, "seed": seed, **vars(scale)})
+    searches = [asdict(search.few_changes) if search.few_changes else {} for search in _SEARCHES]
+    facts_of_demo = {"contstim": __version__, "seed": seed, "searches": searches, **vars(scale)}
+    _claim(out, facts_of_demo)
     reporter.say(f"Writing {counted(scale.training, 'sentence')} of the embedded English …")
     text = _sentences(out / "text.txt", lambda: generate(scale.training, seed=seed))
     models: dict[str, LanguageModel] = {}

@@ -38,7 +38,6 @@ START, END = "^", "$"
 """In place of a tag before the first word and after the last."""
 
 _UNSEEN = 0.1  # occurrences that any tag is taken to have after any other besides those counted
-_MISFIT = 0.05  # share of a word's occurrences below which a tag is not its own
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,11 @@ class TaggedWord:
         word: names as they are written, all other words in lower case.
         tag: a part of speech, as finely divided as the text has it.
         count: how often the word has the tag.
-        lemma: of the word; empty where it is not known.
     """
 
     word: str
     tag: str
     count: int
-    lemma: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,11 +70,19 @@ class TagPair:
     count: int
 
 
-_READERS = {
-    "str": (text, "text"),
-    "int": (count, "whole number from 0"),
-    "lemma": (lambda cell: cell or "", "lemma"),
-}
+def _word_or_tag(cell: object) -> str:
+    if not text(cell).strip():
+        raise ValueError("it is empty")
+    return text(cell)
+
+
+def _occurrences(cell: object) -> int:
+    if not count(cell):
+        raise ValueError("it is 0")
+    return count(cell)
+
+
+_READERS = {"str": (_word_or_tag, "word or tag"), "int": (_occurrences, "whole number from 1")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +128,6 @@ class TagTable:
         """True if the table has the word, whatever its capital."""
         return word in self._counts or word.lower() in self._counts
 
-    def lemma(self, word: str) -> str:
-        """The lemma of a word in lower case; the word itself where it is not known."""
-        return self._lemmas.get(word) or self._lemmas.get(word.lower()) or word.lower()
-
     def tags(self, sentence: Sentence) -> tuple[str, ...]:
         """The likeliest tags of a sentence's words; empty for a word that is not listed.
 
@@ -139,19 +140,6 @@ class TagTable:
             shares = self.shares(word, initial=index == 0) or {"": 1.0}
             rows = {tag: self._likeliest(rows, tag, share) for tag, share in shares.items()}
         return self._likeliest(rows, END, 1.0)[1][:-1]
-
-    def misfits(self, natural: Sentence, synthetic: Sentence) -> tuple[int, ...]:
-        """0-based positions of new words that are hardly ever what the natural sentence's word is.
-
-        Less than 5 % of their occurrences have its tag. A word that is not listed is no misfit.
-        """
-        found = []
-        rows = zip(natural.words, synthetic.words, self.tags(natural), strict=True)
-        for index, (old, new, tag) in enumerate(rows):
-            shares = self.shares(new, initial=index == 0)
-            if new != old and tag and shares and shares.get(tag, 0.0) < _MISFIT:
-                found.append(index)
-        return tuple(found)
 
     def _likeliest(
         self, rows: Mapping[str, tuple[float, tuple[str, ...]]], tag: str, share: float
@@ -176,10 +164,6 @@ class TagTable:
         return dict(counts)
 
     @cached_property
-    def _lemmas(self) -> dict[str, str]:
-        return {each.word: each.lemma for each in self.words}
-
-    @cached_property
     def _n_tags(self) -> int:
         return len({each.tag for each in self.words})
 
@@ -199,7 +183,7 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
     Args:
         path: a treebank in the format of Universal Dependencies, `.conllu`, of which a tag is the
             part of speech with its features, such as `NOUN Case=Nom|Number=Sing`; or a table with
-            the columns word, tag, count and, if known, lemma.
+            the columns word, tag and count.
         pairs: a table of the pairs of tags with the columns tag, next and count.
 
     Raises:
@@ -215,33 +199,33 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
 
 def _of_treebank(path: Path) -> TagTable:
     """Counts of a treebank; its words are in lower case but for proper names (PROPN)."""
-    words: Counter[tuple[str, str, str]] = Counter()
+    words: Counter[tuple[str, str]] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     for tagged in _sentences_of(path):
         words.update(tagged)
-        pairs.update(pairwise([START, *(tag for _, tag, _ in tagged), END]))
+        pairs.update(pairwise([START, *(tag for _, tag in tagged), END]))
     return TagTable(
         str(path),
-        tuple(TaggedWord(word, tag, n, lemma) for (word, tag, lemma), n in words.items()),
+        tuple(TaggedWord(word, tag, n) for (word, tag), n in words.items()),
         tuple(TagPair(*pair, n) for pair, n in pairs.items()),
     )
 
 
-def _sentences_of(path: Path) -> Iterator[list[tuple[str, str, str]]]:
-    """The word, tag and lemma of each word of each sentence, without punctuation."""
-    sentence: list[tuple[str, str, str]] = []
+def _sentences_of(path: Path) -> Iterator[list[tuple[str, str]]]:
+    """The word and the tag of each word of each sentence, without punctuation."""
+    sentence: list[tuple[str, str]] = []
     for line in read_lines(path):
         if line.startswith("#"):
             continue
         cells = line.split("\t")
         if len(cells) != 10:
             raise InputError(f"{path}: {line[:60]!r} has {len(cells)} columns; CoNLL-U has 10.")
-        number, word, lemma, upos, _, features, *_ = cells
+        number, word, _, upos, _, features, *_ = cells
         if number == "1" and sentence:
             yield sentence
             sentence = []
         # 3-4 is a word that is written as one, and 3.1 one that is not written: their parts follow
         if number.isdigit() and upos != "PUNCT":
             tag = upos if features == "_" else f"{upos} {features}"
-            sentence.append((word if upos == "PROPN" else word.lower(), tag, lemma.lower()))
+            sentence.append((word if upos == "PROPN" else word.lower(), tag))
     yield sentence

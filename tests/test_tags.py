@@ -42,11 +42,12 @@ pairs = st.dictionaries(
 )
 
 
-@given(words, pairs, st.lists(st.sampled_from("abc"), min_size=1, max_size=4))
+@given(words, pairs, st.data())
 def test_tags_are_the_likeliest_of_all_rows(
-    words: dict[str, dict[str, int]], pairs: dict[tuple[str, str], int], text: list[str]
+    words: dict[str, dict[str, int]], pairs: dict[tuple[str, str], int], data: st.DataObject
 ) -> None:
     """Witness: p(tags) p(words | tags) of every row, with .1 added to each count of a pair."""
+    text = data.draw(st.lists(st.sampled_from([*words]), min_size=1, max_size=4))
     table = TagTable(
         "small",
         tuple(TaggedWord(w, tag, n) for w, tags in words.items() for tag, n in tags.items()),
@@ -68,8 +69,6 @@ def test_tags_are_the_likeliest_of_all_rows(
                 total += log(share) - log_share(None, tag)
         return total
 
-    if not set(text) <= set(words):
-        return
     found = table.tags(Sentence(tuple(text)))
     rows = list(product(*(words[word] for word in text)))
     assert isclose(log_prob(found), max(map(log_prob, rows)), abs_tol=1e-9)
@@ -89,18 +88,8 @@ def test_english_tags_in_context(text: str, tags: str) -> None:
     assert english_tags().tags(Sentence.parse(text)) == tuple(tags.split(" "))
 
 
-def test_embedded_table_is_large_and_has_lemmas() -> None:
-    table = english_tags()
-    assert len({each.word for each in table.words}) >= 30_000
-    assert [table.lemma(word) for word in ("mice", "Went", "zyzzq")] == ["mouse", "go", "zyzzq"]
-
-
-def test_misfits_are_words_that_are_never_what_the_natural_one_is() -> None:
-    natural = Sentence.parse("The dog sees a cat")
-    table = english_tags()
-    assert table.misfits(natural, natural) == ()
-    assert table.misfits(natural, Sentence.parse("The horse is a quickly")) == (2, 4)
-    assert table.misfits(natural, Sentence.parse("The zyzzq sees a cat")) == ()
+def test_embedded_table_is_large() -> None:
+    assert len({each.word for each in english_tags().words}) >= 30_000
 
 
 def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> None:
@@ -114,7 +103,6 @@ def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> Non
     assert table.shares("Maria") == {"PROPN": 1.0}
     assert TagPair("NOUN Case=Nom|Gender=Masc", "VERB", 1) in table.pairs
     assert TagPair("VERB", END, 1) in table.pairs
-    assert table.lemma("schläft") == "schlafen"
 
 
 def test_table_without_pairs_takes_the_most_frequent_tag(tmp_path: Path) -> None:
@@ -127,7 +115,9 @@ def test_table_without_pairs_takes_the_most_frequent_tag(tmp_path: Path) -> None
     ("name", "text", "message"),
     [
         ("a.csv", "word,tag\nrun,V\n", "lacks count"),
-        ("a.csv", "word,tag,count\nrun,V,-1\n", "is not a whole number from 0"),
+        ("a.csv", "word,tag,count\nrun,V,-1\n", "is not a whole number from 1"),
+        ("a.csv", "word,tag,count\nrun,V,0\n", "is not a whole number from 1"),
+        ("a.csv", 'word,tag,count\n"",V,1\n', "is not a word or tag"),
         ("a.conllu", "1\trun\tV\n", "has 3 columns; CoNLL-U has 10"),
     ],
 )

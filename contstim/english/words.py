@@ -15,12 +15,18 @@ BLOCKED = Path(__file__).with_name("blocked.txt")
 # `university` but not `unimportant`, `use`
 _VOWEL_SOUND = re.compile(r"heir|hono|hones|hour", re.IGNORECASE)
 _CONSONANT_SOUND = re.compile(
-    r"eu|ewe|(once|ones?|oneself)\b|ubiq|uku|uni(?![nmd])|unan|unio|us[aeiu]|ut[eio]", re.IGNORECASE
+    r"eu|ewe|(once|ones?|oneself)\b|u(biq|ga|k|ni([^nmd]|dir)|nanim|ra[nl]|rin|s[aeiu]|t[eio])",
+    re.IGNORECASE,
 )
+# Words read letter by letter or as numbers
+_SPELLED = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Za-z](?![\w'’])|\d")
+_ELEVEN = re.compile(r"1[18](?!\d)")
 
 
 def indefinite_article(next_word: str) -> str:
     """The indefinite article before a word: "an" before a vowel sound, else "a"."""
+    if _SPELLED.match(next_word):  # an FBI agent, a US senator, an x-ray, an 8-year-old
+        return "an" if next_word[0].lower() in "aefhilmnorsx8" or _ELEVEN.match(next_word) else "a"
     if next_word[0].lower() in "aeiou":
         return "a" if _CONSONANT_SOUND.match(next_word) else "an"
     return "an" if _VOWEL_SOUND.match(next_word) else "a"

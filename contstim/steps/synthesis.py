@@ -93,6 +93,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
         for model in models:
             tell_unknown(unknown_words(model, [natural]), reporter.warn, reporter.say)
         words, n_dropped = self._words(models, reporter)
+        search.check_words(words)
         constraints = words_read(search).constraints(natural, words, every_fix=True)
 
         def tell_step(step: climb.Step) -> None:
@@ -130,12 +131,13 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
         if self.out is not None:
             write_text(self.out, as_json + "\n")
         if not result.changed:
-            what = "on which these models disagree more"
+            what, try_ = "on which these models disagree more", "another `seed`"
             if search.enough:
                 what = f"with few new words that reaches {search.enough:g} nats"
+                try_ = "a lower `enough`"
             reporter.say(
-                f"Nothing was found: no sentence {what}. Try another `seed`, another sentence, "
-                f"more words, or fewer constraints."
+                f"Nothing was found: no sentence {what}. Try {try_}, another sentence, more words, "
+                f"or fewer constraints."
             )
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         shown = [as_json] if self.as_json else [*_shown(result), f"Scoring rules: {rules}."]
@@ -182,7 +184,7 @@ def _shown(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     yield ChangedSentences(result.natural, rows, names, roles)
     if not isinstance(result, SymmetricPair) and result.frontier:
         points = ", ".join(f"{p.changed}: {p.drop:.1f} nats" for p in result.frontier)
-        yield f"The most nats with each number of new words: {points}."
+        yield f"Nats of the best sentence with each number of new words: {points}."
     n_steps = sum(len(climb.steps) for climb in climbs)
     # A later start counts if a word was replaced from there; the first one counts always.
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)

@@ -13,7 +13,7 @@ from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination, tell_contamination
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchQuestion, SearchRules
-from contstim.optimization.jobs.tasks import SEEDS, SearchContext
+from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.restarts import SINGLE
@@ -228,7 +228,7 @@ def _tell_what_lacks(results: TripletResults, reporter: Reporter) -> None:
     if results.failures:
         reporter.warn("Run the same command with `retry_failed` to try the failed searches again.")
     for pair in results.pairs:
-        vain = {f"searched in vain with {SEEDS} seeds": pair.unchanged} if pair.unchanged else {}
+        vain = {"searched in vain": pair.unchanged} if pair.unchanged else {}
         if over := pair.inadmissible + pair.unchanged:
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in {**pair.reasons, **vain}.items())
             text = (

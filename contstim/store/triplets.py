@@ -24,7 +24,7 @@ _ROLES = ("accept", "reject")
 _ENTRIES = {
     "steps": ("round", "visit", "position", "old", "new", "sentence"),
     "evaluations": ("visit", "position", "word", "sentence"),
-    "frontier": ("changed", "sentence"),
+    "frontier": ("changed", "drop", "sentence"),
 }
 _LOG_PROBS = ("log_prob_accept", "log_prob_reject")
 

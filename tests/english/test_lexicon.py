@@ -13,7 +13,12 @@ from contstim.errors import InputError
 
 ARTICLES = [
     ("an", "apple orange umbrella idea egg old honest hour email early uncle important elderly"),
+    (
+        "an",
+        "unanswered unannounced uninteresting unimportant FBI MRI NGO x-ray 8-year 11 18-year-old",
+    ),
     ("a", "university uniform useful European one dog house young yellow woman hotel unit"),
+    ("a", "unanimous Ukrainian Ugandan uranium urinary USDA US unidirectional utensil 10"),
 ]
 FORMS = """mice men women children teeth geese wolves knives shelves sheep deer went gone wrote
     written brought taught caught drove driven lying putting swimming preferred planned carries

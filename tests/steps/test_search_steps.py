@@ -42,7 +42,11 @@ def test_few_changes_of_the_same_part_of_speech(
     assert len(results.triplets) == 3
     for triplet in results.triplets:
         for synthetic in (triplet.synthetic_1, triplet.synthetic_2):
-            assert english_tags().misfits(triplet.natural, synthetic) == ()
+            tags = english_tags().tags(triplet.natural)
+            rows = zip(triplet.natural.words, synthetic.words, tags, strict=True)
+            for index, (old, new, tag) in enumerate(rows):
+                shares = english_tags().shares(new, initial=index == 0)
+                assert new == old or shares[tag] >= 0.5
         assert min(triplet.drops) >= 3
     frontier = read_table(tmp_path / "frontier.csv")
     assert {*frontier["triplet_id"]} == {triplet.triplet_id for triplet in results.triplets}
@@ -55,7 +59,7 @@ def test_few_changes_of_the_same_part_of_speech(
     # A higher aim passes sentences over
     (pair,) = replace(search, settings=replace(search.settings, enough=9.0)).run().pairs
     assert pair.missing
-    assert "no sentence with few new words reaches 9 nats" in pair.reasons
+    assert "few new words do not reach 9 nats" in pair.reasons
 
 
 def test_triplets_are_searched(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import InputError
 from contstim.files import checksum
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings, model_and_number
-from contstim.options import Help, check_ranges
+from contstim.options import Help
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class SearchQuestion(SearchRules):
     uncapped: frozenset[str] = REPEATABLE_ENGLISH
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         if self.seed < 0:
             raise InputError(f"seed must be 0 or more, not {self.seed}.")
         # For their errors alone: a wrong name is told before any model is loaded.
@@ -113,7 +114,7 @@ class SearchQuestion(SearchRules):
         rules = recipe_named(self.recipe).capitals
         return replace(self, capitals="rules" if rules else "anywhere")
 
-    @property
+    @cached_property
     def key(self) -> dict[str, Any]:
         """The fields that decide a result and are not the defaults, as JSON has them.
 
@@ -123,7 +124,11 @@ class SearchQuestion(SearchRules):
         chosen: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in others or value == field.default:
+            if (
+                field.name in others
+                or value == field.default
+                or (field.name == "enough" and not value)
+            ):
                 continue
             if isinstance(value, tuple | frozenset):
                 value = sorted({text.lower() for text in value})

@@ -48,7 +48,10 @@ SEEDS = 3
 """How many seeds a search is tried with, at most, while it finds nothing."""
 
 VERSION = 1
-"""Number of the way to search, to be raised when the same search finds another result."""
+"""Number of the way to search, to be raised when the same search finds another result.
+
+So it does with another table of English tags.
+"""
 
 
 @dataclass
@@ -289,14 +292,14 @@ class TripletTask(WorkerTask[SearchContext]):
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
+        reason = triplet.alike
         if few_changes is not None and not triplet.distinct:
             most = {s.reject: max((p.drop for p in s.frontier), default=0.0) for s in syntheses}
             nats = ", ".join(f"{drop:.1f} where {name} rejects" for name, drop in most.items())
-            reason = f"no sentence with few new words reaches {few_changes.enough:g} nats: {nats}"
-            return Outcome("inadmissible", reason)
+            reason = f"few new words do not reach {few_changes.enough:g} nats: {nats}"
         return Outcome(
             "found",
-            triplet.alike,
+            reason,
             triplet,
             tuple(map(trail_of, syntheses)),
             wall_seconds=perf_counter() - began - tally.others_seconds,
@@ -365,8 +368,8 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
             itself a step where it is better: of several new words the last is named.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
             that was scored exactly, in order; None for a model that was not asked.
-        frontier: (new words, sentence, log p accept, log p reject) of the best sentence with each
-            number of new words, where few changes were asked for.
+        frontier: (new words, drop, sentence, log p accept, log p reject) of the best sentence with
+            each number of new words, where few changes were asked for.
         searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
             sentence, in order; all else is about the best of them, but for the costs, which are
             those of all.
@@ -376,7 +379,10 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     for s in synthesis.searches:
         cost = sum(s.costs.values(), Cost())
         searches.append((s.seed, s.loss, s.gain, s.visits, cost.rows, cost.tokens))
-    frontier = [(p.changed, p.sentence.text, *_two(p.log_probs)) for p in synthesis.frontier]
+    frontier = [
+        (point.changed, point.drop, point.sentence.text, *_two(point.log_probs))
+        for point in synthesis.frontier
+    ]
     return {
         "accept": synthesis.accept,
         "reject": synthesis.reject,

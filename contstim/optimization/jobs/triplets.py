@@ -120,6 +120,7 @@ def find_triplets(
         for pair in combinations(ordered, 2):
             group = tuple(dict.fromkeys((*pair, *judges)))
             words[pair] = shared_words(group, tuple(profiles[name].words for name in group))
+            question.check_words(words[pair])
         pool = {*sentences}
         usable = {pair: partial(_is_usable, pool, vocabulary) for pair, vocabulary in words.items()}
         own = [slot for slot in slots if slot.pair in words]

@@ -168,6 +168,9 @@ def articles(article: Callable[[str], str]) -> Constraint:
     Args:
         article: the one of the two that stands before a word.
     """
+    articles_of = SizedCache(
+        lambda words: np.array([article(word) == "an" for word in words], np.bool_), len, WORDS
+    )
 
     def allowed(
         _natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
@@ -175,7 +178,7 @@ def articles(article: Callable[[str], str]) -> Constraint:
         fits = np.ones(len(words), np.bool_)
         if position and sentence.words[position - 1].lower() in _ARTICLES:
             before = sentence.words[position - 1].lower()
-            fits &= np.array([article(word) == before for word in words], np.bool_)
+            fits &= articles_of(words) == (before == "an")
         if position + 1 < len(sentence):
             wrong = {*_ARTICLES} - {article(sentence.words[position + 1])}
             fits &= ~_listed(words, wrong)

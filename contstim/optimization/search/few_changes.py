@@ -17,14 +17,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from math import inf
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 
+from contstim.errors import InputError
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.constraints import Candidates, max_changes
 from contstim.optimization.search.objectives import Objective, ScoredSentence
-from contstim.optimization.search.verification import MIN_TOLERANCE
+from contstim.options import Help, check_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,11 +43,19 @@ class FewChanges:
 
     Attributes:
         enough: nats by which the loss is to fall.
-        most: how many words may be new, at most; by default half of the sentence's.
+        max_changes: how many words may be new; None for half of the sentence's.
+
+    Raises:
+        InputError: a number is out of range.
     """
 
-    enough: float
-    most: int | None = None
+    enough: Annotated[float, Help("Nats.", at_least=0)]
+    max_changes: Annotated[int | None, Help("Words.", at_least=1)] = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if not 0 < self.enough < inf:
+            raise InputError(f"enough must be a number above 0, not {self.enough:g}.")
 
 
 ENOUGH = "it reached the nats asked for, and no likelier sentence with as few new words was found"
@@ -54,15 +64,17 @@ TOO_FEW = "no sentence with so many of the natural words was found that reaches 
 
 _BEAM = 8  # sentences that are gone on from, at each price
 _PRICES = (0.5, 1.0, 2.0, 8.0)  # of a nat below the floor, nats
-_KEPT = 0.5  # share of the natural sentence's words that stay, where nothing else is asked for
+_NEW = 0.5  # share of the words that may be new, where nothing else is asked for
 
 
 @dataclass(frozen=True)
 class FrontierPoint:
     """The best sentence that was found with a number of new words.
 
+    It is the one that is worth most nats, and where these are enough, the likeliest of those.
+
     Attributes:
-        changed: the number.
+        changed: the number of new words.
         sentence: the sentence.
         log_probs: its log-probabilities, (n_models,), nats.
         drop: nats by which it lowers the loss, that of the natural sentence less its own.
@@ -76,7 +88,9 @@ class FrontierPoint:
 
 @dataclass(frozen=True)
 class EnoughObjective(Objective):
-    """The same down to a target, and from there on the likelihood under the accepting models.
+    """Objective of which a loss below a target is enough, and then likelihood counts.
+
+    The likelihood is that under all models that accept, one that judges fluency among them.
 
     Attributes:
         target: the loss that is low enough, nats.
@@ -94,9 +108,10 @@ class EnoughObjective(Objective):
         room = np.zeros(len(loss))
         for values, floor in self.margins(log_probs):
             gain = np.zeros(len(loss))
-            np.subtract(values, floor, out=gain, where=values > floor)  # not -inf - -inf, but nan
+            # Above no floor at all there is no room to measure
+            np.subtract(values, floor, out=gain, where=(values > floor) & np.isfinite(floor))
             room += gain
-        return np.where(loss > self.target, loss, self.target - room)
+        return np.where(loss <= self.target, self.target - room, loss)
 
 
 def climb_by_changes(
@@ -122,14 +137,14 @@ def climb_by_changes(
 
     Returns:
         The climbs as one, which ends with the sentence that reaches enough nats, or with the
-        natural one; and the frontier, without numbers of words that bring no nat.
+        natural one; and the frontier, without numbers of words that bring no further nat.
     """
     natural = candidates.natural
     start = best = objective.assess(natural, evaluator.log_probs(natural))
     likeliest = EnoughObjective(
         objective.models, objective.accepting, objective.limits, start.loss - goal.enough
     )
-    most = min(goal.most or int(len(natural) * _KEPT), len(candidates.positions))
+    most = min(goal.max_changes or int(len(natural) * _NEW), len(candidates.positions))
     if all(model.cheap_replacements for model in evaluator.models):
         levels = _by_beam(candidates, likeliest, evaluator, most, on_step)
     else:
@@ -141,6 +156,7 @@ def climb_by_changes(
         drop = start.loss - objective.assess(best.sentence, best.log_probs).loss
         if drop > max((point.drop for point in frontier), default=0.0):
             changed = n_changed(natural, best.sentence)
+            frontier = [point for point in frontier if point.changed < changed]
             frontier.append(FrontierPoint(changed, best.sentence, best.log_probs, drop))
         if drop >= goal.enough:
             climbed = Climb(start, steps, best.sentence, best.log_probs, visits, ENOUGH)
@@ -234,8 +250,10 @@ def _by_beam(
                     continue
                 visits += 1
                 words = candidates.vocabulary.at(index)
-                models = evaluator.models
-                each = [model.replacement_log_probs(sentence, index, words) for model in models]
+                each = []
+                for number in range(len(evaluator.models)):
+                    with evaluator.counted(number) as model:
+                        each.append(model.replacement_log_probs(sentence, index, words))
                 log_probs = np.stack(each)  # (n_models, n_words)
                 allowed = candidates.allowed(sentence, index)
                 keeps = allowed & objective.feasible(log_probs)
@@ -250,10 +268,12 @@ def _by_beam(
                         on_step(steps[-1])
                 loss, shortfall = objective.full_loss(log_probs), objective.shortfall(log_probs)
                 for of_price, price in zip(ranked, _PRICES, strict=True):
-                    priced = np.where(allowed, loss + price * shortfall, np.inf)
-                    for column in np.argsort(priced, kind="stable")[:_BEAM].tolist():
-                        if np.isfinite(priced[column]):
-                            of_price[sentence.replace(index, words[column])] = float(priced[column])
+                    # Of impossible sentences no price says which is nearer to the floor
+                    columns = np.flatnonzero(allowed & np.isfinite(loss) & np.isfinite(shortfall))
+                    priced = loss[columns] + price * shortfall[columns]
+                    for rank in np.argsort(priced, kind="stable")[:_BEAM].tolist():
+                        better = sentence.replace(index, words[columns[rank]])
+                        of_price[better] = float(priced[rank])
         chosen = (sorted(of_price, key=of_price.__getitem__)[:_BEAM] for of_price in ranked)
         beam = [*dict.fromkeys(chain.from_iterable(chosen))]
         yield best, tuple(steps), visits
@@ -271,21 +291,6 @@ def _step(
     old, new = before.words[index], after.sentence.words[index]
     told = after.sentence, after.log_probs, after.loss
     return Step(index, old, new, *told, visits, changes - 1, evaluator.cost)
-
-
-def keep_if_enough(climb: Climb, goal: FewChanges, objective: Objective) -> Climb:
-    """The climb, or where its result is not worth enough nats, one that ends where it began.
-
-    Args:
-        climb: verified: scored again from scratch, the result may be an earlier sentence.
-        goal: how many nats are enough.
-        objective: that judges the result.
-    """
-    natural = objective.assess(climb.start.sentence, climb.start.log_probs)
-    drop = natural.loss - objective.assess(climb.sentence, climb.log_probs).loss
-    if climb.sentence == natural.sentence or drop >= goal.enough - MIN_TOLERANCE:
-        return climb
-    return replace(climb, sentence=natural.sentence, log_probs=natural.log_probs, end=TOO_FEW)
 
 
 def n_changed(natural: Sentence, sentence: Sentence) -> int:

@@ -71,14 +71,13 @@ class SearchSettings:
         ),
     ] = None
     enough: Annotated[
-        float | None,
+        float,
         Help(
             "Look for a sentence that the other model finds so many nats less likely, with as few "
-            "new words as can be, and among those for the likeliest; 0 for as many nats as can "
-            "be, which is the default.",
+            "new words as can be, and among those for the likeliest; 0 for as many nats as can be.",
             at_least=0,
         ),
-    ] = None
+    ] = 0.0
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
     allow_unknown: Annotated[
@@ -116,6 +115,8 @@ class SearchSettings:
                 "A search for `enough` nats ends where it reaches them: leave out `restarts` and "
                 "`seconds`."
             )
+        if self.enough and self.recipe != "default":
+            raise InputError("`enough` is reached by the recipe default, not by golan2023.")
         if self.tags is not None and self.frame != "words":
             raise InputError('`tags` tell parts of speech to keep: set `frame` to "words".')
 
@@ -158,8 +159,8 @@ class SearchSettings:
                 it does not have fixes nothing in it.
 
         Raises:
-            InputError: a position or word to fix is not in the sentence; or most words of the
-                vocabulary have no part of speech in the table of tags.
+            InputError: a position or word to fix is not in the sentence; or the table of tags
+                cannot be read.
         """
         fixed: list[int] = []
         for text in self.fix:
@@ -180,12 +181,29 @@ class SearchSettings:
         if self.same_length is not None:
             chosen.append(constraints.same_length(self.same_length))
         if self.frame == "words":
-            table = english_tags() if self.tags is None else _read_tags(self.tags)
-            check_tags(table, vocabulary)
-            chosen.append(constraints.same_tags(natural, vocabulary, table))
+            chosen.append(constraints.same_tags(natural, vocabulary, self._table()))
             if self.tags is None:
                 chosen.append(constraints.articles(indefinite_article))
         return tuple(chosen)
+
+    def check_words(self, vocabulary: Vocabulary) -> None:
+        """Refuse a table of tags in which most words of a vocabulary are missing.
+
+        Raises:
+            InputError: it lists less than half of the words: it is of another language, perhaps.
+        """
+        if self.frame != "words":
+            return
+        table, words = self._table(), vocabulary.words
+        listed = sum(map(table.lists, words))
+        if listed < len(words) / 2:
+            raise InputError(
+                f"`frame` words: {table.name} has {listed:,} of the {len(words):,} words of the "
+                f"vocabulary. Give `tags` of their language, or set `frame` to none."
+            )
+
+    def _table(self) -> TagTable:
+        return english_tags() if self.tags is None else _read_tags(self.tags)
 
 
 def _read_tags(path: str) -> TagTable:
@@ -196,21 +214,6 @@ def _read_tags(path: str) -> TagTable:
 @lru_cache(maxsize=2)
 def _cached_tags(path: str, _changed: int) -> TagTable:
     return read_tags(path)
-
-
-def check_tags(table: TagTable, vocabulary: Vocabulary) -> None:
-    """Refuse a table of tags in which most words of a vocabulary are missing.
-
-    Raises:
-        InputError: it lists less than half of the words: it is of another language, perhaps.
-    """
-    words = vocabulary.words
-    listed = sum(map(table.lists, words))
-    if listed < len(words) / 2:
-        raise InputError(
-            f"`frame` words: {table.name} has {listed:,} of the {len(words):,} words of the "
-            f"vocabulary. Give `tags` of their language, or set `frame` to none."
-        )
 
 
 def fixed_positions(text: str, natural: Sentence) -> list[int]:

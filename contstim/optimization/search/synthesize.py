@@ -13,7 +13,7 @@ from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.few_changes import climb_by_changes, keep_if_enough
+from contstim.optimization.search.few_changes import TOO_FEW, climb_by_changes
 from contstim.optimization.search.objectives import Objective, PairObjective
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchResult, SearchSummary, best_of
@@ -184,6 +184,8 @@ def synthesize(
         InputError: the natural sentence is below the floor of fluency, or the seed is negative.
         VerificationError: scored from scratch, the result breaks a constraint.
     """
+    if few_changes is not None and restarts not in (None, SINGLE):
+        raise InputError("A search for few changes is a single one: leave out `restarts`.")
     problem = prepare(accept, reject, natural, vocabulary, constraints, fluency, seed)
     if few_changes is None:
         recipe = recipe.between(problem.models)
@@ -242,9 +244,10 @@ def _search(
         result, frontier = climb_by_changes(
             candidates, objective, evaluator, recipe, few_changes, rng=rng, on_step=on_step
         )
-    result = verify(result, candidates, objective, evaluator, in_float32)
-    if few_changes is not None:
-        result = keep_if_enough(result, few_changes, judged_by)
+    enough = 0.0 if few_changes is None else few_changes.enough
+    result = verify(result, candidates, objective, evaluator, in_float32, enough)
+    if few_changes is not None and result.sentence == natural:
+        result = replace(result, end=TOO_FEW)
     loss, costs = judged_by.assess(result.sentence, result.log_probs).loss, evaluator.costs
     return Synthesis(
         natural=natural,

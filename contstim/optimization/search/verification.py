@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 
-MIN_TOLERANCE = 1e-4
-"""Nats by which any score may differ between batches."""
+_MIN_TOLERANCE = 1e-4  # nats; how far any score may differ between batches
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
         floor: nats.
         tolerance: the share of a score by which it may differ between batches.
     """
-    return log_prob >= floor - max(MIN_TOLERANCE, tolerance * abs(floor))
+    return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
 
 
 def check_floor(judge: LanguageModel, floor: float, natural: Sentence, log_prob: float) -> None:
@@ -224,6 +223,7 @@ def verify(
     objective: Objective,
     evaluator: Evaluator,
     in_float32: tuple[Objective, ScoredSentence] | None = None,
+    enough: float = 0.0,
 ) -> Climb:
     """The climb with scores computed from scratch, on which every constraint is checked.
 
@@ -237,6 +237,7 @@ def verify(
         evaluator: scores exactly.
         in_float32: where a model computes in less than float32, the objective that decides instead,
             and the start: its scores and those of the result are then float32 ones.
+        enough: nats by which the loss of the result is to lie below that of the start.
 
     Raises:
         VerificationError: scores differ by more than rounding, or a constraint is broken.
@@ -258,7 +259,9 @@ def verify(
             rescored = evaluator.float32_log_probs(sentence)
             if not objective.assess(sentence, rescored).loss < start.loss:
                 continue
-        if objective.feasible(rescored[:, None])[0]:
+        drop = objective.assess(start.sentence, start.log_probs).loss
+        drop -= objective.assess(sentence, rescored).loss
+        if objective.feasible(rescored[:, None])[0] and not drop < enough - _MIN_TOLERANCE:
             return replace(climb, sentence=sentence, log_probs=rescored)
     # Nothing holds, or nothing was found: the result is the start.
     rescored = start.log_probs
@@ -277,7 +280,7 @@ def _rescore(
     """
     rescored = evaluator.log_probs(sentence, afresh=True)
     tolerances = np.array([model.convention.tolerance for model in evaluator.models])
-    if not np.isclose(rescored, log_probs, rtol=tolerances, atol=MIN_TOLERANCE).all():
+    if not np.isclose(rescored, log_probs, rtol=tolerances, atol=_MIN_TOLERANCE).all():
         faults = [*faults, f"its scores are {rescored}, not {log_probs}"]
     if faults:
         raise VerificationError(f"{sentence.text!r} failed its check: {'; '.join(faults)}.")

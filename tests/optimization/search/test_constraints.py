@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from contstim.english.words import english_rules
+from contstim.english.words import english_rules, indefinite_article
 from contstim.errors import InputError, VocabularyError
 from contstim.models.vocabularies import default_vocabulary
+from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.constraints import (
     Candidates,
     Constraint,
+    articles,
     capitals,
     fixed,
     max_changes,
     no_repeats,
     only_words,
     same_length,
+    same_tags,
     without_words,
 )
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
+from contstim.tags import TaggedWord, TagTable
 from contstim.vocabulary import Vocabulary
 from contstim.word_rules import sort_words
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
@@ -169,6 +175,70 @@ def test_lists_made_by_the_rules_need_no_rule_of_capitals(english: list[Sentence
     every = capitals(Vocabulary.from_sentences(text, min_count=2))
     assert every is not None
     assert not every.allowed(english[0], english[0], 1, ("The",))[0]
+
+
+def tags_of(text: str) -> TagTable:
+    """A table of words with their tags, once each."""
+    pairs = [each.split("/") for each in text.split()]
+    return TagTable("small", tuple(TaggedWord(word, tag, 1) for word, tag in pairs))
+
+
+def allowed_at(constraint: Constraint, words: Vocabulary, text: str, position: int) -> set[str]:
+    """The words that may stand at a position of a sentence."""
+    sentence = Sentence.parse(text)
+    kept = Candidates(words, sentence, (constraint,)).allowed(sentence, position)
+    return {word for word, yes in zip(words.at(position), kept, strict=True) if yes}
+
+
+def test_new_words_keep_the_part_of_speech() -> None:
+    """Witness: by hand; `quickly` is not listed, nothing else is an article, `less` is seldom N."""
+    words = Vocabulary(("The", "She"), tuple("dog sees cats a red runs half less quickly".split()))
+    table = tags_of(
+        "the/D dog/N cats/N sees/V runs/V runs/N a/D red/A half/N half/V less/N less/V less/V"
+    )
+    text = "The dog sees a cats quickly"
+    constraint = same_tags(Sentence.parse(text), words, table)
+    allowed = [allowed_at(constraint, words, text, position) for position in range(6)]
+    assert allowed == [
+        set(),
+        {"cats", "runs", "half"},
+        {"runs", "half", "less"},
+        set(),
+        {*("dog", "runs", "half")},
+        set(),
+    ]
+    assert constraint.fixed == {0, 3, 5}
+
+
+def test_articles_stand_before_the_right_sound() -> None:
+    """Witness: by hand."""
+    words = Vocabulary(("A", "An"), ("a", "an", "the", "hour", "egg", "dog", "user", "has"))
+    constraint, text = articles(indefinite_article), "A dog has an egg"
+    assert allowed_at(constraint, words, text, 1) == {"the", "user", "has"}
+    assert allowed_at(constraint, words, text, 4) == {"an", "hour"}
+    assert allowed_at(constraint, words, text, 0) == set()
+    others = {"an", "hour", "egg", "dog", "user", "has"}
+    assert allowed_at(constraint, words, "A dog has the egg", 3) == others
+
+
+def test_tags_of_another_language_are_refused(tmp_path: Path) -> None:
+    words = Vocabulary(("Der", "Die"), ("Hund", "Katze", "sieht", "xqz"))
+    natural = Sentence.parse("Der Hund sieht Katze")
+    with pytest.raises(InputError, match=r"of the 6 words of the vocabulary\. Give `tags`"):
+        SearchSettings(frame="words").check_words(words)
+    table = tmp_path / "tags.csv"
+    table.write_text("word,tag,count\nder,D,1\nHund,N,1\nKatze,N,1\n", encoding="utf-8")
+    settings = SearchSettings(frame="words", tags=str(table))
+    settings.check_words(words)
+    key = SearchQuestion(frame="words", tags=str(table)).key
+    (constraint,) = settings.constraints(natural, words, every_fix=False)
+    assert constraint.fixed == {0, 2}
+    names = [
+        c.name for c in SearchSettings(frame="words").constraints(DOG, ANIMALS, every_fix=True)
+    ]
+    assert names == ["same_tags", "articles"]
+    table.write_text("word,tag,count\nder,D,2\n", encoding="utf-8")
+    assert SearchQuestion(frame="words", tags=str(table)).key != key
 
 
 def test_limits_of_a_study_fix_what_a_sentence_has() -> None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
+from contstim.arrays import BoolArray, FloatArray
 from contstim.errors import InputError
 from contstim.models.ngram.adapter import NgramModel
+from contstim.optimization.jobs.question import SearchQuestion
+from contstim.optimization.search.constraints import without_words
 from contstim.optimization.search.few_changes import FewChanges, n_changed
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
+from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
 
 @pytest.fixture(scope="module")
 def naturals(unseen: list[Sentence], few_words: Vocabulary) -> list[Sentence]:
     """Sentences of the words of the searches."""
-    return [s for s in unseen if not few_words.missing(s) and not repeats(s.words)][:8]
+    return [s for s in unseen if not few_words.missing(s) and not repeats(s.words)][:5]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +64,11 @@ def test_single_changes_are_the_best_and_pairs_nearly_so(
     shares = []
     for natural in naturals:
         result = synthesize(
-            bigram, trigram, natural, few_words, few_changes=FewChanges(enough=1_000.0, most=2)
+            bigram,
+            trigram,
+            natural,
+            few_words,
+            few_changes=FewChanges(enough=1_000.0, max_changes=2),
         )
         assert not result.changed  # nothing is worth a thousand nats
         drops = {0: 0.0} | {point.changed: point.drop for point in result.frontier}
@@ -87,6 +97,8 @@ def test_result_reaches_enough_with_the_fewest_words_and_is_the_likeliest(
         assert result.log_probs[0] >= result.natural_log_probs[0]
         assert all(point.drop < 3.0 for point in result.frontier[:-1])
         assert changed <= len(natural) // 2
+        best, _ = most_nats(bigram, trigram, natural, few_words, 1)
+        assert (changed == 1) == (best >= 3.0)
         if changed == 1:
             n_single += 1
             _, taken = most_nats(bigram, trigram, natural, few_words, 1)
@@ -94,6 +106,75 @@ def test_result_reaches_enough_with_the_fewest_words_and_is_the_likeliest(
             gain = result.log_probs[0] - result.natural_log_probs[0]
             assert gain == pytest.approx(likeliest, abs=1e-6)
     assert n_single
+
+
+@pytest.mark.parametrize("kind", ["estimate", "exact"])
+@pytest.mark.parametrize("judged", [False, True])
+def test_other_models_find_the_best_single_change(kind: str, judged: bool) -> None:
+    """Witness: every sentence with one new word, scored by the models themselves."""
+    found = []
+    for seed in range(6):
+        accept, reject, judge = (TableModel(seed + 10 * n, kind) for n in range(3))
+        floor = judge.log_probs([NATURAL])[0] - 1
+        result = synthesize(
+            accept,
+            reject,
+            NATURAL,
+            WORDS,
+            fluency=(judge, floor) if judged else None,
+            few_changes=FewChanges(enough=1_000.0, max_changes=1),
+        )
+        every = [
+            NATURAL.replace(i, word)
+            for i in range(len(NATURAL))
+            for word in WORDS.at(i)
+            if not repeats(NATURAL.replace(i, word).words, WORDS.repeatable)
+        ]
+        keeps = accept.log_probs(every) >= accept.log_probs([NATURAL])
+        if judged:
+            keeps &= judge.log_probs(every) >= floor
+        drops = reject.log_probs([NATURAL]) - reject.log_probs(every)
+        best = max(0.0, float(np.where(keeps, drops, -np.inf).max()))
+        drop = result.frontier[0].drop if result.frontier else 0.0
+        assert drop <= best + 1e-6
+        found.append(drop >= best - 1e-6)
+    assert np.mean(found) > 0.6
+
+
+def test_impossible_sentences_leave_the_beam_to_others(
+    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
+) -> None:
+    """Witness: the same search where no word is impossible finds no more without those words."""
+
+    class Impossible(type(trigram)):  # type: ignore[misc]
+        """Finds sentences with one of many words impossible."""
+
+        def replacement_log_probs(
+            self, sentence: Sentence, position: int, words: Sequence[str]
+        ) -> FloatArray:
+            scores: FloatArray = super().replacement_log_probs(sentence, position, words)
+            return np.where(impossible(words), -np.inf, scores)
+
+        def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+            scores: FloatArray = super().log_probs(sentences)
+            some = [impossible(s.words).any() for s in sentences]
+            return np.where(some, -np.inf, scores)
+
+    banned = frozenset(few_words.inner[::4]) - {w for s in naturals for w in s.words}
+
+    def impossible(words: Sequence[str]) -> BoolArray:
+        return np.array([word in banned for word in words], np.bool_)
+
+    goal = FewChanges(enough=1_000.0, max_changes=2)
+    accept = copy(bigram)
+    accept.__class__ = Impossible
+    natural = naturals[0]
+    result = synthesize(accept, trigram, natural, few_words, few_changes=goal)
+    without = without_words(banned)
+    expected = synthesize(
+        bigram, trigram, natural, few_words, few_changes=goal, constraints=[without]
+    )
+    assert [p.sentence for p in result.frontier] == [p.sentence for p in expected.frontier]
 
 
 def test_same_seed_gives_the_same_triplet(
@@ -113,5 +194,11 @@ def test_number_of_searches_is_refused_beside_enough() -> None:
     with pytest.raises(InputError, match="leave out `restarts` and `seconds`"):
         SearchSettings(enough=5.0, restarts=3)
     assert SearchSettings(enough=0.0, restarts=3).few_changes is None
+    with pytest.raises(InputError, match="leave out `restarts` and `seconds`"):
+        SearchQuestion(enough=5.0, seconds=3.0)
+    with pytest.raises(InputError, match="by the recipe default"):
+        SearchSettings(enough=5.0, recipe="golan2023")
+    with pytest.raises(InputError, match="must be 1 or more"):
+        FewChanges(5.0, 0)
     with pytest.raises(InputError, match='set `frame` to "words"'):
         SearchSettings(tags="german.conllu")
