@@ -194,7 +194,7 @@ class SearchTriplets(
                     "model_1": triplet.model_1,
                     "model_2": triplet.model_2,
                     "natural": triplet.natural.text,
-                    "reason": triplet.alike,
+                    "reason": results.why_unchanged(triplet),
                 }
                 for triplet in results.unchanged
             ],
@@ -223,7 +223,7 @@ def _tell_what_lacks(results: TripletResults, reporter: Reporter) -> None:
     if any(pair.missing for pair in results.pairs):
         reporter.warn(
             "For the triplets named above as missing give more natural sentences or a larger "
-            "vocabulary, or lower `per_pair`."
+            "vocabulary, or lower `per_pair`, or `enough` where it is asked for."
         )
     if results.failures:
         reporter.warn("Run the same command with `retry_failed` to try the failed searches again.")

@@ -107,7 +107,7 @@ def test_searches_that_find_nothing_are_counted_and_named_where_no_sentence_is_l
     inputs = (*MODELS, *files, "--per-pair", "5")
     done = triplets(inputs=inputs)
     assert done.exit_code == 0
-    assert "searched in vain with 3 seeds); all replaced" in done.stderr
+    assert "searched in vain); all replaced" in done.stderr
     record = json.loads((folder / "t.csv.meta.json").read_text())
     assert record["pairs"][0]["replaced"] >= record["pairs"][0]["unchanged"] > 0
     assert len(read_triplets(folder / "t.csv")) == 5

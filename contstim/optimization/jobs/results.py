@@ -70,13 +70,19 @@ class TripletResults:
         """True if every triplet that was wanted is there."""
         return not any(pair.failed or pair.missing for pair in self.pairs)
 
+    def why_unchanged(self, triplet: Triplet) -> str:
+        """Reason for which the search for a triplet found nothing."""
+        kept = (r.reason for r in self.found if r.triplet and r.triplet.natural == triplet.natural)
+        return next(kept, "") or triplet.alike
+
     @property
     def lacking(self) -> Iterator[str]:
         """A line for each triplet that was wanted and is not there: the sentence, and why."""
         short = {(pair.model_1, pair.model_2) for pair in self.pairs if pair.missing}
         for t in self.unchanged:
             if (t.model_1, t.model_2) in short:  # else another sentence took its place
-                yield f"unchanged: {t.model_1} × {t.model_2}, {t.natural.text!r}: {t.alike}"
+                why = self.why_unchanged(t)
+                yield f"unchanged: {t.model_1} × {t.model_2}, {t.natural.text!r}: {why}"
         for result in self.failures:
             models = f"{result.model_1} × {result.model_2}"
             yield f"failed: {models}, {result.natural!r}: {result.reason}"
