@@ -134,7 +134,7 @@ def measure(
         triplets: list[Triplet] = []
         before = process_time()
         for natural in naturals:
-            constraints = settings.constraints(natural, words, every_fix=False)
+            constraints = settings.constraints(natural, every_fix=False)
             if rule is not None:
                 constraints = (*constraints, rule)
             triplet, *_ = synthesize_triplet(

@@ -141,8 +141,7 @@ def run_demo(
     """
     out, scale = Path(out), scale or Scale()
     searches = [asdict(search.few_changes) if search.few_changes else {} for search in _SEARCHES]
-    facts_of_demo = {"contstim": __version__, "seed": seed, "searches": searches, **vars(scale)}
-    _claim(out, facts_of_demo)
+    _claim(out, {"contstim": __version__, "seed": seed, "searches": searches, **vars(scale)})
     reporter.say(f"Writing {counted(scale.training, 'sentence')} of the embedded English …")
     text = _sentences(out / "text.txt", lambda: generate(scale.training, seed=seed))
     models: dict[str, LanguageModel] = {}
@@ -283,11 +282,15 @@ def _search_duel(
 ) -> list[Triplet]:
     """The first triplet of two models that disagree enough; of all natural sentences in turn."""
     for search, sentence in product(_SEARCHES, natural):
-        constraints = search.constraints(sentence, vocabulary, every_fix=False)
-        run: Any = {"seed": seed, "constraints": constraints, "restarts": SINGLE}
-        goal = search.few_changes
         triplet, _, _ = synthesize_triplet(
-            first, second, sentence, vocabulary, few_changes=goal, **run
+            first,
+            second,
+            sentence,
+            vocabulary,
+            constraints=search.constraints(sentence, every_fix=False),
+            seed=seed,
+            restarts=SINGLE,
+            few_changes=search.few_changes,
         )
         if triplet.distinct:
             return [triplet]

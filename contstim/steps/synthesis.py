@@ -80,6 +80,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
         """Search, and write what was found."""
         natural = Sentence.parse(self.sentence)
         search = self.search
+        constraints = words_read(search).constraints(natural, every_fix=True)
         # A fluency model is the last of the models, where there is one.
         judge = search.judge
         judges = [] if judge is None else [judge[0].text]
@@ -94,7 +95,6 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
             tell_unknown(unknown_words(model, [natural]), reporter.warn, reporter.say)
         words, n_dropped = self._words(models, reporter)
         search.check_words(words)
-        constraints = words_read(search).constraints(natural, words, every_fix=True)
 
         def tell_step(step: climb.Step) -> None:
             scores = " ".join(f"{score:9.2f}" for score in step.log_probs)

@@ -349,7 +349,7 @@ class TripletTask(WorkerTask[SearchContext]):
 
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
         limits = replace(self.question, exclude=(*self.question.exclude, *self.capped))
-        constraints = limits.constraints(self.natural, vocabulary, every_fix=False)
+        constraints = limits.constraints(self.natural, every_fix=False)
         rule = capitals(vocabulary) if self.question.capitals == "rules" else None
         return constraints if rule is None else (*constraints, rule)
 

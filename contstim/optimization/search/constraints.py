@@ -134,7 +134,7 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
     return Constraint("capitals", allowed) if not_inside or small else None
 
 
-def same_tags(natural: Sentence, vocabulary: Vocabulary, table: TagTable) -> Constraint:
+def same_tags(natural: Sentence, table: TagTable) -> Constraint:
     """New words have the tag of the word that they replace, in half of their occurrences or more.
 
     A word that the table does not list stays, as does one that no other may replace. The natural
@@ -142,7 +142,6 @@ def same_tags(natural: Sentence, vocabulary: Vocabulary, table: TagTable) -> Con
 
     Args:
         natural: the sentence, which is tagged as it stands.
-        vocabulary: of the search.
         table: how often words have which tag.
     """
     tags = table.tags(natural)
@@ -154,12 +153,7 @@ def same_tags(natural: Sentence, vocabulary: Vocabulary, table: TagTable) -> Con
         own: BoolArray = shares >= _OWN
         return own | _members(words, frozenset({natural.words[position]}))
 
-    lonely = (
-        index
-        for index, tag in enumerate(tags)
-        if not tag or allowed(natural, natural, index, vocabulary.at(index)).sum() < 2
-    )
-    return Constraint("same_tags", allowed, frozenset(lonely))
+    return Constraint("same_tags", allowed)
 
 
 def articles(article: Callable[[str], str]) -> Constraint:

@@ -140,7 +140,7 @@ def climb_by_changes(
         natural one; and the frontier, without numbers of words that bring no further nat.
     """
     natural = candidates.natural
-    start = best = objective.assess(natural, evaluator.log_probs(natural))
+    start = objective.assess(natural, evaluator.log_probs(natural))
     likeliest = EnoughObjective(
         objective.models, objective.accepting, objective.limits, start.loss - goal.enough
     )

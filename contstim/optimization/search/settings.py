@@ -147,14 +147,11 @@ class SearchSettings:
             raise InputError(f"fluency {self.fluency!r} names no model.")
         return named, floor
 
-    def constraints(
-        self, natural: Sentence, vocabulary: Vocabulary, *, every_fix: bool
-    ) -> tuple[Constraint, ...]:
+    def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """The same as constraints of a search that starts from a natural sentence.
 
         Args:
             natural: the sentence.
-            vocabulary: of the search.
             every_fix: whether the sentence must have each word or position to fix; otherwise what
                 it does not have fixes nothing in it.
 
@@ -181,7 +178,7 @@ class SearchSettings:
         if self.same_length is not None:
             chosen.append(constraints.same_length(self.same_length))
         if self.frame == "words":
-            chosen.append(constraints.same_tags(natural, vocabulary, self._table()))
+            chosen.append(constraints.same_tags(natural, self._table()))
             if self.tags is None:
                 chosen.append(constraints.articles(indefinite_article))
         return tuple(chosen)

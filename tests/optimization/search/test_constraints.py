@@ -197,7 +197,7 @@ def test_new_words_keep_the_part_of_speech() -> None:
         "the/D dog/N cats/N sees/V runs/V runs/N a/D red/A half/N half/V less/N less/V less/V"
     )
     text = "The dog sees a cats quickly"
-    constraint = same_tags(Sentence.parse(text), words, table)
+    constraint = same_tags(Sentence.parse(text), table)
     allowed = [allowed_at(constraint, words, text, position) for position in range(6)]
     assert allowed == [
         set(),
@@ -207,7 +207,7 @@ def test_new_words_keep_the_part_of_speech() -> None:
         {*("dog", "runs", "half")},
         set(),
     ]
-    assert constraint.fixed == {0, 3, 5}
+    assert Candidates(words, Sentence.parse(text), (constraint,)).blocked == [0, 3, 5]
 
 
 def test_articles_stand_before_the_right_sound() -> None:
@@ -231,11 +231,9 @@ def test_tags_of_another_language_are_refused(tmp_path: Path) -> None:
     settings = SearchSettings(frame="words", tags=str(table))
     settings.check_words(words)
     key = SearchQuestion(frame="words", tags=str(table)).key
-    (constraint,) = settings.constraints(natural, words, every_fix=False)
-    assert constraint.fixed == {0, 2}
-    names = [
-        c.name for c in SearchSettings(frame="words").constraints(DOG, ANIMALS, every_fix=True)
-    ]
+    (constraint,) = settings.constraints(natural, every_fix=False)
+    assert Candidates(words, natural, (constraint,)).blocked == [0, 2]
+    names = [c.name for c in SearchSettings(frame="words").constraints(DOG, every_fix=True)]
     assert names == ["same_tags", "articles"]
     table.write_text("word,tag,count\nder,D,2\n", encoding="utf-8")
     assert SearchQuestion(frame="words", tags=str(table)).key != key
@@ -245,10 +243,10 @@ def test_limits_of_a_study_fix_what_a_sentence_has() -> None:
     """Witness: the positions, counted by hand."""
     natural = Sentence.parse("The 2 men saw 2 dogs")
     for fix, positions in (("2", {1, 4}), ("3", {3}), ("DOGS", {5}), ("cats", set()), ("6", set())):
-        constraints = SearchSettings(fix=(fix,)).constraints(natural, ANIMALS, every_fix=False)
+        constraints = SearchSettings(fix=(fix,)).constraints(natural, every_fix=False)
         assert [constraint.fixed for constraint in constraints] == [positions] * bool(positions)
     with pytest.raises(InputError, match=r"fix: 'The 2 men saw 2 dogs\.' has no word 'cats'"):
-        SearchSettings(fix=("cats",)).constraints(natural, ANIMALS, every_fix=True)
+        SearchSettings(fix=("cats",)).constraints(natural, every_fix=True)
     with pytest.raises(InputError, match="1 or more, not 0"):
         SearchSettings(max_changes=0)
     with pytest.raises(InputError, match="must be 0 or more, not -1"):
