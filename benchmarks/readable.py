@@ -32,6 +32,7 @@ from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.english.tags import english_tags
 from contstim.frequencies import WordFrequencies
+from contstim.matching import match
 from contstim.models.catalog import load_models
 from contstim.models.ngram.training import train_ngram
 from contstim.models.training.recurrent import train_recurrent
@@ -58,7 +59,6 @@ KINDS = {
     "BERT × GPT-2": ("bert-mini", "gpt2-mini"),
     "demo's 2-gram × 3-gram": ("demo2", "demo3"),
 }
-MISFIT = 0.05
 _BATCH = ("-graphics=0", "-links=0", "-verbosity=1", "-null=0", "-limit=100")
 
 
@@ -74,16 +74,6 @@ def parsed(sentences: Sequence[Sentence]) -> list[bool]:
     ]
     assert len(answers) == len(sentences), told
     return answers
-
-
-def misfits(natural: Sentence, synthetic: Sentence) -> int:
-    """Number of new words of which less than 5 % of all occurrences have the natural word's tag."""
-    tags = english_tags()
-    rows = zip(natural.words, synthetic.words, tags.tags(natural), strict=True)
-    return sum(
-        new != old and bool(tag) and tags.lists(new) and tags.shares(new).get(tag, 0.0) < MISFIT
-        for old, new, tag in rows
-    )
 
 
 def model_named(name: str, folder: Path) -> str:
@@ -157,11 +147,12 @@ def measure(
             for natural, sentence in synthetic:
                 print(f"    {natural.text}  ->  {sentence.text}")
         kept = 1 - np.mean([n_changed(*pair) / len(pair[0]) for pair in synthetic])
+        astray = [len(match(*pair, english_tags()).misfits) for pair in synthetic]
         zipfs = [frequencies.mean_zipf(s) - frequencies.mean_zipf(n) for n, s in synthetic]
         print(
             f"  {way:22} parsed {np.mean(parsed([s for _, s in synthetic])):.2f}"
             f"  kept {kept:.2f}"
-            f"  misfits {np.mean([misfits(*pair) for pair in synthetic]):4.2f}"
+            f"  misfits {np.mean(astray):4.2f}"
             f"  nats {np.mean([min(t.drops) for t in triplets]):5.1f}"
             f" (least {min(min(t.drops) for t in triplets):4.1f})"
             f"  characters {np.mean([len(s.bare) - len(n.bare) for n, s in synthetic]):+5.1f}"

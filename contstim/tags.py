@@ -26,10 +26,11 @@ import numpy as np
 
 from contstim.corpus import read_lines
 from contstim.errors import InputError
+from contstim.frequencies import WordFrequencies
 from contstim.tables import count, read_rows, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from contstim.arrays import FloatArray
     from contstim.sentence import Sentence
@@ -99,6 +100,7 @@ class TagTable:
     words: tuple[TaggedWord, ...]
     pairs: tuple[TagPair, ...] = ()
     _shares_of: dict[tuple[str, tuple[str, ...], bool], FloatArray] = field(default_factory=dict)
+    _tags_of: dict[Sentence, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<TagTable {self.name}: {len(self._counts):,} words>"
@@ -128,12 +130,27 @@ class TagTable:
         """True if the table has the word, whatever its capital."""
         return word in self._counts or word.lower() in self._counts
 
+    def share_listed(self, words: Collection[str]) -> float:
+        """Share of some words that the table has; 1 for no words."""
+        return sum(map(self.lists, words)) / len(words) if words else 1.0
+
+    @cached_property
+    def frequencies(self) -> WordFrequencies:
+        """How often each word is in the text, whatever its tag."""
+        counts = {word: sum(tags.values()) for word, tags in self._counts.items()}
+        return WordFrequencies(counts, self.name)
+
     def tags(self, sentence: Sentence) -> tuple[str, ...]:
         """The likeliest tags of a sentence's words; empty for a word that is not listed.
 
         The row of tags of largest probability under a hidden Markov model of the first order
         (Viterbi 1967, IEEE Transactions on Information Theory 13, 260-269).
         """
+        if sentence not in self._tags_of:
+            self._tags_of[sentence] = self._likeliest_row(sentence)
+        return self._tags_of[sentence]
+
+    def _likeliest_row(self, sentence: Sentence) -> tuple[str, ...]:
         # Of each last tag: the log-probability of the likeliest row that ends in it, and the row
         rows: dict[str, tuple[float, tuple[str, ...]]] = {START: (0.0, ())}
         for index, word in enumerate(sentence.words):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from contstim.tags import TagTable, read_tags
@@ -18,3 +18,21 @@ def english_tags() -> TagTable:
     folder = Path(__file__).parent
     table = read_tags(folder / "tags.csv", folder / "tag_pairs.csv")
     return replace(table, name="the embedded table of English tags")
+
+
+def tag_table(path: Path | str | None) -> TagTable:
+    """A table of tags from a file; without one that of English words.
+
+    A file is read once, and again when it has changed.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if path is None:
+        return english_tags()
+    return _read_tags(str(path), Path(path).stat().st_mtime_ns if Path(path).exists() else 0)
+
+
+@lru_cache(maxsize=2)
+def _read_tags(path: str, _changed: int) -> TagTable:
+    return read_tags(path)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from contstim.english.tags import english_tags
+from contstim.english.tags import tag_table
 from contstim.english.words import indefinite_article
 from contstim.errors import InputError
 from contstim.models.specifications import parse_models
@@ -16,13 +14,11 @@ from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.restarts import SearchBudget
 from contstim.options import Help, check_ranges
 from contstim.tables import number
-from contstim.tags import read_tags
 
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification
     from contstim.optimization.search.constraints import Constraint
     from contstim.sentence import Sentence
-    from contstim.tags import TagTable
     from contstim.vocabulary import Vocabulary
 
 
@@ -178,7 +174,7 @@ class SearchSettings:
         if self.same_length is not None:
             chosen.append(constraints.same_length(self.same_length))
         if self.frame == "words":
-            chosen.append(constraints.same_tags(natural, self._table()))
+            chosen.append(constraints.same_tags(natural, tag_table(self.tags)))
             if self.tags is None:
                 chosen.append(constraints.articles(indefinite_article))
         return tuple(chosen)
@@ -191,26 +187,13 @@ class SearchSettings:
         """
         if self.frame != "words":
             return
-        table, words = self._table(), vocabulary.words
-        listed = sum(map(table.lists, words))
-        if listed < len(words) / 2:
+        table, words = tag_table(self.tags), vocabulary.words
+        listed = table.share_listed(words)
+        if listed < 0.5:
             raise InputError(
-                f"`frame` words: {table.name} has {listed:,} of the {len(words):,} words of the "
+                f"`frame` words: {table.name} has {listed:.0%} of the {len(words):,} words of the "
                 f"vocabulary. Give `tags` of their language, or set `frame` to none."
             )
-
-    def _table(self) -> TagTable:
-        return english_tags() if self.tags is None else _read_tags(self.tags)
-
-
-def _read_tags(path: str) -> TagTable:
-    """A table that is read once for all sentences, and again when its file has changed."""
-    return _cached_tags(path, Path(path).stat().st_mtime_ns if Path(path).exists() else 0)
-
-
-@lru_cache(maxsize=2)
-def _cached_tags(path: str, _changed: int) -> TagTable:
-    return read_tags(path)
 
 
 def fixed_positions(text: str, natural: Sentence) -> list[int]:
