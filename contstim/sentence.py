@@ -98,6 +98,11 @@ class Sentence:
         """The words joined by single spaces and the end mark: what sub-word models read."""
         return self.bare + self.end
 
+    @property
+    def shown(self) -> str:
+        """What participants read: the words and a question or exclamation mark, but no full stop."""
+        return self.text.removesuffix(".")
+
     def replace(self, position: int, word: str) -> Sentence:
         """The sentence with another word at a 0-based position.
 

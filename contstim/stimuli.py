@@ -260,7 +260,12 @@ class Trial:
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The texts that participants see: both sentences without their end marks."""
+        """The texts that participants see, see `Sentence.shown`."""
+        return self.sentence_1.shown, self.sentence_2.shown
+
+    @property
+    def bare(self) -> tuple[str, str]:
+        """Both sentences without end marks, which make nobody take one sentence for two."""
         return self.sentence_1.bare, self.sentence_2.bare
 
 

@@ -21,6 +21,13 @@ def test_text_reads_back_to_the_same_sentence(sentence: Sentence) -> None:
     assert Sentence.parse(sentence.text) == sentence
 
 
+def test_people_read_a_question_mark_but_no_full_stop() -> None:
+    """By hand; a stop that belongs to the last word stays."""
+    texts = ("Is it so?", "Run!", "It is so.", "It is so", "It is so etc..")
+    shown = ["Is it so?", "Run!", "It is so", "It is so", "It is so etc."]
+    assert [Sentence.parse(text).shown for text in texts] == shown
+
+
 @pytest.mark.parametrize("given", [None, 3, 2.5, True, ["A", "b"], {"a": 1}, b"A b."])
 def test_what_is_not_a_text_is_not_a_sentence(given: Any) -> None:
     """Tables hold null and numbers where somebody meant a sentence; `None.` is not one."""

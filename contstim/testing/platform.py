@@ -233,7 +233,7 @@ class ExportContract:
             )
             for row in rows:
                 trial = by_id[row["trial_id"]]
-                texts = trial.sentence_1.bare, trial.sentence_2.bare
+                texts = trial.shown
                 assert self.shown(row) == (texts if row[self.left_column] == "1" else texts[::-1])
 
     def test_what_is_shown_is_what_was_asked(self, tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def pair_trial(pair: Pair) -> Trial:
 
 def _item(trial: Trial) -> Item:
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
-    return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.shown
+    return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.bare
 
 
 def _order(trial: Trial) -> tuple[object, ...]:
@@ -327,16 +327,16 @@ def _standing(
         wanted: trials of a condition that each group, from 1, is to have.
     """
     texts = {sentence.bare for sentence in natural}
-    used, vacant = {text for trial in placed for text in trial.shown}, Counter(wanted)
+    used, vacant = {text for trial in placed for text in trial.bare}, Counter(wanted)
     stay = []
     for item in reviewed:
         kind = Kind.SHUFFLED if item.condition == Condition.CATCH else Kind.NATURAL
         first, second = item.sentences
         trial = _filler(Condition(item.condition), first, second, kind, item.group)
-        drawn = trial.shown[:1] if kind is Kind.SHUFFLED else trial.shown
-        if vacant[_slot(trial)] > 0 and texts.issuperset(drawn) and used.isdisjoint(trial.shown):
+        drawn = trial.bare[:1] if kind is Kind.SHUFFLED else trial.bare
+        if vacant[_slot(trial)] > 0 and texts.issuperset(drawn) and used.isdisjoint(trial.bare):
             vacant[_slot(trial)] -= 1
-            used |= {*trial.shown}
+            used |= {*trial.bare}
             stay.append(replace(trial, trial_id=item.item_id))
     return stay
 
@@ -366,7 +366,7 @@ def _fillers(
     """
     of_pairs = [t for t in others if t.condition is Condition.NATURAL_CONTROVERSIAL]
     alike = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
-    used = {text for trial in others for text in trial.shown}
+    used = {text for trial in others for text in trial.bare}
     free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
     # The group of each trial to be drawn: the first group's first
     random_groups, catch_groups = (

@@ -91,7 +91,7 @@ def summarise(
             text
             for t in trials
             if t.condition is c
-            for kind, text in zip((t.kind_1, t.kind_2), t.shown, strict=True)
+            for kind, text in zip((t.kind_1, t.kind_2), t.bare, strict=True)
             if kind is Kind.NATURAL
         }
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)

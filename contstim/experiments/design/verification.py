@@ -71,7 +71,7 @@ def _comparisons(
 ) -> Iterator[str]:
     """Comparisons of the stimuli that are not made once, and others that are made."""
     # Written out from the stimuli, not by the functions that make trials, so that a mistake in
-    # those is seen. Texts keep their end marks here, unlike what participants see.
+    # those is seen. Texts keep their end marks here.
     wanted: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
         texts = [str(pair.sentence_1), str(pair.sentence_2)]
@@ -95,11 +95,11 @@ def _comparisons(
 
 def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
     """Random and catch trials whose sentences are not natural, or stand elsewhere too."""
-    uses = Counter(text for trial in trials for text in trial.shown)
+    uses = Counter(text for trial in trials for text in trial.bare)
     for trial in trials:
         if trial.condition not in _FILLERS:
             continue
-        first, second = trial.shown
+        first, second = trial.bare
         is_catch = trial.condition == Condition.CATCH
         # Both sentences of a random pair are natural, of a catch trial only the first.
         for text in (first,) if is_catch else (first, second):
@@ -122,7 +122,7 @@ def _groups(trials: Iterable[Trial], groups: int, per_group: dict[Condition, int
     for trial in trials:
         share = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
         shares[trial.group - 1][share] += 1
-        seen[trial.group - 1].update(trial.shown)
+        seen[trial.group - 1].update(trial.bare)
     for number, (share_of, texts) in enumerate(zip(shares, seen, strict=True), start=1):
         if share_of != shares[0]:
             yield f"groups 1 and {number} have different shares of trials"

@@ -130,7 +130,7 @@ def test_as_many_random_pairs_of_one_length_as_there_can_be(numbers: list[int], 
         lengths(most + 1)
 
 
-def test_capitals_do_not_give_shuffled_sentences_away() -> None:
+def test_neither_capitals_nor_marks_give_shuffled_sentences_away() -> None:
     """By hand: words that stand inside sentences as names, as common words, both, or not at all."""
     texts = (
         "Paris is where I saw Lenin",
@@ -141,17 +141,19 @@ def test_capitals_do_not_give_shuffled_sentences_away() -> None:
         "I'm sure of the march",
         "Abnormal weather came",
         "lower case stays as it is",
+        "Was it long?",
     )
     sentences = [Sentence.parse(text) for text in texts]
     inside = as_inside(sentences)
     expected = {"Paris": "Paris", "The": "the", "I": "I", "NATO": "NATO", "I'm": "I'm"}
     expected |= {"Abnormal": "abnormal", "March": "march", "He": "he", "lower": "lower"}
     assert {word: inside(word) for word in expected} == expected
-    trials = build_design(natural=sentences, groups=8, random_per_group=0, catch_per_group=1).trials
+    trials = build_design(natural=sentences, groups=9, random_per_group=0, catch_per_group=1).trials
     for trial in trials:
         old, new = trial.sentence_1.words, trial.sentence_2.words
         assert new[0][0].isupper() == old[0][0].isupper()
         assert Counter(map(str.lower, new)) == Counter(map(str.lower, old))
+        assert trial.sentence_1.end == trial.sentence_2.end
         capitals = {word for word in new[1:] if word[0].isupper()}
         assert capitals <= {"Paris", "I", "NATO", "I'm", "Lenin", "March"}
 

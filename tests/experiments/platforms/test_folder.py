@@ -82,8 +82,7 @@ def test_the_study_has_every_trial_once_as_people_see_it(tmp_path: Path) -> None
     assert shown == {
         t.trial_id: (
             t.group,
-            t.sentence_1.bare,
-            t.sentence_2.bare,
+            *t.shown,
         )
         for t in trials
     }

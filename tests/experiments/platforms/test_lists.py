@@ -50,15 +50,15 @@ def test_names_sort_as_text_in_their_order() -> None:
     assert Counter(names).most_common(1)[0][1] == 1
 
 
-def test_people_see_bare_sentences_on_their_sides() -> None:
+def test_people_see_sentences_on_their_sides_and_of_end_marks_all_but_full_stops() -> None:
     one = presentation(TRIALS, group=1, participant=1, seed=0)[0]
     trial = replace(
         one.trial,
         sentence_1=Sentence.parse("The one?"),
-        sentence_2=Sentence.parse("The other\none!"),
+        sentence_2=Sentence.parse("The other\none."),
     )
-    assert sides(replace(one, trial=trial, left=1)) == ("The one", "The other one")
-    assert sides(replace(one, trial=trial, left=2)) == ("The other one", "The one")
+    assert sides(replace(one, trial=trial, left=1)) == ("The one?", "The other one")
+    assert sides(replace(one, trial=trial, left=2)) == ("The other one", "The one?")
 
 
 @pytest.mark.parametrize("trials", [[], [TRIALS[0], TRIALS[0]], [replace(TRIALS[0], trial_id=" ")]])

@@ -90,7 +90,7 @@ class TestContract(ExportContract):
         return lists
 
     def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
-        return Sentence.parse(row["sentence_1"]).bare, Sentence.parse(row["sentence_2"]).bare
+        return Sentence.parse(row["sentence_1"]).shown, Sentence.parse(row["sentence_2"]).shown
 
 
 def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:

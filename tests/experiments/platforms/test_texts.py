@@ -28,7 +28,7 @@ TEXTS = st.one_of(
 
 def shown(text: str) -> str:
     try:
-        return Sentence.parse(text).bare
+        return Sentence.parse(text).shown
     except SentenceError:
         assume(False)
         raise

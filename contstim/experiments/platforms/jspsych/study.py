@@ -128,7 +128,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class PageTrial(BaseModel):
-    """A trial as the page shows it: sentences without end marks, a number for the condition.
+    """A trial as the page shows it: sentences without full stops, a number for the condition.
 
     Where it stands for another trial since a review, it has that one's turn and side.
     """
@@ -237,8 +237,8 @@ def build_study(
         groups.setdefault(str(trial.group), []).append(
             PageTrial(
                 trial_id=trial.trial_id,
-                sentence_1=trial.sentence_1.bare,
-                sentence_2=trial.sentence_2.bare,
+                sentence_1=trial.sentence_1.shown,
+                sentence_2=trial.sentence_2.shown,
                 stratum=_STRATA[trial.condition],
                 instead_of=trial.instead_of,
             )
