@@ -100,7 +100,7 @@ class Sentence:
 
     @property
     def shown(self) -> str:
-        """What participants read: the words and a question or exclamation mark, but no full stop."""
+        """The words as participants read them: with a question mark, but without a full stop."""
         return self.text.removesuffix(".")
 
     def replace(self, position: int, word: str) -> Sentence:
