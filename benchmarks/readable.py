@@ -18,6 +18,7 @@ import argparse
 import random
 import subprocess
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from tempfile import mkdtemp
@@ -133,7 +134,7 @@ def measure(
                 natural,
                 words,
                 constraints=constraints,
-                seeds=1 if settings.enough else 3,
+                seeds=1 if settings.nats else 3,
                 few_changes=settings.few_changes,
             )
             if triplet.distinct:
@@ -170,7 +171,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=40)
     parser.add_argument("--enough", type=float, default=5.0)
     parser.add_argument("--changes", type=int, help="new words, at most; half of all by default")
-    parser.add_argument("--way", action="append", help="nothing, frame, few changes, both")
+    parser.add_argument("--way", action="append", help="nothing, frame, few changes, both, default")
     parser.add_argument("--models", type=Path, help="where trained models are kept")
     parser.add_argument("--show", action="store_true", help="print the sentences")
     options = parser.parse_args()
@@ -179,11 +180,13 @@ def main() -> None:
         return
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    both = SearchSettings(enough=options.enough, max_changes=options.changes)
     ways = {
-        "nothing": SearchSettings(),
-        "frame": SearchSettings(frame="words"),
-        "few changes": SearchSettings(enough=options.enough),
-        "both": SearchSettings(frame="words", enough=options.enough, max_changes=options.changes),
+        "nothing": SearchSettings(frame="none"),
+        "frame": SearchSettings(enough=0, same_length=99, same_frequency=9),
+        "few changes": SearchSettings(frame="none", enough=options.enough),
+        "both": replace(both, same_length=99, same_frequency=9),
+        "default": both,
     }
     ways = {way: each for way, each in ways.items() if way in (options.way or ways)}
     kinds = ["demo's 2-gram × 3-gram"] if options.quick else options.kind or list(KINDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from functools import partial
 from itertools import combinations, groupby, islice
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from contstim.evaluation.scores import score_readable
 from contstim.models.base import require_language_model
 from contstim.models.specifications import with_name
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
@@ -252,12 +254,26 @@ def contest_start(
     )
 
 
+def contest_search(words: Vocabulary) -> SearchSettings:
+    """The search for sentences that people can read, or without a frame for words without tags."""
+    try:
+        SearchSettings().check_words(words)
+    except InputError:
+        return SearchSettings(frame="none")
+    return SearchSettings()
+
+
 def contest_commands(
-    models: Sequence[Scorer], start: Sentence, vocabulary: Path | None, prompt: str | None = None
+    models: Sequence[Scorer],
+    start: Sentence,
+    search: SearchSettings,
+    vocabulary: Path | None,
+    prompt: str | None = None,
 ) -> list[str]:
     """Commands that search from a sentence: every pair of models in both directions."""
     extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
     extra += ["--prompt", prompt] if prompt else []
+    extra += [] if search.framed else ["--frame", "none"]
     extra += ["--sentence", start.text]
     named = [with_name(m.name, m.specification or m.name) for m in models]
     return [
@@ -269,7 +285,12 @@ def contest_commands(
 
 
 def contest_triplets(
-    models: Sequence[Scorer], start: Sentence, words: Vocabulary, *, seed: int = 0
+    models: Sequence[Scorer],
+    start: Sentence,
+    words: Vocabulary,
+    search: SearchSettings,
+    *,
+    seed: int = 0,
 ) -> list[Triplet]:
     """Triplets that these commands find: one for every pair of models.
 
@@ -277,10 +298,15 @@ def contest_triplets(
         ContstimError: see `synthesize`.
     """
     searchable = [require_language_model(model, _SEARCH) for model in models]
-    return [
-        synthesize_triplet(*pair, start, words, seed=seed)[0]
-        for pair in combinations(searchable, 2)
-    ]
+    find = partial(
+        synthesize_triplet,
+        natural=start,
+        vocabulary=words,
+        constraints=search.constraints(start, every_fix=False),
+        few_changes=search.few_changes,
+        seed=seed,
+    )
+    return [find(*pair)[0] for pair in combinations(searchable, 2)]
 
 
 def comparison_findings(

@@ -14,6 +14,7 @@ from contstim.evaluation.accuracies import MinimalPairEvaluation, evaluate_minim
 from contstim.evaluation.comparison import (
     comparison_findings,
     contest_commands,
+    contest_search,
     contest_start,
     contest_triplets,
     gather,
@@ -349,9 +350,10 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
         # A contest between two models needs both loaded, not their scores alone
         if len(models) > 1:
             try:
-                contest = contest_start(models, table, self.vocabulary)
+                start, words = contest_start(models, table, self.vocabulary)
+                contest = start, words, contest_search(words)
                 commands += contest_commands(
-                    models, contest[0], self.vocabulary, self.loading.prompt
+                    models, start, contest[2], self.vocabulary, self.loading.prompt
                 )
             except ContstimError as error:
                 # Tables are worth having without commands, unless the user asked for what these

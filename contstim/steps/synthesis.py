@@ -39,18 +39,19 @@ if TYPE_CHECKING:
     from contstim.steps.step import Shown
 
 
-class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
+class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=2):
     """Change a sentence word by word until one model rejects what another accepts.
 
     Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
     Of several accept models all must accept; of several reject models all are made to reject. Where
     nothing is found, this is said and the exit status is 3.
 
-    A sentence is searched again, each time with another seed, where that is cheap; --restarts and
-    --seconds say how often and how long.
+    New words are of the same part of speech, and as few as reach --enough nats. With --frame none
+    the search is for as many nats as can be, again with other seeds where that is cheap
+    (--restarts, --seconds).
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
-    --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --restarts 20`
+    --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`
     """
 
     accept: Annotated[tuple[str, ...], Models("The model to find it no less likely. Repeatable.")]
@@ -132,8 +133,8 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize"):
             write_text(self.out, as_json + "\n")
         if not result.changed:
             what, try_ = "on which these models disagree more", "another `seed`"
-            if search.enough:
-                what = f"with few new words that reaches {search.enough:g} nats"
+            if search.nats and not symmetric:
+                what = f"with few new words that reaches {search.nats:g} nats"
                 try_ = "a lower `enough`"
             reporter.say(
                 f"Nothing was found: no sentence {what}. Try {try_}, another sentence, more words, "

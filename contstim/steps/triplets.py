@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from contstim.errors import InputError
 from contstim.files import checksum
 from contstim.models.base import record_entry
 from contstim.models.loading import DEFAULT_LOADING, Loading
@@ -18,6 +20,8 @@ from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.restarts import SINGLE
 from contstim.options import Aside, Reads, Seed, WritesTable
+from contstim.reporting.canvas import write_figure
+from contstim.reporting.frontier import frontier_figure
 from contstim.reporting.report import Table
 from contstim.reviews import read_reviews
 from contstim.steps.execution import LOCAL, Execution
@@ -45,16 +49,17 @@ if TYPE_CHECKING:
 class SearchTriplets(
     Step["TripletResults"],
     name="triplets",
-    version=2,
+    version=3,
     kept="All results so far are kept in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
 
-    Each pair has natural sentences of its own, and each is searched several times where that is
-    cheap: --restarts and --seconds say how often and how long. Every result is kept as soon as it
-    is found: a job that was interrupted or killed, started again, goes on where it stopped,
-    whatever the executor and the number of workers. A search that fails three times is listed at
-    the end, and the others go on; the exit status is then 3.
+    Each pair has natural sentences of its own. New words are of the same part of speech, and as few
+    as reach --enough nats; with --frame none the search is for as many nats as can be, several
+    times where that is cheap (--restarts, --seconds). Every result is kept as soon as it is found:
+    a job that was interrupted or killed, started again, goes on where it stopped, whatever the
+    executor and the number of workers. A search that fails three times is listed at the end, and
+    the others go on; the exit status is then 3.
 
     The next natural sentence takes the place of one whose search finds nothing with three seeds,
     that a model finds impossible, that is below a floor (`--plausible`, `--fluency`) or that holds
@@ -64,7 +69,7 @@ class SearchTriplets(
     searched again that hold them.
 
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
-    --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --restarts 5 --out triplets.csv`
+    --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --enough 3 --out triplets.csv`
     """
 
     models: GivenModels
@@ -78,7 +83,10 @@ class SearchTriplets(
     evaluations: Annotated[Path | None, WritesTable("Also write scored candidates.")] = None
     frontier: Annotated[
         Path | None,
-        WritesTable("With --enough: also write the best sentences by their number of new words."),
+        WritesTable(
+            "With --enough: also write the best sentences by their number of new words.",
+            beside=(".png",),
+        ),
     ] = None
     assignment: Annotated[Path | None, WritesTable("Also write each pair's sentences.")] = None
     execution: Execution = LOCAL
@@ -121,6 +129,8 @@ class SearchTriplets(
         earlier = {path.as_posix(): checksum(path) for path in self.earlier}
         models = parse_models(self.models)
         question = self.question()
+        if self.frontier is not None and not question.nats:
+            raise InputError("`frontier` is of searches for few new words: set `enough`.")
         with Store(self.store or self.out.parent / "contstim.sqlite") as opened:
             results = find_triplets(
                 question,
@@ -143,7 +153,7 @@ class SearchTriplets(
                 assignment=() if self.begin_with is None else read_assignment(self.begin_with),
                 reporter=reporter,
             )
-            by_recipe = recipe_named(question.recipe).restarts if not question.enough else SINGLE
+            by_recipe = SINGLE if question.nats else recipe_named(question.recipe).restarts
             budget = question.budget or by_recipe
             facts = {
                 "seed": self.seed,
@@ -158,13 +168,14 @@ class SearchTriplets(
             }
             names = {named.specification: named.name for named in models}
             store = TripletStore(opened)
-            for path, kind in (
-                (self.trajectories, "steps"),
-                (self.evaluations, "evaluations"),
-                (self.frontier, "frontier"),
-            ):
+            for path, kind in ((self.trajectories, "steps"), (self.evaluations, "evaluations")):
                 if path is not None:
                     write_table(path, store.entries(results.found, names, kind))
+            if self.frontier is not None:
+                points = store.entries(results.found, names, "frontier")
+                write_table(self.frontier, points)
+                draw = partial(frontier_figure, points, question.nats)
+                write_figure(draw, Path(f"{self.frontier}.png"))
             if self.assignment is not None:
                 write_table(self.assignment, columns_of(AssignedSentence, results.assignment))
         seen = contamination(
@@ -223,7 +234,7 @@ def _tell_what_lacks(results: TripletResults, reporter: Reporter) -> None:
     if any(pair.missing for pair in results.pairs):
         reporter.warn(
             "For the triplets named above as missing give more natural sentences or a larger "
-            "vocabulary, or lower `per_pair`, or `enough` where it is asked for."
+            "vocabulary, or lower `enough` or `per_pair`."
         )
     if results.failures:
         reporter.warn("Run the same command with `retry_failed` to try the failed searches again.")
@@ -244,11 +255,11 @@ def _tell_what_lacks(results: TripletResults, reporter: Reporter) -> None:
 def _constraint_facts(question: SearchQuestion, results: TripletResults) -> dict[str, Any]:
     """Constraints on the sentences, for the record: those asked for, and floors in nats."""
     question = question.resolved
-    names = ("fix", "max_changes", "allow", "exclude", "same_length", "capitals", "word_cap")
+    names = ("fix", "max_changes", "tags", "same_length", "same_frequency", "capitals", "word_cap")
     wishes = {
-        **{name: getattr(question, name) for name in (*names, "tags")},
-        "frame": question.frame if question.frame != "none" else None,
-        "enough": question.enough or None,
+        **{name: getattr(question, name) for name in names},
+        "frame": question.frame if question.framed else None,
+        "enough": question.nats or None,
         "allow": sorted({*(question.allow or ())}),
         "exclude": sorted({*question.exclude}),
         "fluency": None if question.judge is None else question.judge[1],

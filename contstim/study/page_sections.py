@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.reporting.frontier import ALTERNATIVE as NATS_BY_NEW_WORDS
 from contstim.reporting.names import short_names
 from contstim.reporting.report import (
     Bullets,
@@ -124,6 +125,7 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
         )
         yield Paragraph((link(places.TRIPLETS, "All triplets"), ", by pair of models:"))
         yield table
+        yield from _picture(Path(f"{places.FRONTIER}.png"), NATS_BY_NEW_WORDS)
 
 
 def _items(facts: StudyFacts) -> Iterator[Part]:

@@ -28,6 +28,7 @@ VOCABULARY, NATURAL = RESULTS / "vocabulary.txt", RESULTS / "natural.txt"
 SCORES, STANDARD_ERRORS = RESULTS / "scores.csv", RESULTS / "standard-errors.csv"
 PAIRS, TRIPLETS = RESULTS / "pairs.csv", RESULTS / "triplets.csv"
 SELECTED = RESULTS / "selected.csv"
+FRONTIER = RESULTS / "frontier.csv"
 ASSIGNMENT = RESULTS / "assignment.csv"
 """Which natural sentences each pair of models got, which depends on how a study grew."""
 

@@ -225,6 +225,7 @@ def _items(files: StudyFiles) -> Iterator[StudyStage]:
             SearchTriplets,
             out=places.TRIPLETS,
             assignment=places.ASSIGNMENT,
+            frontier=places.FRONTIER if sections["triplets"].nats else None,
             begin_with=archived if archived.exists() else None,
             review=review,
             earlier=_earlier(files, places.TRIALS),

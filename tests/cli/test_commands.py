@@ -102,7 +102,7 @@ def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None
     natural = (folder / "natural.txt").read_text().splitlines()[0]
     command = (
         *("synthesize", "--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa"),
-        *("--vocabulary", "vocab.txt", "--restarts", "1", "--sentence", natural),
+        *("--vocabulary", "vocab.txt", "--frame", "none", "--restarts", "1", "--sentence", natural),
     )
     first = json.loads(succeed(folder, *command, "--seed", "4", "--json"))
     assert first == json.loads(succeed(folder, *command, "--seed", "4", "--json"))
@@ -121,7 +121,18 @@ def test_words_come_from_the_models_without_a_vocabulary(folder: Path) -> None:
     natural = (folder / "natural.txt").read_text().splitlines()[0]
     models = ("--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa")
     found = json.loads(
-        succeed(folder, "synthesize", *models, "--restarts", "1", "--sentence", natural, "--json")
+        succeed(
+            folder,
+            "synthesize",
+            *models,
+            "--frame",
+            "none",
+            "--restarts",
+            "1",
+            "--sentence",
+            natural,
+            "--json",
+        )
     )
     assert found["words_dropped"] == 0
     assert found["steps"]
@@ -134,7 +145,16 @@ def test_unknown_words_are_dropped_and_counted_unless_allowed(folder: Path) -> N
     natural = (folder / "natural.txt").read_text().splitlines()[0]
     command = (
         *("synthesize", "--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa"),
-        *("--vocabulary", "more-words.txt", "--restarts", "1", "--sentence", natural),
+        *(
+            "--vocabulary",
+            "more-words.txt",
+            "--frame",
+            "none",
+            "--restarts",
+            "1",
+            "--sentence",
+            natural,
+        ),
     )
     done = run(folder, *command)
     assert "2 of" in done.stderr
@@ -311,7 +331,16 @@ def test_names_and_folders_with_brackets_are_shown_as_they_are(folder: Path) -> 
         (odd / f"{name}.arpa").write_bytes((folder / f"{name}.arpa").read_bytes())
     natural = (folder / "natural.txt").read_text().splitlines()[0]
     models = ("--accept", "kenlm:d[b]/[/b]/trigram.arpa", "--reject", "kenlm:bigram.arpa")
-    options = ("--vocabulary", "vocab.txt", "--restarts", "1", "--sentence", natural)
+    options = (
+        "--vocabulary",
+        "vocab.txt",
+        "--frame",
+        "none",
+        "--restarts",
+        "1",
+        "--sentence",
+        natural,
+    )
     shown = succeed(folder, "synthesize", *models, *options)
     assert "d[b]/[/b]/trigram.arpa" in shown
     table = ("--sentences", "natural.txt", "--out", "odd.csv")

@@ -69,7 +69,7 @@ def test_names_head_columns_and_another_name_scores_nothing_again(
 
 def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the triplets, steps and candidates under the specifications, renamed by hand."""
-    options = "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1"
+    options = "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --frame none"
     options += " --trajectories steps.csv --evaluations tried.csv --out t.csv"
     run(f"{options} -q", *models("kenlm:2.arpa", "kenlm:3.arpa"))
     found = read_triplets(folder / "t.csv")
@@ -92,8 +92,8 @@ def test_vocabulary_synthesis_comparison_and_fluency_take_names(folder: Path) ->
     run("vocabulary --text natural.txt --min-count 1 --out v.txt --table t.csv -q", *named)
     assert (folder / "t.csv").read_text().splitlines()[0] == '"word","place","two","three"'
     sentence = (folder / "natural.txt").read_text().splitlines()[0]
-    search = "synthesize --restarts 1 --vocabulary vocab.txt --accept two=kenlm:2.arpa --reject"
-    search += " three=kenlm:3.arpa --json -q --sentence"
+    search = "synthesize --frame none --restarts 1 --vocabulary vocab.txt"
+    search += " --accept two=kenlm:2.arpa --reject three=kenlm:3.arpa --json -q --sentence"
     found = json.loads(run(search, sentence, "--fluency", f"low=./{LONG}/2.arpa:-999").stdout)
     assert set(found["models"]) == {"two", "three", "low"}
     shown = run("compare --sentences natural.txt --out c -q", *named).stdout
@@ -143,10 +143,10 @@ def test_long_names_are_explained_and_never_cut_on_a_narrow_terminal(folder: Pat
     pair = ("--accept", long[0], "--reject", long[1], "--sentence", sentence)
     shown = [
         run("compare --sentences natural.txt --out c", *models(*long)).stdout,
-        run("synthesize --vocabulary vocab.txt --restarts 1", *pair).stdout,
+        run("synthesize --vocabulary vocab.txt --frame none --restarts 1", *pair).stdout,
         run(
             "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --out t.csv",
-            *("--restarts", "1"),
+            *("--frame", "none", "--restarts", "1"),
             *models(*long),
         ).stdout,
     ]

@@ -34,7 +34,7 @@ def test_the_default_floor_is_recorded_in_nats_and_a_review_replaces_what_it_rej
     folder: Path,
 ) -> None:
     """Witness: no natural sentence below the floors that the record states."""
-    assert triplets("-q", "--restarts", "1").exit_code == 0
+    assert triplets("-q", "--frame", "none", "--restarts", "1").exit_code == 0
     facts = record(folder)
     assert (facts["plausible"], facts["capitals"]) == (0.25, "rules")
     floors = facts["floors"]
@@ -50,7 +50,7 @@ def test_the_default_floor_is_recorded_in_nats_and_a_review_replaces_what_it_rej
         for item in undecided([first])
     ]
     write_review("review.csv", items)
-    done = triplets("--restarts", "1", "--review", "review.csv")
+    done = triplets("--frame", "none", "--restarts", "1", "--review", "review.csv")
     assert done.exit_code == 0, done.output
     assert "As before: 1; removed: 1; new: 1." in done.stderr
     stays, new = read_triplets(folder / "t.csv")
@@ -59,7 +59,9 @@ def test_the_default_floor_is_recorded_in_nats_and_a_review_replaces_what_it_rej
 
 
 def test_the_default_floor_may_be_turned_off(folder: Path) -> None:
-    off = triplets("-q", "--restarts", "1", "--per-pair", "1", "--plausible", "none")
+    off = triplets(
+        "-q", "--frame", "none", "--restarts", "1", "--per-pair", "1", "--plausible", "none"
+    )
     assert off.exit_code == 0
     assert not {"plausible", "floors"} & {*record(folder)}
 
@@ -68,7 +70,17 @@ def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
     (folder / "unwanted.txt").write_text("is\nwas\n")
     options = ("--plausible", "judge=kenlm:1.arpa:.1", "--exclude", "unwanted.txt")
     done = triplets(
-        *options, "--restarts", "1", "--max-changes", "3", "--word-cap", "6", "--fix", "0"
+        *options,
+        "--frame",
+        "none",
+        "--restarts",
+        "1",
+        "--max-changes",
+        "3",
+        "--word-cap",
+        "6",
+        "--fix",
+        "0",
     )
     assert done.exit_code == 0, done.output
     facts = record(folder)

@@ -29,7 +29,8 @@ INPUTS = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair
 
 def triplets(*arguments: str, inputs: tuple[str, ...] = (*MODELS, *INPUTS)) -> Result:
     # One search, unless a test asks for more: they take long.
-    command = ["triplets", *inputs, "--out", "t.csv", "--restarts", "1", *arguments]
+    search = ("--frame", "none", "--restarts", "1")
+    command = ["triplets", *inputs, "--out", "t.csv", *search, *arguments]
     return CliRunner().invoke(app, command)
 
 

@@ -12,7 +12,7 @@ from tests.cli.running import succeed
 
 MODELS = ("--model", "one=kenlm:1.arpa", "--model", "two=kenlm:2.arpa")
 NATURAL = ("--sentences", "natural.txt")
-SEARCH = ("--vocabulary", "vocab.txt", "--restarts", "1")
+SEARCH = ("--vocabulary", "vocab.txt", "--frame", "none", "--restarts", "1")
 TRIPLETS = ("triplets", *MODELS, *NATURAL, *SEARCH, "--plausible", "none", "--per-pair", "1")
 
 # What a command writes → how it is called

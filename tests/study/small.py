@@ -29,6 +29,7 @@ words = "8"
 per_pair = 3
 [triplets]
 per_pair = 4
+frame = "none"
 restarts = 1
 max_changes = 2
 [selection]

@@ -22,6 +22,7 @@ file = "few.txt"
 file = "natural.txt"
 [triplets]
 per_pair = 1
+frame = "none"
 plausible = "none"
 """
 

@@ -52,6 +52,7 @@ words = "8"
 per_pair = 3
 [triplets]
 per_pair = 3
+frame = "none"
 restarts = 1
 max_changes = 1
 plausible = "none"

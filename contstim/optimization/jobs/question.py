@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from contstim.errors import InputError
 from contstim.files import checksum
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _OF_OTHERS = frozenset({"per_pair", "exclude", "allow_unknown", "fluency", "plausible"})
 """Fields that decide no result by themselves: tasks hold words, floors and fingerprints."""
+
+_WITHOUT = {"frame": "none", "enough": 0}
+"""Values that decide nothing either: they are the search that there was before these fields."""
 
 
 # Fields stand in the order of the help page: those of the base come first.
@@ -107,12 +110,12 @@ class SearchQuestion(SearchRules):
         return frozenset(map(str.lower, self.exclude))
 
     @property
-    def resolved(self) -> SearchQuestion:
+    def resolved(self) -> Self:
         """The same with what the recipe decides where nothing else was asked for."""
-        if self.capitals is not None:
-            return self
         rules = recipe_named(self.recipe).capitals
-        return replace(self, capitals="rules" if rules else "anywhere")
+        return replace(
+            super().resolved, capitals=self.capitals or ("rules" if rules else "anywhere")
+        )
 
     @cached_property
     def key(self) -> dict[str, Any]:
@@ -124,11 +127,7 @@ class SearchQuestion(SearchRules):
         chosen: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if (
-                field.name in others
-                or value == field.default
-                or (field.name == "enough" and not value)
-            ):
+            if field.name in others or value in (field.default, _WITHOUT.get(field.name)):
                 continue
             if isinstance(value, tuple | frozenset):
                 value = sorted({text.lower() for text in value})

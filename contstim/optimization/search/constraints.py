@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Set
 
     from contstim.arrays import BoolArray, IntArray
+    from contstim.frequencies import WordFrequencies
     from contstim.optimization.search.objectives import ScoredSentence
     from contstim.sentence import Sentence
     from contstim.tags import TagTable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _OWN = 0.5  # share of a new word's occurrences that have the tag of the word that it replaces
 _ARTICLES = ("a", "an")
+_ROUNDING = 1e-9  # of sums of a few numbers
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,24 @@ def same_length(margin: int = 0) -> Constraint:
         return within
 
     return Constraint("same_length", allowed)
+
+
+def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
+    """About the natural sentence's mean frequency of words, at most `margin` (Zipf) off."""
+    zipfs_of = SizedCache(
+        lambda words: np.fromiter(map(frequencies.zipf, words), np.float64, len(words)), len, WORDS
+    )
+
+    def allowed(
+        natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
+    ) -> BoolArray:
+        # Of the sentence without the word, less the natural one, and then with each word
+        others = frequencies.mean_zipf(sentence) - frequencies.mean_zipf(natural)
+        without = len(sentence) * others - frequencies.zipf(sentence.words[position])
+        within: BoolArray = np.abs(zipfs_of(words) + without) <= margin * len(natural) + _ROUNDING
+        return within
+
+    return Constraint("same_frequency", allowed)
 
 
 def max_changes(most: int) -> Constraint:

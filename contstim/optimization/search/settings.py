@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from contstim.english.tags import tag_table
 from contstim.english.words import indefinite_article
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from contstim.optimization.search.constraints import Constraint
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
+
+_ENOUGH = 5.0  # nats
+_LENGTH, _FREQUENCY = 6, 0.2  # margins, in characters and on the Zipf scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,29 +54,44 @@ class SearchSettings:
     exclude: Annotated[
         tuple[str, ...], Help("A word that may not be put in, or a file of words. Repeatable.")
     ] = ()
+    frame: Annotated[
+        Literal["words", "none"] | None,
+        Help(
+            "What new words keep of those that they replace: the part of speech (words), or "
+            "nothing. By default words with the default recipe."
+        ),
+    ] = None
     same_length: Annotated[
         int | None,
-        Help("Keep the number of characters, within a margin of so many.", at_least=0),
+        Help(
+            "Keep the number of characters, within a margin of so many. By default 6 with a frame.",
+            at_least=0,
+        ),
     ] = None
-    frame: Annotated[
-        Literal["none", "words"],
-        Help("What new words keep of those that they replace: nothing, or the part of speech."),
-    ] = "none"
+    same_frequency: Annotated[
+        float | None,
+        Help(
+            "Keep the mean frequency of words (Zipf scale), within a margin of so much. By default "
+            "0.2 with a frame.",
+            at_least=0.0,
+        ),
+    ] = None
     tags: Annotated[
         str | None,
         Help(
-            "Parts of speech of the words of another language than English: a treebank (.conllu), "
-            "or a table with the columns word, tag and count."
+            "Parts of speech and frequencies of the words of another language than English: a "
+            "treebank (.conllu), or a table with the columns word, tag and count."
         ),
     ] = None
     enough: Annotated[
-        float,
+        float | None,
         Help(
             "Look for a sentence that the other model finds so many nats less likely, with as few "
-            "new words as can be, and among those for the likeliest; 0 for as many nats as can be.",
+            "new words as can be, and among those for the likeliest; 0 for as many nats as can be. "
+            "By default 5 with a frame, and 0 without.",
             at_least=0,
         ),
-    ] = 0.0
+    ] = None
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
     allow_unknown: Annotated[
@@ -106,15 +124,41 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.enough and (self.restarts or self.seconds):
+        if self.nats and (self.restarts or self.seconds):
             raise InputError(
-                "A search for `enough` nats ends where it reaches them: leave out `restarts` and "
-                "`seconds`."
+                f"A search for {self.nats:g} nats ends where it reaches them: leave out `restarts` "
+                "and `seconds`, or set `enough` to 0 for as many nats as can be."
             )
-        if self.enough and self.recipe != "default":
+        if self.nats and self.recipe != "default":
             raise InputError("`enough` is reached by the recipe default, not by golan2023.")
-        if self.tags is not None and self.frame != "words":
+        if self.tags is not None and not self._asks_table:
             raise InputError('`tags` tell parts of speech to keep: set `frame` to "words".')
+
+    @property
+    def framed(self) -> bool:
+        """True if new words keep the part of speech of those that they replace."""
+        return self.recipe == "default" if self.frame is None else self.frame == "words"
+
+    @property
+    def nats(self) -> float:
+        """The nats that are enough; 0 for as many as can be."""
+        return _ENOUGH * self.framed if self.enough is None else self.enough
+
+    @property
+    def _asks_table(self) -> bool:
+        return self.framed or self.same_frequency is not None
+
+    @property
+    def resolved(self) -> Self:
+        """The same with what is the default of the recipe and of a frame."""
+        length, frequency = self.same_length, self.same_frequency
+        return replace(
+            self,
+            frame="words" if self.framed else "none",
+            enough=self.nats,
+            same_length=_LENGTH if self.framed and length is None else length,
+            same_frequency=_FREQUENCY if self.framed and frequency is None else frequency,
+        )
 
     @property
     def budget(self) -> SearchBudget | None:
@@ -126,7 +170,7 @@ class SearchSettings:
     @property
     def few_changes(self) -> FewChanges | None:
         """The nats that are enough, and how many words may be new; None for no such goal."""
-        return FewChanges(self.enough, self.max_changes) if self.enough else None
+        return FewChanges(self.nats, self.max_changes) if self.nats else None
 
     @property
     def judge(self) -> tuple[Specification, float] | None:
@@ -165,15 +209,19 @@ class SearchSettings:
                 )
             fixed += positions
         chosen = [constraints.fixed(fixed)] * bool(fixed)
-        if self.max_changes is not None and not self.enough:
+        if self.max_changes is not None and not self.nats:
             chosen.append(constraints.max_changes(self.max_changes))
         if self.allow:
             chosen.append(constraints.only_words(map(str.lower, self.allow)))
         if self.exclude:
             chosen.append(constraints.without_words(map(str.lower, self.exclude)))
-        if self.same_length is not None:
-            chosen.append(constraints.same_length(self.same_length))
-        if self.frame == "words":
+        margins = self.resolved
+        if margins.same_length is not None:
+            chosen.append(constraints.same_length(margins.same_length))
+        if margins.same_frequency is not None:
+            frequencies = tag_table(self.tags).frequencies
+            chosen.append(constraints.same_frequency(frequencies, margins.same_frequency))
+        if self.framed:
             chosen.append(constraints.same_tags(natural, tag_table(self.tags)))
             if self.tags is None:
                 chosen.append(constraints.articles(indefinite_article))
@@ -185,14 +233,14 @@ class SearchSettings:
         Raises:
             InputError: it lists less than half of the words: it is of another language, perhaps.
         """
-        if self.frame != "words":
+        if not self._asks_table:
             return
         table, words = tag_table(self.tags), vocabulary.words
         listed = table.share_listed(words)
         if listed < 0.5:
             raise InputError(
-                f"`frame` words: {table.name} has {listed:.0%} of the {len(words):,} words of the "
-                f"vocabulary. Give `tags` of their language, or set `frame` to none."
+                f"Parts of speech: {table.name} has {listed:.0%} of the {len(words):,} words of "
+                f"the vocabulary. Give `tags` of their language, or set `frame` to none."
             )
 
 

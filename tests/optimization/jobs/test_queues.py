@@ -61,7 +61,7 @@ def queue_of(n_models: int, per_pair: int, store: TripletStore) -> TripletQueue:
     )
     held.assign(per_pair)
     held.save([slot for slots in held.slots.values() for slot in slots])
-    question = SearchQuestion(per_pair=per_pair, plausible="none").resolved
+    question = SearchQuestion(frame="none", per_pair=per_pair, plausible="none").resolved
     told = {m: ModelProfile(Convention("rule", "", True, f"of {m}"), None) for m in models}
     words = {pair: Vocabulary(("a",), ("b",)) for pair in pairs}
     return TripletQueue(Searches(question, told, words, {}, store), held)
@@ -264,7 +264,7 @@ def test_what_stands_stays_while_a_capped_study_changes(tmp_path: Path) -> None:
 def test_natural_sentences_without_room_are_passed_over() -> None:
     """Witness: three sentences more than those that are there."""
     natural = Sentence.parse("The dog saw the cat")
-    question = SearchQuestion(per_pair=4, uncapped=frozenset({"The"}))
+    question = SearchQuestion(frame="none", per_pair=4, uncapped=frozenset({"The"}))
     slot = Slot("a", "b", 0, natural)
 
     def rounds(*synthetic: str) -> CapRounds:

@@ -35,7 +35,9 @@ def finished(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
 def thorough(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TripletResults]:
     """Longer searches, in several rounds."""
     path = tmp_path_factory.mktemp("thorough") / "whole.sqlite"
-    return path, study.but(models=study.models[:2], recipe="default", per_pair=1).find(path)
+    return path, study.but(
+        models=study.models[:2], recipe="default", frame="none", per_pair=1
+    ).find(path)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_bad_input_is_refused_before_anything_is_kept(
         ({"plausible": "1"}, "from 0 to below 1"),
         ({"fluency": "-60"}, "names no model"),
         ({"fluency": "kenlm:a.arpa:-60", "plausible": "kenlm:b.arpa:0.1"}, "not both"),
-        ({"restarts": 1, "seconds": 5.0}, "single search always finishes"),
+        ({"frame": "none", "restarts": 1, "seconds": 5.0}, "single search always finishes"),
     ],
 )
 def test_questions_that_cannot_be_are_refused(values: dict[str, Any], message: str) -> None:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contstim.english.words import english_rules, indefinite_article
 from contstim.errors import InputError, VocabularyError
+from contstim.frequencies import WordFrequencies
 from contstim.models.vocabularies import default_vocabulary
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.constraints import (
@@ -20,6 +23,7 @@ from contstim.optimization.search.constraints import (
     max_changes,
     no_repeats,
     only_words,
+    same_frequency,
     same_length,
     same_tags,
     without_words,
@@ -225,25 +229,42 @@ def test_tags_of_another_language_are_refused(tmp_path: Path) -> None:
     words = Vocabulary(("Der", "Die"), ("Hund", "Katze", "sieht", "xqz"))
     natural = Sentence.parse("Der Hund sieht Katze")
     with pytest.raises(InputError, match=r"of the 6 words of the vocabulary\. Give `tags`"):
-        SearchSettings(frame="words").check_words(words)
+        SearchSettings().check_words(words)
     table = tmp_path / "tags.csv"
     table.write_text("word,tag,count\nder,D,1\nHund,N,1\nKatze,N,1\n", encoding="utf-8")
-    settings = SearchSettings(frame="words", tags=str(table))
+    settings = SearchSettings(tags=str(table), same_frequency=9.0)
     settings.check_words(words)
-    key = SearchQuestion(frame="words", tags=str(table)).key
-    (constraint,) = settings.constraints(natural, every_fix=False)
-    assert Candidates(words, natural, (constraint,)).blocked == [0, 2]
-    names = [c.name for c in SearchSettings(frame="words").constraints(DOG, every_fix=True)]
-    assert names == ["same_tags", "articles"]
+    key = SearchQuestion(tags=str(table)).key
+    chosen = settings.constraints(natural, every_fix=False)
+    assert Candidates(words, natural, chosen).blocked == [0, 2]
+    names = [c.name for c in SearchSettings().constraints(DOG, every_fix=True)]
+    assert names == ["same_length", "same_frequency", "same_tags", "articles"]
     table.write_text("word,tag,count\nder,D,2\n", encoding="utf-8")
-    assert SearchQuestion(frame="words", tags=str(table)).key != key
+    assert SearchQuestion(tags=str(table)).key != key
+
+
+@given(st.data())
+def test_same_frequency_keeps_the_mean_of_all_words(data: st.DataObject) -> None:
+    """Witness: the mean Zipf frequency of each whole sentence."""
+    counts = data.draw(st.fixed_dictionaries(dict.fromkeys("abcdef", st.integers(0, 9_999))))
+    frequencies, margin = WordFrequencies(counts), data.draw(st.sampled_from([0.0, 0.1, 0.5]))
+    words = Vocabulary((), tuple("abcdef"))
+    natural, sentence = (
+        Sentence(tuple(data.draw(st.lists(st.sampled_from("abcdef"), min_size=3, max_size=3))))
+        for _ in range(2)
+    )
+    allowed = same_frequency(frequencies, margin).allowed(natural, sentence, 1, words.inner)
+    mean = frequencies.mean_zipf(natural)
+    for word, may in zip(words.inner, allowed, strict=True):
+        off = abs(frequencies.mean_zipf(sentence.replace(1, word)) - mean)
+        assert may == (off <= margin) or abs(off - margin) < 1e-6
 
 
 def test_limits_of_a_study_fix_what_a_sentence_has() -> None:
     """Witness: the positions, counted by hand."""
     natural = Sentence.parse("The 2 men saw 2 dogs")
     for fix, positions in (("2", {1, 4}), ("3", {3}), ("DOGS", {5}), ("cats", set()), ("6", set())):
-        constraints = SearchSettings(fix=(fix,)).constraints(natural, every_fix=False)
+        constraints = SearchSettings(frame="none", fix=(fix,)).constraints(natural, every_fix=False)
         assert [constraint.fixed for constraint in constraints] == [positions] * bool(positions)
     with pytest.raises(InputError, match=r"fix: 'The 2 men saw 2 dogs\.' has no word 'cats'"):
         SearchSettings(fix=("cats",)).constraints(natural, every_fix=True)

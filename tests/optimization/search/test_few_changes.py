@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,4 +202,38 @@ def test_number_of_searches_is_refused_beside_enough() -> None:
     with pytest.raises(InputError, match="must be 1 or more"):
         FewChanges(5.0, 0)
     with pytest.raises(InputError, match='set `frame` to "words"'):
-        SearchSettings(tags="german.conllu")
+        SearchSettings(frame="none", tags="german.conllu")
+    with pytest.raises(InputError, match="5 nats ends where it reaches them"):
+        SearchSettings(restarts=3)
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "nats", "length", "frequency"),
+    [
+        ({}, True, 5.0, 6, 0.2),
+        ({"enough": 0.0}, True, 0.0, 6, 0.2),
+        ({"same_length": 0, "same_frequency": 1.0}, True, 5.0, 0, 1.0),
+        ({"frame": "none"}, False, 0.0, None, None),
+        ({"frame": "none", "enough": 3.0, "same_length": 2}, False, 3.0, 2, None),
+        ({"recipe": "golan2023"}, False, 0.0, None, None),
+        ({"recipe": "golan2023", "frame": "words", "enough": 0.0}, True, 0.0, 6, 0.2),
+    ],
+)
+def test_a_frame_brings_its_defaults(
+    given: dict[str, Any], words: bool, nats: float, length: int | None, frequency: float | None
+) -> None:
+    """Witness: what the help of each option says; what was resolved stays as it is."""
+    settings = SearchSettings(**given).resolved
+    assert (settings.frame == "words", settings.enough) == (words, nats)
+    assert (settings.same_length, settings.same_frequency) == (length, frequency)
+    assert settings.resolved == settings
+    assert (settings.few_changes is None) == (nats == 0)
+
+
+def test_a_search_without_a_frame_is_the_result_kept_before_there_was_one() -> None:
+    assert SearchQuestion(frame="none", capitals="anywhere").resolved.key == {
+        "capitals": "anywhere"
+    }
+    assert SearchQuestion().resolved.key.keys() == {
+        *("capitals", "enough", "frame", "same_frequency", "same_length")
+    }

@@ -1,0 +1,58 @@
+"""A picture of what each new word of synthetic sentences is worth, by pair of models."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.reporting.canvas import BLUE, GREY, ORANGE, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
+ALTERNATIVE = "nats by which the rejecting model finds sentences less likely, by new words"
+
+_ACROSS = 3  # panels in a row
+
+
+def frontier_figure(table: Mapping[str, Sequence[Any]], enough: float) -> Figure:
+    """A panel for each pair of models: nats against the number of new words, a line a search.
+
+    The dot at the end of a line is the sentence that the search chose: blue where it reaches
+    enough, orange where no sentence did.
+
+    Args:
+        table: columns of `contstim triplets --frontier`.
+        enough: nats.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    panels: defaultdict[tuple[str, ...], defaultdict[tuple[str, str], list[tuple[int, float]]]]
+    panels = defaultdict(lambda: defaultdict(lambda: [(0, 0.0)]))
+    names = ("triplet_id", "accept", "reject", "changed", "drop")
+    for triplet, accept, reject, changed, drop in zip(*(table[n] for n in names), strict=True):
+        panels[tuple(sorted((accept, reject)))][triplet, reject].append((changed, drop))
+    across = min(_ACROSS, len(panels)) or 1
+    down = ceil(len(panels) / across) or 1
+    figure = new_figure(2.6 * across + 0.4, 2.2 * down + 0.3)
+    axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    for axis, (pair, searches) in zip(axes, panels.items(), strict=False):
+        for points in searches.values():
+            changed, drops = zip(*points, strict=True)
+            axis.plot(changed, drops, color=GREY, linewidth=0.6, zorder=1)
+        last = np.array([points[-1] for points in searches.values()])  # (n_searches, 2)
+        for color, chosen in ((BLUE, last[:, 1] >= enough), (ORANGE, last[:, 1] < enough)):
+            axis.plot(*last[chosen].T, "o", color=color, markersize=3, alpha=0.6)
+        axis.axhline(enough, color=ORANGE, linewidth=0.8, linestyle="--")
+        axis.set_title(" × ".join(pair))
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.supxlabel("new words")
+    figure.supylabel("nats less likely")
+    return figure
