@@ -1,20 +1,24 @@
 """Count the tags of English words: what made contstim/english/tags.csv and tag_pairs.csv.
 
-    python benchmarks/english_tags.py [--quick] [FOLDER]
+    python benchmarks/english_tags.py [--quick] [--lemmas] [FOLDER]
 
 The Hanover Tagger (LGPL, `pip install HanTa==1.2.1`) gives each word of OpenStax's textbooks (CC BY
 4.0; `text/openstax.train.txt` in CONTSTIM_DATA) its tag of the BNC's basic tagset. Everyday words
 that textbooks lack come from the list of LemmInflect (MIT, `pip install lemminflect==0.2.3`), with
 the tags that the tagger knows of them, each counted as often as its probability suggests, ten
-occurrences in all. Neither package is needed for anything else, and no sentence of the text is
-kept. It takes about a quarter of an hour; --quick reads 500 sentences and writes nothing.
+occurrences in all. A word that holds two, such as `isn't`, `it's` and `women's`, has the tags of
+both (VBZ+XX0, PNP+VBZ, NN2+POS). Lemmas are LemmInflect's. Neither package is needed for anything
+else, and no sentence of the text is kept. It takes about a quarter of an hour; --quick reads 500
+sentences and writes nothing, --lemmas writes the lemmas of the table that is there.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import re
 from collections import Counter, defaultdict
+from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
@@ -26,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from inputs import OPENSTAX, ROOT
 
 from contstim.tables import columns_of, write_table
-from contstim.tags import END, START, TaggedWord, TagPair
+from contstim.tags import END, START, TaggedWord, TagPair, read_tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +39,8 @@ NAME = "NP0"
 LEAST = 2  # occurrences of a word in the text
 KNOWN = -15.0  # log-probability, nats, from which the tagger is taken to know a word
 OCCURRENCES = 10  # of a word that the text lacks
+OF_TWO = re.compile(r"(?<=[a-z])(?=n't$|'(?:s|re|m|ve|ll|d)$)|(?<=^can)(?=not$)", re.IGNORECASE)
+CLASSES = {"V": "VERB", "N": "NOUN", "AJ": "ADJ", "AV": "ADV"}  # by what tags begin with
 
 
 def count_text(
@@ -44,10 +50,14 @@ def count_text(
     tags: defaultdict[str, Counter[str]] = defaultdict(Counter)
     pairs: Counter[tuple[str, str]] = Counter()
     for line in lines:
-        tagged = tagger.tag_sent(line.split())
-        for word, _, tag in tagged:
-            tags[word if tag == NAME else word.lower()][tag] += 1
-        pairs.update(pairwise([START, *(tag for _, _, tag in tagged), END]))
+        parts = [OF_TWO.split(word) for word in line.split()]
+        own = iter(tag for _, _, tag in tagger.tag_sent([part for word in parts for part in word]))
+        tagged = [("".join(word), "+".join(next(own) for _ in word)) for word in parts]
+        for word, tag in tagged:
+            # I is no name, though textbooks number wars and kings by it
+            named = tag.startswith(NAME) and word != "I"
+            tags[word if named else word.lower()][tag] += 1
+        pairs.update(pairwise([START, *(tag for _, tag in tagged), END]))
     return tags, pairs
 
 
@@ -59,13 +69,30 @@ def further_words() -> set[str]:
     return {word for word in words if word.isalpha() and word.islower() and len(word) > 2}
 
 
+def lemma(word: str, tag: str) -> str:
+    """The lemma of a word with a tag; empty where it is the word itself."""
+    first = OF_TWO.split(word)[0]
+    kinds = [kind for start, kind in CLASSES.items() if tag.startswith(start) and tag != NAME]
+    if not kinds:
+        return "" if first == word else first
+    found = import_module("lemminflect").getAllLemmas(first, upos=kinds[0])
+    every = found.get(kinds[0]) or found.get("AUX") or (first,)
+    return "" if every[0] == word else str(every[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="500 sentences, and write nothing")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "contstim" / "english")
+    parser.add_argument("--lemmas", action="store_true", help="of the words that are there")
     options = parser.parse_args()
     if not (find_spec("HanTa") and find_spec("lemminflect") and OPENSTAX.is_file()):
         print("skipped: it needs HanTa, lemminflect and the text (set CONTSTIM_DATA)")
+        return
+    if options.lemmas:
+        table = options.folder / "tags.csv"
+        words = [replace(each, lemma=lemma(each.word, each.tag)) for each in read_tags(table).words]
+        write_table(table, columns_of(TaggedWord, words))
         return
     tagger: Any = import_module("HanTa.HanoverTagger").HanoverTagger("morphmodel_en.pgz")
     with OPENSTAX.open(encoding="utf-8") as lines:
@@ -85,7 +112,7 @@ def main() -> None:
             rows += [(word, tag, count) for tag, count in rounded.items() if count]
     print(f"{n_words:,} words of the text, {len({row[0] for row in rows}):,} in all")
     if not options.quick:
-        words = [TaggedWord(word, tag, count) for word, tag, count in sorted(rows)]
+        words = [TaggedWord(*row, lemma(*row[:2])) for row in sorted(rows)]
         write_table(options.folder / "tags.csv", columns_of(TaggedWord, words))
         followers = [TagPair(*pair, count) for pair, count in sorted(pairs.items())]
         write_table(options.folder / "tag_pairs.csv", columns_of(TagPair, followers))

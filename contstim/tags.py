@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from math import log
+from math import exp, log
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,10 +30,11 @@ from contstim.frequencies import WordFrequencies
 from contstim.tables import count, read_rows, text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from contstim.arrays import FloatArray
     from contstim.sentence import Sentence
+    from contstim.tables import Reader
 
 START, END = "^", "$"
 """In place of a tag before the first word and after the last."""
@@ -49,11 +50,13 @@ class TaggedWord:
         word: names as they are written, all other words in lower case.
         tag: a part of speech, as finely divided as the text has it.
         count: how often the word has the tag.
+        lemma: the word as dictionaries list it; empty where that is the word itself.
     """
 
     word: str
     tag: str
     count: int
+    lemma: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,11 @@ def _occurrences(cell: object) -> int:
     return count(cell)
 
 
-_READERS = {"str": (_word_or_tag, "word or tag"), "int": (_occurrences, "whole number from 1")}
+_READERS: dict[str, Reader] = {
+    "str": (_word_or_tag, "word or tag"),
+    "int": (_occurrences, "whole number from 1"),
+    "lemma": (lambda cell: text(cell or ""), "lemma"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +141,27 @@ class TagTable:
         """Share of some words that the table has; 1 for no words."""
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
+    def lemma(self, word: str) -> str:
+        """The lemma of a word with its most frequent tag; an unlisted word, in lower case."""
+        return self._lemmas.get(word) or self._lemmas.get(word.lower()) or word.lower()
+
+    @cached_property
+    def _lemmas(self) -> dict[str, str]:
+        # The most frequent tag comes last, and stays
+        rows = sorted(self.words, key=lambda each: each.count)
+        return {each.word: (each.lemma or each.word).lower() for each in rows}
+
+    def forms(self, lemma: str) -> frozenset[str]:
+        """The words of a lemma, in lower case; a lemma that is not listed is its only word."""
+        return self._forms.get(lemma, frozenset()) | {lemma}
+
+    @cached_property
+    def _forms(self) -> dict[str, frozenset[str]]:
+        forms: defaultdict[str, set[str]] = defaultdict(set)
+        for word in map(str.lower, self._lemmas):
+            forms[self.lemma(word)].add(word)
+        return {lemma: frozenset(words) for lemma, words in forms.items()}
+
     @cached_property
     def frequencies(self) -> WordFrequencies:
         """How often each word is in the text, whatever its tag."""
@@ -149,6 +177,26 @@ class TagTable:
         if sentence not in self._tags_of:
             self._tags_of[sentence] = self._likeliest_row(sentence)
         return self._tags_of[sentence]
+
+    def prob_without(self, sentence: Sentence, kind: Callable[[str], bool]) -> float:
+        """Probability, under the same model, that no word has a tag of some kind."""
+        every = self._log_total(sentence, lambda _: True)
+        return exp(self._log_total(sentence, lambda tag: not kind(tag)) - every)
+
+    def _log_total(self, sentence: Sentence, allowed: Callable[[str], bool]) -> float:
+        """Log-probability of all rows of allowed tags together, up to a constant."""
+        totals = {START: 0.0}
+        for index, word in enumerate(sentence.words):
+            shares = self.shares(word, initial=index == 0) or {"": 1.0}
+            totals = {
+                tag: self._log_sum(totals, tag) + log(share) - self._log_share("", tag)
+                for tag, share in shares.items()
+                if allowed(tag)
+            }
+        return self._log_sum(totals, END)
+
+    def _log_sum(self, totals: Mapping[str, float], tag: str) -> float:
+        return float(np.logaddexp.reduce([p + self._log_share(t, tag) for t, p in totals.items()]))
 
     def _likeliest_row(self, sentence: Sentence) -> tuple[str, ...]:
         # Of each last tag: the log-probability of the likeliest row that ends in it, and the row
@@ -200,7 +248,7 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
     Args:
         path: a treebank in the format of Universal Dependencies, `.conllu`, of which a tag is the
             part of speech with its features, such as `NOUN Case=Nom|Number=Sing`; or a table with
-            the columns word, tag and count.
+            the columns word, tag and count, and lemma, which may be left out.
         pairs: a table of the pairs of tags with the columns tag, next and count.
 
     Raises:
@@ -216,33 +264,34 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
 
 def _of_treebank(path: Path) -> TagTable:
     """Counts of a treebank; its words are in lower case but for proper names (PROPN)."""
-    words: Counter[tuple[str, str]] = Counter()
+    words: Counter[tuple[str, str, str]] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     for tagged in _sentences_of(path):
         words.update(tagged)
-        pairs.update(pairwise([START, *(tag for _, tag in tagged), END]))
+        pairs.update(pairwise([START, *(tag for _, tag, _ in tagged), END]))
     return TagTable(
         str(path),
-        tuple(TaggedWord(word, tag, n) for (word, tag), n in words.items()),
+        tuple(TaggedWord(word, tag, n, lemma) for (word, tag, lemma), n in words.items()),
         tuple(TagPair(*pair, n) for pair, n in pairs.items()),
     )
 
 
-def _sentences_of(path: Path) -> Iterator[list[tuple[str, str]]]:
-    """The word and the tag of each word of each sentence, without punctuation."""
-    sentence: list[tuple[str, str]] = []
+def _sentences_of(path: Path) -> Iterator[list[tuple[str, str, str]]]:
+    """The word, the tag and the lemma of each word of each sentence, without punctuation."""
+    sentence: list[tuple[str, str, str]] = []
     for line in read_lines(path):
         if line.startswith("#"):
             continue
         cells = line.split("\t")
         if len(cells) != 10:
             raise InputError(f"{path}: {line[:60]!r} has {len(cells)} columns; CoNLL-U has 10.")
-        number, word, _, upos, _, features, *_ = cells
+        number, word, lemma, upos, _, features, *_ = cells
         if number == "1" and sentence:
             yield sentence
             sentence = []
         # 3-4 is a word that is written as one, and 3.1 one that is not written: their parts follow
         if number.isdigit() and upos != "PUNCT":
             tag = upos if features == "_" else f"{upos} {features}"
-            sentence.append((word if upos == "PROPN" else word.lower(), tag))
+            named = word if upos == "PROPN" else word.lower()
+            sentence.append((named, tag, "" if lemma == "_" else lemma))
     yield sentence

@@ -6,7 +6,7 @@ The witness of the likeliest row is the product of probabilities, computed for e
 from __future__ import annotations
 
 from itertools import product
-from math import isclose, log
+from math import exp, isclose, log
 from pathlib import Path
 
 import pytest
@@ -46,7 +46,11 @@ pairs = st.dictionaries(
 def test_tags_are_the_likeliest_of_all_rows(
     words: dict[str, dict[str, int]], pairs: dict[tuple[str, str], int], data: st.DataObject
 ) -> None:
-    """Witness: p(tags) p(words | tags) of every row, with .1 added to each count of a pair."""
+    """Witness: p(tags) p(words | tags) of every row, with .1 added to each count of a pair.
+
+    Those of all rows without a tag, as a share of those of all rows, are the probability that no
+    word has the tag.
+    """
     text = data.draw(st.lists(st.sampled_from([*words]), min_size=1, max_size=4))
     table = TagTable(
         "small",
@@ -69,9 +73,12 @@ def test_tags_are_the_likeliest_of_all_rows(
                 total += log(share) - log_share(None, tag)
         return total
 
-    found = table.tags(Sentence(tuple(text)))
-    rows = list(product(*(words[word] for word in text)))
-    assert isclose(log_prob(found), max(map(log_prob, rows)), abs_tol=1e-9)
+    sentence = Sentence(tuple(text))
+    found = table.tags(sentence)
+    probs = {row: exp(log_prob(row)) for row in product(*(words[word] for word in text))}
+    assert isclose(log_prob(found), log(max(probs.values())), abs_tol=1e-9)
+    without = sum(p for row, p in probs.items() if "X" not in row) / sum(probs.values())
+    assert isclose(table.prob_without(sentence, "X".__eq__), without, rel_tol=1e-9, abs_tol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +110,20 @@ def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> Non
     assert table.shares("Maria") == {"PROPN": 1.0}
     assert TagPair("NOUN Case=Nom|Gender=Masc", "VERB", 1) in table.pairs
     assert TagPair("VERB", END, 1) in table.pairs
+    assert [table.lemma(word) for word in ("schläft", "Maria", "Katze")] == [
+        "schlafen",
+        "maria",
+        "katze",
+    ]
+
+
+def test_forms_of_a_word_have_one_lemma() -> None:
+    """Witness: by hand, as a dictionary lists them."""
+    table = english_tags()
+    words = "runs Ran running women better zyzzq"
+    assert [*map(table.lemma, words.split())] == "run run run woman good zyzzq".split()
+    assert {"run", "runs", "ran", "running"} <= table.forms("run")
+    assert table.forms("zyzzq") == {"zyzzq"}
 
 
 def test_table_without_pairs_takes_the_most_frequent_tag(tmp_path: Path) -> None:
