@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.english.tags import tag_table
 from contstim.errors import ContstimError
 from contstim.experiments.analysis.families import (
     THESE_ITEMS,
@@ -226,9 +227,13 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     if len(given) < 2 or triplets is None:
         return
     uncapped = uncapped_words(triplets.uncapped, triplets.word_cap)
-    words = {word.lower() for word in Vocabulary.load(given[0]).words} - uncapped
-    sentences = read_stimuli(given[1])
-    counting = [len({word.lower() for word in each.words} - uncapped) for each in sentences]
+    table = tag_table(triplets.tags)
+
+    def lemmas(words: Iterable[str]) -> set[str]:
+        return {table.lemma(word) for word in map(str.lower, words) if word not in uncapped}
+
+    words = lemmas(Vocabulary.load(given[0]).words)
+    counting = [len(lemmas(sentence.words)) for sentence in read_stimuli(given[1])]
     a_sentence = sum(counting) / max(len(counting), 1)
     for name, number in (("triplets", numbers.searched), ("selection", numbers.selected)):
         cap = getattr(study.sections.get(name), "word_cap", None)

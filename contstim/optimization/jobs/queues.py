@@ -28,6 +28,7 @@ from itertools import combinations
 from math import inf
 from typing import TYPE_CHECKING
 
+from contstim.english.tags import tag_table
 from contstim.jobs.pool import TaskQueue
 from contstim.optimization.jobs.tasks import TripletTask, describe_words
 from contstim.reporter import SILENT
@@ -365,6 +366,7 @@ class CapRounds:
         self._cap, self._searches = cap, searches
         self._per_pair = searches.question.per_pair
         self._uncapped = frozenset(map(str.lower, searches.question.uncapped))
+        self._table = tag_table(searches.question.tags)
         self._assignment, slots = assignment, assignment.slots
         self._order = {pair: number for number, pair in enumerate(slots)}
         # Enough searches at once for many workers, whatever their number is; and several of a
@@ -388,13 +390,21 @@ class CapRounds:
         self._end = self._size * max(1, -(-max(sizes) // self._size) if min(sizes) else 1)
 
     def _count(self, result: Result) -> Counter[str]:
-        """In how many sentences of a triplet each word that counts stands, in lower case."""
+        """In how many sentences of a triplet each lemma of words that count stands."""
         # A triplet whose sentences are not all different is in no table.
         triplet = result.triplet
         if triplet is None or result.in_vain:
             return Counter()
-        each = ({word.lower() for word in sentence.words} for sentence in triplet.sentences)
-        return Counter(word for words in each for word in words - self._uncapped)
+        return Counter(word for each in triplet.sentences for word in self._lemmas(each))
+
+    def _lemmas(self, sentence: Sentence) -> dict[str, None]:
+        """The lemmas of words that count, in order, each once."""
+        words = (word for word in map(str.lower, sentence.words) if word not in self._uncapped)
+        return dict.fromkeys(map(self._table.lemma, words))
+
+    def _forms(self, lemmas: Iterable[str]) -> frozenset[str]:
+        """All words that count with one of these lemmas."""
+        return frozenset().union(*map(self._table.forms, lemmas)) - self._uncapped
 
     @property
     def wanted(self) -> int:
@@ -407,11 +417,7 @@ class CapRounds:
 
     def no_room(self, natural: Sentence) -> str:
         """Why a natural sentence has no room in the present round; empty where it has."""
-        words = [
-            word
-            for word in dict.fromkeys(map(str.lower, natural.words))
-            if word not in self._uncapped and self._used[word] + _SENTENCES > self._cap
-        ]
+        words = [w for w in self._lemmas(natural) if self._used[w] + _SENTENCES > self._cap]
         return f"no room under the cap on words: {', '.join(words)}" if words else ""
 
     def decide(self, results: Mapping[ModelPair, Mapping[int, Result]]) -> bool:
@@ -443,7 +449,7 @@ class CapRounds:
             # A failed search has no triplet, and no words.
             words = self._count(result)
             over = {w for w, n in words.items() if self._used[w] + n > self._cap}
-            excluded = self.excluded(slot) | over if over else frozenset()
+            excluded = self.excluded(slot) | self._forms(over) if over else frozenset()
             changed.append(replace(slot, result=result.id, refused=excluded))
             if over:
                 refused = True
@@ -451,5 +457,5 @@ class CapRounds:
                 self._used += words
         self._assignment.stand(changed)
         self._accepted |= {(slot.pair, slot.slot) for slot in changed if not slot.refused}
-        self._used_up = frozenset(word for word, n in self._used.items() if n >= self._cap)
+        self._used_up = self._forms(word for word, n in self._used.items() if n >= self._cap)
         return refused

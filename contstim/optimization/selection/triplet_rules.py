@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.english.tags import english_tags
 from contstim.errors import InputError
 from contstim.optimization.selection.programs import LinearRule
 from contstim.scores import doubled_ranks
@@ -176,10 +177,11 @@ def build_rules(
         for index, triplet in enumerate(triplets):
             uses[f"natural sentence {triplet.natural.bare!r}", 1][index] = 1
     if question.word_cap is not None:
+        lemma = english_tags().lemma
         for index, triplet in enumerate(triplets):
-            for word, times in Counter(shown_words(triplet)).items():
-                if word not in exempt:
-                    uses[f"word {word!r}", question.word_cap][index] = times
+            counting = Counter(lemma(w) for w in shown_words(triplet) if w not in exempt)
+            for word, times in counting.items():
+                uses[f"word {word!r}", question.word_cap][index] = times
     # What is too rare to reach its limit, were all its triplets chosen, needs no rule.
     rules += [
         LinearRule(name, list(times), list(times.values()), 0, most, rank=1)

@@ -267,15 +267,21 @@ def test_natural_sentences_without_room_are_passed_over() -> None:
     question = SearchQuestion(frame="none", per_pair=4, uncapped=frozenset({"The"}))
     slot = Slot("a", "b", 0, natural)
 
-    def rounds(*synthetic: str) -> CapRounds:
+    def rounds(*synthetic: str, cap: int = 5) -> CapRounds:
         """After a first triplet."""
         sentences = map(Sentence.parse, ("Small dog", *synthetic))
         triplet = cast("Any", Triplet)("t", "a", "b", *sentences, *(0.0,) * 7)
         result = SimpleNamespace(triplet=triplet, state="found", in_vain=False, id=1)
-        searches = SimpleNamespace(question=question, standing=lambda _: result)
+        searches = SimpleNamespace(
+            question=question, standing=lambda _: result, refused=lambda _: frozenset()
+        )
         slots = {("a", "b"): [slot]}
         held = SimpleNamespace(slots=slots, stand=lambda _: None)
-        return CapRounds(5, cast("Any", searches), cast("Any", held))
+        return CapRounds(cap, cast("Any", searches), cast("Any", held))
 
     assert not rounds("The dog", "The the").no_room(natural)
     assert rounds("The dog", "A dog").no_room(natural) == "no room under the cap on words: dog"
+    # Forms of a word count together, once a sentence
+    assert not rounds("Dogs dogged dogs", "A bird").no_room(natural)
+    assert rounds("Two dogs", "A dog").no_room(natural) == "no room under the cap on words: dog"
+    assert {"dog", "dogs"} <= rounds("Two dogs", "A dog", cap=3).excluded(slot)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
+from contstim.english.tags import english_tags
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.optimization.selection.question import TripletQuestion, TripletSelection, demand
 from contstim.optimization.selection.triplet_rules import by_model_pair, worst_ranks
@@ -118,7 +119,8 @@ def keeps_joint_rules(parts: tuple[list[Triplet], ...], question: TripletQuestio
     chosen = [t for part in parts for t in part]
     naturals = Counter(t.natural.bare for t in chosen)
     texts = [s for t in chosen for s in (t.natural, t.synthetic_1, t.synthetic_2)]
-    words = Counter(" ".join(sentence.bare.lower() for sentence in texts).split())
+    every = " ".join(sentence.bare.lower() for sentence in texts).split()
+    words = Counter(map(english_tags().lemma, every))
     tokens = {Sentence.parse(text): n for text, n in TOKENS.items()}
     surplus = [sum(tokens[t.synthetic_1] - tokens[t.synthetic_2] for t in part) for part in parts]
     most = np.inf if question.token_balance is None else question.token_balance

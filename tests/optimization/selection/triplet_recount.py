@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from contstim.english.tags import english_tags
 from contstim.optimization.selection.triplet_rules import quantile_name
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def counted_rules(
         for place, triplet in enumerate(triplets):
             for word in words_of(triplet):
                 if word not in exempt:
-                    _count(rules, f"word {word!r}", place, question.word_cap)
+                    lemma = english_tags().lemma(word)
+                    _count(rules, f"word {lemma!r}", place, question.word_cap)
     return rules
 
 
