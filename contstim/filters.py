@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise, starmap
+from operator import eq
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.sentence import Sentence
+    from contstim.tags import TagTable
     from contstim.vocabulary import Vocabulary
     from contstim.word_rules import WordRules
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
-_FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
-"""Tags of the Penn Treebank: past tense, present tense, modal verb."""
+# Tags of the British National Corpus: forms of be, do, have and of other verbs, modal verbs
+_FINITE = frozenset("VBB VBD VBZ VDB VDD VDZ VHB VHD VHZ VVB VVD VVZ VM0".split())
+_INFINITIVE = frozenset("VBI VDI VHI VVI".split())
+_SUBORDINATE = frozenset("CJS CJT AVQ DTQ PNQ".split())  # if, that, when, which, who
+_SURELY, _MOSTLY = 0.9, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,36 +107,38 @@ def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
     )
 
 
-def finite_verb(tag: Callable[[Sequence[str]], Sequence[str]]) -> SentenceRule:
-    """A word is a verb in the present or past tense, or a modal verb (English).
+def finite_verb(table: TagTable) -> SentenceRule:
+    """A word is likely a verb in the present or past tense, or a modal verb (English).
 
     Args:
-        tag: gives each of some words its tag of the Penn Treebank; see `nltk_tagger`.
+        table: of tags of the basic tagset of the British National Corpus.
     """
     return SentenceRule(
         "it has no finite verb",
-        lambda sentence: _FINITE.isdisjoint(tag(sentence.words)),
-        "leave out `finite_verb`",
+        lambda sentence: table.prob_without(sentence, _is_finite) > _SURELY,
     )
 
 
-def nltk_tagger() -> Callable[[Sequence[str]], Sequence[str]]:
-    """NLTK's perceptron tagger of English.
+def _is_finite(tag: str) -> bool:
+    return not _FINITE.isdisjoint(tag.split("+"))  # isn't is VBZ+XX0
 
-    Raises:
-        InputError: its data are not on this machine; says how to get them.
+
+def whole_statement(table: TagTable) -> SentenceRule:
+    """Not the order of a question without its mark, no subject left out, not a subordinate clause.
+
+    Args:
+        table: as of `finite_verb`.
     """
-    from nltk.tag import pos_tag
 
-    try:
-        # NLTK looks for its data when it tags, not when it is imported
-        pos_tag(["A"])
-    except LookupError as error:
-        raise InputError(
-            "Finite verbs are found by NLTK's tagger, whose data are not on this machine. Get them "
-            "by 'python -m nltk.downloader averaged_perceptron_tagger_eng'."
-        ) from error
-    return lambda words: [tag for _, tag in pos_tag(list(words))]
+    def rejects(sentence: Sentence) -> bool:
+        first, *_ = tags = table.tags(sentence)
+        shares = table.shares(sentence.words[0], initial=True)
+        if first in _FINITE and sentence.end != "?":  # the infinitive is also the form of commands
+            return _INFINITIVE.isdisjoint(shares)
+        is_part = first.split("+")[0] in _SUBORDINATE and shares.get("AV0", 0) < _MOSTLY  # however
+        return is_part and sentence.end != "?" and sum(map(_is_finite, tags)) < 2
+
+    return SentenceRule("it begins as questions or parts of sentences do", rejects)
 
 
 def _starts_small(sentence: Sentence) -> bool:
@@ -181,7 +188,7 @@ def unlike_earlier() -> SentenceRule:
 
 
 def whole_sentence_rules(
-    rules: WordRules, names: Iterable[str], *, most_names: int = 1
+    rules: WordRules, names: Iterable[str], *, most_names: int = 1, tags: TagTable | None = None
 ) -> list[SentenceRule]:
     """Rules that leave whole sentences of a text, in the order in which to ask them.
 
@@ -189,6 +196,7 @@ def whole_sentence_rules(
         rules: what counts as a word.
         names: the names of the text, as `sort_words` finds them.
         most_names: how many of them a sentence may hold.
+        tags: of English words, for rules about verbs; None: no such rules.
     """
     names = frozenset(names)
     # Cheap rules first; the last one remembers whatever reaches it
@@ -197,6 +205,10 @@ def whole_sentence_rules(
         SentenceRule(
             "its last word asks for another one",  # as `the` or `of` does
             lambda sentence: sentence.words[-1].lower() in rules.unfinished,
+        ),
+        SentenceRule(
+            "a word stands twice in a row",
+            lambda sentence: any(starmap(eq, pairwise(sentence.bare.lower().split()))),
         ),
         SentenceRule("a quotation mark or bracket has no partner", _lacks_partner),
         SentenceRule(
@@ -211,6 +223,7 @@ def whole_sentence_rules(
             ),
         ),
         few_names(names, most_names),
+        *([] if tags is None else [finite_verb(tags), whole_statement(tags)]),
         unlike_earlier(),
     ]
 

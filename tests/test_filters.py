@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contstim.english.tags import english_tags
 from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.filters import (
@@ -16,9 +17,7 @@ from contstim.filters import (
     distinct_words,
     few_names,
     filter_sentences,
-    finite_verb,
     in_vocabulary,
-    nltk_tagger,
     not_in,
     unlike_earlier,
     whole_sentence_rules,
@@ -31,13 +30,9 @@ from contstim.vocabulary import Vocabulary
 VOCABULARY = Vocabulary(("The", "A"), ("dog", "saw", "the", "cat"), frozenset({"the"}))
 NAMES = frozenset({"Rome", "Athens"})
 RULES = english_rules(names=True)
-STARTS, ENDS, BALANCED, CLEAN, CAPITALS, *_ = whole_sentence_rules(RULES, NAMES)
-
-
-def _tag(words: object) -> list[str]:
-    """A tagger that knows four words."""
-    tags = {"sleeps": "VBZ", "sleeping": "VBG", "can": "MD", "sleep": "VB"}
-    return [tags.get(word, "NN") for word in words]  # type: ignore[attr-defined]
+STARTS, ENDS, DOUBLED, BALANCED, CLEAN, CAPITALS, _, FINITE, WHOLE, _ = whole_sentence_rules(
+    RULES, NAMES, tags=english_tags()
+)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +57,20 @@ def _tag(words: object) -> list[str]:
         (CAPITALS, "When I saw Rome", "The Department of Health"),
         (few_names(NAMES, 1), "The dogs of Rome", "The dogs of Rome and Athens"),
         (few_names(NAMES, 0), "The dogs", "The dogs of Rome"),
-        (finite_verb(_tag), "The dog sleeps", "A dog sleeping"),
-        (finite_verb(_tag), "The dog can sleep", "To sleep"),
+        (DOUBLED, "The dog saw the cat", "The dog saw the the cat"),
+        (DOUBLED, "Dogs saw cats saw dogs", "Dogs dogs saw cats"),
+        (FINITE, "The dog sleeps", "A dog sleeping on the old chair"),
+        (FINITE, "The plumber was young", "The role of sleep in cognition"),
+        (FINITE, "The teacher asked about the exam", "Fast delivery and quick responses"),
+        (FINITE, "Please bring me a cup of tea", "To capture this moment"),
+        (FINITE, "Many farmers now make up a rural class", "Good player to have in the squad"),
+        (WHOLE, "Is it here?", "Is it here"),
+        (WHOLE, "Put the cup on the table", "Was told to put it there"),
+        (WHOLE, "It looks like a cup", "Looks like a cup"),
+        (WHOLE, "As the king said they had won", "As soon as you see the dog"),
+        (WHOLE, "Why was the war so long?", "Why was the war so long"),
+        (WHOLE, "What he said is old", "Which led to the war"),
+        (WHOLE, "However the king was old", "Although the king was old"),
     ],
 )
 def test_rules_by_hand(rule: SentenceRule, kept: str, rejected: str) -> None:
@@ -141,12 +148,3 @@ def test_sentences_that_differ_by_a_word_against_brute_force(lines: list[list[st
         assert rule.rejects(Sentence(tuple(words))) == alike
         if not alike:
             passed.append(lower)
-
-
-def test_a_tagger_without_data_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> None:
-        raise LookupError
-
-    monkeypatch.setattr("nltk.tag.pos_tag", missing)
-    with pytest.raises(InputError, match=r"nltk\.downloader"):
-        nltk_tagger()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.corpus import read_lines, read_sentences
+from contstim.english.tags import english_tags
 from contstim.errors import InputError
 from contstim.experiments.design.sentence_needs import sentences_needed
 from contstim.files import write_text
@@ -17,9 +18,7 @@ from contstim.filters import (
     costs_of_rules,
     distinct_words,
     filter_sentences,
-    finite_verb,
     in_vocabulary,
-    nltk_tagger,
     not_in,
     whole_sentence_rules,
     without,
@@ -51,7 +50,6 @@ class SentenceSettings:
     language: Language = "en"
     names: Annotated[int, Help("How many names a sentence may hold.", at_least=0)] = 1
     blocked: Blocked = None
-    finite_verb: Annotated[bool, Help("Only with a finite verb (English, NLTK).")] = False
     every_line: Annotated[bool, Help("Also keep headings, references and near-duplicates.")] = False
     prose: Prose = False
 
@@ -94,9 +92,6 @@ class SentenceSettings:
         if self.without is not None:
             rules.append(without(read_lines(self.without)))
         rules += map(not_in, exclude)
-        if self.finite_verb:
-            # Behind the cheap rules: tagging takes longest
-            rules.append(finite_verb(nltk_tagger()))
 
         # A sentence is left out for the first rule that it breaks, so that reasons add up.
         left_out: Counter[str] = Counter()
@@ -115,7 +110,12 @@ class SentenceSettings:
 
             # Which words are names is told by the whole text, also by sentences of other lengths.
             text_words = sort_words(those_of_length(sentences), text_rules)
-            rules += whole_sentence_rules(text_rules, text_words.names, most_names=self.names)
+            rules += whole_sentence_rules(
+                text_rules,
+                text_words.names,
+                most_names=self.names,
+                tags=english_tags() if self.language == "en" else None,
+            )
             sentences = candidates
         selected = tuple(filter_sentences(sentences, rules, left_out))
         return FoundSentences(selected, left_out, tuple(rules))
@@ -172,8 +172,9 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences"):
     """Find natural sentences in a text: whole ones, of one length, without repeated words.
 
     Lines that are no sentences are left out: those that do not start and end like one, that hold
-    parts of addresses, abbreviations or words on a block list, or that are capitalised like
-    headings. Of sentences that differ by one word the first is kept.
+    parts of addresses, abbreviations or words on a block list, that are capitalised like headings,
+    or that lack a finite verb or a main clause (English). Of sentences that differ by one word the
+    first is kept.
 
     With --for-models it also says how many sentences a study of so many models needs, and, where
     too few are left, which single rule to loosen gains how many; the exit status is then 3.
