@@ -292,6 +292,15 @@ def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:
     return frozenset(place for place, (word, before) in pairs if word != before)
 
 
+def natural_sentences(stimuli: Iterable[Stimulus]) -> dict[str, Sentence]:
+    """The natural sentences of triplets that some trial shows, by the trials' `source_id`."""
+    return {
+        trial.source_id: trial.sentence_1
+        for trial in stimuli
+        if isinstance(trial, Trial) and trial.condition is Condition.NATURAL_SYNTHETIC
+    }
+
+
 def changed_words(stimuli: Iterable[Stimulus]) -> dict[str, tuple[frozenset[int], ...]]:
     """Places of the words that a search changed, for each sentence of each stimulus.
 
@@ -304,11 +313,7 @@ def changed_words(stimuli: Iterable[Stimulus]) -> dict[str, tuple[frozenset[int]
         sentences.
     """
     every = list(stimuli)
-    natural = {
-        trial.source_id: trial.sentence_1
-        for trial in every
-        if isinstance(trial, Trial) and trial.condition is Condition.NATURAL_SYNTHETIC
-    }
+    natural = natural_sentences(every)
     places: dict[str, tuple[frozenset[int], ...]] = {}
     for stimulus in every:
         if isinstance(stimulus, Triplet):

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from contstim.english.tags import tag_table
 from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import read_contrasts
@@ -14,8 +15,10 @@ from contstim.experiments.analysis.figures import require_rivals, shown
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.ratings import TESTING, Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.trivial_rivals import against_rivals, trivial_rivals
 from contstim.experiments.responses.admission import DEFAULT_RULE, Admission, CatchRule, admit
 from contstim.experiments.responses.table import Response, read_responses
+from contstim.frequencies import read_frequencies
 from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.options import AnswerScale, Help, Reads, Seed, Writes
 from contstim.reporting.report import Table
@@ -62,6 +65,15 @@ class AnalysisSettings:
     pair: Annotated[tuple[str, str] | None, Help("Two models to draw; else the best rivals.")] = (
         None
     )
+    tags: Annotated[
+        Path | None,
+        Help(
+            "Parts of speech, for trivial rivals, of another language than English: as in search."
+        ),
+    ] = None
+    text: Annotated[
+        Path | None, Help("Text, counts or model of word frequencies; else that of the tags.")
+    ] = None
 
 
 class OfAnswers(Step[Value], name=""):
@@ -130,6 +142,11 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
             ),
             unanimous=settings.unanimous,
             worst=settings.worst,
+            rivals=trivial_rivals(
+                design,
+                tag_table(settings.tags),
+                None if settings.text is None else read_frequencies(settings.text),
+            ),
             progress=partial(reporter.progress, "comparing"),
         )
         reporter.warn(analysis.origin.warning)
@@ -182,6 +199,11 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
         f"Consistency with {whom}:",
         Table(("model", *headings), rows),
         "* significantly below the noise ceiling on the same trials",
+        *(
+            f"{r.scope.name.lower()}: {against_rivals(rivals, analysis.sampling.units)}"
+            for r in results
+            if (rivals := analysis.rivals_of(r))
+        ),
         *(f"{scope}: {text}" for scope, text in cannot.items() if text),
     ]
 

@@ -13,7 +13,6 @@ from contstim.evaluation.folder import page_table
 from contstim.experiments.analysis.controls import (
     count_tokens,
     feature_preferences,
-    feature_shares,
     mean_zipfs,
     read_features,
     token_count_control,
@@ -138,9 +137,9 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
 class CompareControls(OfAnswers[Controls], name="controls"):
     """Ask what else models follow: numbers of tokens, word frequency, any feature of a sentence.
 
-    Writes token_counts.csv (do models prefer the sentence with fewer tokens, a binomial test each),
-    feature_preferences.csv (do they prefer more of a feature than people do, on synthetic
-    controversial pairs) and feature_shares.csv (how often each person and model does).
+    Writes token_counts.csv (do models prefer the sentence with fewer tokens, a binomial test each)
+    and feature_preferences.csv (do they prefer more of a feature than people do, on synthetic
+    controversial pairs).
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`
@@ -176,7 +175,6 @@ class CompareControls(OfAnswers[Controls], name="controls"):
         for name, rows in (
             ("token_counts", tests),
             ("feature_preferences", preferences),
-            ("feature_shares", feature_shares(ratings, measured)),
         ):
             if rows:
                 # A control without tests writes no file, not an empty one.

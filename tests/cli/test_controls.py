@@ -40,12 +40,11 @@ def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
     assert "fewer tokens" in said
     assert "prefers more" in said
     tables = {}
-    for name in ("token_counts", "feature_preferences", "feature_shares"):
+    for name in ("token_counts", "feature_preferences"):
         with (tmp_path / "out" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             tables[name] = list(csv.DictReader(file))
     assert [row["model"] for row in tables["token_counts"]] == ["gpt2", "rnn"] * 2
     assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "zipf"}
-    assert {row["judge"] for row in tables["feature_shares"]} == {*people, "gpt2", "rnn"}
     model = trained / "2gram.arpa"
     succeed(tmp_path, *common.split(), "--model", f"rnn=kenlm:{model}", "--quiet")
     record = json.loads((tmp_path / "out" / "controls.meta.json").read_text(encoding="utf-8"))

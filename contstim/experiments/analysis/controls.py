@@ -15,7 +15,6 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.measures import known_mean
-from contstim.experiments.analysis.ratings import TESTING
 from contstim.sentence import Sentence
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import listed, number, parsed, read_table
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = [
     "count_tokens",
     "feature_preferences",
-    "feature_shares",
     "mean_zipfs",
     "read_features",
     "token_count_control",
@@ -210,36 +208,6 @@ def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatA
         "people_share": known_mean(by_people[by_people != 0] > 0),
         "difference": estimate,
     }
-
-
-def feature_shares(
-    ratings: Ratings, features: Features, conditions: Collection[Condition] = TESTING
-) -> list[Row]:
-    """Share of trials in which somebody prefers the sentence with more of a feature.
-
-    For each participant and model, over all trials of some conditions that they judged, with
-    different values and a preference; nan without such trials. By default all but catch trials:
-    what people prefer there follows from the order of words.
-
-    Raises:
-        InputError: a sentence without a value, or no such trial.
-    """
-    rows: list[Row] = []
-    for feature in features:
-        # A participant saw one group's trials; a model is judged on all groups' trials together.
-        judged, of_models = [], []
-        measured = _differences(ratings, conditions, features, feature)
-        for group, difference in zip(ratings.groups, measured, strict=True):
-            own = ~np.isnan(difference)
-            chosen = difference[own] * np.sign(group.preferences[:, own])
-            judged += [(name, False, x) for name, x in zip(group.participants, chosen, strict=True)]
-            of_models.append(difference[own] * np.sign(group.ratios[:, own]))
-        together = zip(ratings.models, np.concatenate(of_models, axis=1), strict=True)
-        for judge, is_model, preferred in (*judged, *((name, True, x) for name, x in together)):
-            decided = preferred[preferred != 0]
-            about = {"feature": feature, "judge": judge, "is_model": is_model}
-            rows.append({**about, "trials": len(decided), "share": known_mean(decided > 0)})
-    return rows
 
 
 def _judged(

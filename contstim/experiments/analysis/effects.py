@@ -180,6 +180,8 @@ def compare(
     measure: Measure,
     contrasts: Sequence[ModelContrast],
     sampling: Sampling,
+    *,
+    masks: Sequence[BoolArray] | None = None,
 ) -> Result:
     """Evaluate all models in a scope and make the contrasts that concern two of them.
 
@@ -189,9 +191,11 @@ def compare(
         measure: accuracy or signed-rank cosine.
         contrasts: those of models without trials in this scope are left out.
         sampling: units, resamples, level.
+        masks: for each group, which trials evaluate which model, (n_models, n_trials); by default
+            as the scope has it.
     """
     names, units = ratings.models, sampling.units
-    masks = [
+    masks = masks or [
         scope_mask(g.trials, scope, names, catch=sampling.catch_trials) for g in ratings.groups
     ]
     evaluation = evaluate(ratings, measure, masks)

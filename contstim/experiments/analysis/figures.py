@@ -48,7 +48,8 @@ def drawings(
     names, random = names_in_figures(analysis), Condition.RANDOM_NATURAL
     models = [*names.values()]
     for result in shown(analysis):
-        figure = consistency_figure(result, analysis.sampling.units, names)
+        rivals = analysis.rivals_of(result)
+        figure = consistency_figure(result, analysis.sampling.units, names, rivals)
         yield f"{result.measure.name}-{result.scope}", figure
     if random in analysis.agreement:
         title = "models that prefer the same sentence (%), random natural pairs"
@@ -120,7 +121,10 @@ def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
 
 
 def consistency_figure(
-    result: Result, units: Units | None, names: Mapping[str, str] | None = None
+    result: Result,
+    units: Units | None,
+    names: Mapping[str, str] | None = None,
+    rivals: Result | None = None,
 ) -> Figure:
     """Horizontal bars, best model on top, with 95 % intervals and the noise ceiling in grey.
 
@@ -131,39 +135,48 @@ def consistency_figure(
         result: of one scope and measure.
         units: whose values the dots are.
         names: what to call models, where other than by their names.
+        rivals: the trivial rivals beside them, to draw below in another colour.
     """
     models = sorted(result.models, key=lambda row: row["value"])
     order = [row["model"] for row in models]
     labels = [(names or {}).get(name, name) for name in order]
+    # Each judge has a height: models from the worst at 0, and trivial rivals apart, below it
+    judges = [(float(place), row, result.evaluation, BLUE) for place, row in enumerate(models)]
+    if rivals:
+        below = sorted(rivals.models, key=lambda row: -row["value"])
+        judges += [(-1.5 - n, row, rivals.evaluation, ORANGE) for n, row in enumerate(below)]
+        labels += [row["model"] for row in below]
+    heights = [height for height, *_ in judges]
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
     open_dots = averaged(result.evaluation, units)
     label = f"{result.measure.label}\nopen dots: {open_dots}; right: filled is better than open"
     if cannot:
         label = f"{result.measure.label}\nopen dots: {open_dots}; differences {cannot}"
+    label += "; orange: trivial rivals" * bool(rivals)
     widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
-    figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
+    figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * (len(models) - min(heights)))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
-    # Each model has a row, from the worst at 0. The ceilings are its own, since its trials are;
-    # they lie behind the bars, and dots above all, spread over the bar's height.
-    for row, model in enumerate(models):
-        if np.isfinite(model["lower"]):
-            ceiling = (model["lower"], model["upper"])
-            bars.fill_betweenx((row - 0.5, row + 0.5), *ceiling, color=GREY, lw=0, alpha=0.7)
-    values = [model["value"] for model in models]
-    bars.barh(range(len(models)), values, height=0.62, color=BLUE, alpha=0.75, lw=0)
+    # The ceilings are a judge's own, since its trials are; they lie behind the bars, and dots above
+    # all, spread over the bar's height.
+    for height, judge, *_ in judges:
+        if np.isfinite(judge["lower"]):
+            ceiling = (judge["lower"], judge["upper"])
+            bars.fill_betweenx((height - 0.5, height + 0.5), *ceiling, color=GREY, lw=0, alpha=0.7)
+    values, colours = [judge["value"] for _, judge, *_ in judges], [each[-1] for each in judges]
+    bars.barh(heights, values, height=0.62, color=colours, alpha=0.75, lw=0)
     bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
-    by_unit = units_of(result.evaluation, result.evaluation.values, units)  # (n_units, n_models)
-    for row, model in enumerate(models):
-        limits = (model["interval"].low, model["interval"].high)
+    for height, judge, evaluation, _ in judges:
+        limits = (judge["interval"].low, judge["interval"].high)
         if np.isfinite(limits[0]):
-            bars.plot(limits, (row, row), color=BLACK, lw=1.1, solid_capstyle="butt")
-        dots = by_unit[:, result.evaluation.models.index(model["model"])]
-        heights = row + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else [row]
-        bars.plot(dots, heights, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
+            bars.plot(limits, (height, height), color=BLACK, lw=1.1, solid_capstyle="butt")
+        by_unit = units_of(evaluation, evaluation.values, units)  # (n_units, n_judges)
+        dots = by_unit[:, evaluation.models.index(judge["model"])]
+        spread = height + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else [height]
+        bars.plot(dots, spread, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
     _draw_significance(metro, order, result)
-    bars.set_yticks(range(len(models)), labels)
-    bars.set_ylim(-0.6, len(models) - 0.4)
+    bars.set_yticks(heights, labels)
+    bars.set_ylim(min(heights) - 0.6, len(models) - 0.4)
     bars.set_xlabel(label)
     bars.set_title(title, loc="left", fontsize="medium")
     return figure

@@ -28,6 +28,7 @@ from contstim.experiments.analysis.reliability import (
     mean_reliability,
 )
 from contstim.experiments.analysis.tables import result_tables, training_texts_table, with_origin
+from contstim.experiments.analysis.trivial_rivals import against_rivals
 from contstim.experiments.responses.checks import Problem
 from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
@@ -101,6 +102,7 @@ def _told(analysis: Analysis) -> dict[str, str]:
             for condition, (trials, contradicted) in analysis.orientations.items()
             if contradicted
         ],
+        trivial=bool(analysis.rivals),
         dots=averaged(analysis.results[0].evaluation, analysis.sampling.units),
     )
 
@@ -153,11 +155,9 @@ def _scope(
     rows: list[tuple[Value, ...]] = []
     for row in sorted(result.models, key=lambda row: -row["value"]):
         test = ceilings.get(row["model"])
-        bounds = f"{_number(row['lower'])} – {_number(row['upper'])}"
         above = test is not None and test["difference"] > 0
         to_ceiling = tested(test, " (above)" if above else "*") if test else ("–", "–", "–")
-        cells = (row["model"], row["value"], _range(row["interval"]), bounds, *to_ceiling)
-        rows.append((*cells, f"{row['n_trials']:,}"))
+        rows.append((*_valued(row), *to_ceiling, f"{row['n_trials']:,}"))
     to_ceiling_header = ("to the ceiling", decided, adjusted)
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
     yield Table(header, rows)
@@ -167,6 +167,10 @@ def _scope(
     if notes := dict.fromkeys(interval.note for interval in result.intervals if interval.note):
         yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
     yield Paragraph(_verdict(result, str(sampling.units)))
+    if rivals := analysis.rivals_of(result):
+        valued = [(*_valued(row), f"{row['n_trials']:,}") for row in rivals.models]
+        yield Table(("trivial rival, no model", *header[1:4], "trials"), valued)
+        yield Paragraph(against_rivals(rivals, sampling.units))
     if pairs := [test for test in result.comparisons if test["second"] != CEILING]:
         lines = [(x["first"], x["second"], *tested(x), x["verdict"]) for x in pairs]
         columns = ("model", "less", "difference", decided, adjusted, "verdict")
@@ -281,6 +285,11 @@ def _number(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}" if np.isfinite(value) else "–"
 
 
+def _valued(row: Row) -> tuple[Value, ...]:
+    bounds = f"{_number(row['lower'])} – {_number(row['upper'])}"
+    return row["model"], row["value"], _range(row["interval"]), bounds
+
+
 def _range(interval: Interval) -> str:
     return f"{_number(interval.low)} … {_number(interval.high)}"
 
@@ -316,6 +325,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         samples=f"{sampling.samples:,}",
         freedom=f"{min(freedom):.1f} to {max(freedom):.1f}" if freedom else "",
         notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
+        rivals=[*dict.fromkeys(row["model"] for r in analysis.rivals for row in r.models)],
         narrower=any(interval.population != BOTH for interval in intervals),
     )
     return (*told.values(), f"References: {' '.join(works_in(' '.join(told.values())))}")

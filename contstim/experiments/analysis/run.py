@@ -20,6 +20,7 @@ from contstim.experiments.analysis.families import (
 from contstim.experiments.analysis.measures import measures_of, require_measure
 from contstim.experiments.analysis.ratings import Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
+from contstim.experiments.analysis.trivial_rivals import TrivialRivals, judge_rivals
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import ShownAsTable
@@ -63,6 +64,8 @@ class Analysis(ShownAsTable):
             them have models in roles that the scores contradict.
         failures: where each model fails worst.
         regressions: how choices follow each model's log-probability ratios.
+        rivals: the trivial rivals, and models against the best of them; see `judge_rivals`.
+        rivals_left_out: what is left out of these, in sentences.
     """
 
     admission: Admission
@@ -79,6 +82,8 @@ class Analysis(ShownAsTable):
     orientations: dict[Condition, tuple[int, int]]
     failures: list[Row]
     regressions: list[Row]
+    rivals: tuple[Result, ...] = ()
+    rivals_left_out: tuple[str, ...] = ()
 
     @property
     def origin(self) -> ResponseOrigin:
@@ -102,6 +107,7 @@ class Analysis(ShownAsTable):
             *family_cautions(families, units, rate),
             *items,
             *(f"{', '.join(dict.fromkeys(scopes))}: {note}." for note, scopes in limits.items()),
+            *self.rivals_left_out,
         )
 
     def to_frame(self, name: str = "models") -> DataFrame:
@@ -113,6 +119,11 @@ class Analysis(ShownAsTable):
         from contstim.experiments.analysis.tables import named_frame, result_tables
 
         return named_frame(result_tables(self), name, "an analysis")
+
+    def rivals_of(self, result: Result) -> Result | None:
+        """The trivial rivals beside a result, if any says something there."""
+        about = (result.scope, result.measure)
+        return next((r for r in self.rivals if (r.scope, r.measure) == about), None)
 
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.
@@ -137,6 +148,7 @@ def analyze(
     sampling: Sampling | None = None,
     unanimous: float = 0.9,
     worst: int = 5,
+    rivals: TrivialRivals | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
     """Analysis of which model people agree with, by the methods of Golan et al. (2023).
@@ -152,6 +164,7 @@ def analyze(
             these are enough and saw different items, and else take people and items as random.
         unanimous: the share of people on one side that counts as near-unanimity.
         worst: how many trials to list for each model and scope.
+        rivals: to set beside the models; see `trivial_rivals`.
         progress: told how many of how many steps are done.
 
     Raises:
@@ -174,13 +187,14 @@ def analyze(
             "with others."
         )
     rival = [condition for condition in CONTROVERSIAL if condition in present]
-    measures = measures_of(ratings.scale)
+    measures, rivals = measures_of(ratings.scale), rivals or TrivialRivals({})
+    results = _results(ratings, contrasts, sampling, progress)
     return Analysis(
         admission,
         ratings,
         scores,
         sampling,
-        _results(ratings, contrasts, sampling, progress),
+        results,
         [row for c in rival for m in measures for row in agreements.pair_results(ratings, c, m)],
         {c: agreements.model_agreement(ratings, c) for c in Condition if c in present},
         {c: agreements.dominance(ratings, c) for c in rival},
@@ -195,6 +209,8 @@ def analyze(
             for row in agreements.failures(ratings, scope, worst=worst)
         ],
         [*regressions(ratings, sampling.level)],
+        tuple(filter(None, (judge_rivals(ratings, r, rivals, sampling) for r in results))),
+        rivals.left_out,
     )
 
 

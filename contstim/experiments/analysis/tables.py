@@ -159,6 +159,8 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "groups": rows_table(x for r in results for x in _scores(r, ratings, by_group=True)),
         "models": _of_results(results, "models"),
         "comparisons": _of_results(results, "comparisons"),
+        "trivial_rivals": _of_results(analysis.rivals, "models"),
+        "against_rivals": _of_results(analysis.rivals, "comparisons"),
         "model_pairs": rows_table(analysis.pairs),
         "roles": rows_table(analysis.roles),
         "unanimity": rows_table(analysis.unanimity),

@@ -10,7 +10,6 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis import effects, tables
 from contstim.experiments.analysis.agreement import failures
-from contstim.experiments.analysis.controls import feature_shares
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
@@ -51,9 +50,6 @@ def test_accuracies_ceilings_and_all_else_of_sides_are_those_of_ratings(
         np.testing.assert_equal(getattr(chosen, name), getattr(rated, name))
     for name in ("agreement", "dominance"):
         np.testing.assert_equal(getattr(chosen, name), getattr(rated, name))
-    lengths = {text.text: float(n) for n, text in enumerate(MADE.scores.rows)}
-    shares = [feature_shares(each.ratings, {"length": lengths}) for each in (chosen, rated)]
-    assert shares[0] == shares[1]
 
 
 def test_signed_ranks_are_refused_with_the_reason(chosen: Analysis) -> None:

@@ -11,7 +11,6 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.controls import (
     feature_preferences,
-    feature_shares,
     token_count_control,
 )
 from contstim.experiments.analysis.ratings import Ratings, gather
@@ -146,31 +145,6 @@ def test_ties_are_left_out() -> None:
     assert row["trials"] == N - 3
     assert (row["model_share"], row["people_share"]) == (1.0, 0.0)
     assert row["model_difference"] == (N - 3 - 5) / (N - 3)
-
-
-def test_shares_of_participants_and_models() -> None:
-    trials = make_trials(Condition.NATURAL_CONTROVERSIAL)
-    people = [[6] * 5 + [1] * 15, [6] * 20]
-    ratings = make_ratings(trials, people, {"gpt2": [True] * 10 + [False] * 10, "rnn": [True] * N})
-    features = {"length": values(trials, [1.0] * N, [2.0] * 18 + [1.0] * 2)}
-    shares = {(row["judge"], row["is_model"]): row for row in feature_shares(ratings, features)}
-    assert shares["p0", False]["share"] == 5 / 18
-    assert shares["p1", False]["share"] == 1
-    assert shares["gpt2", True]["share"] == 10 / 18
-    assert {row["trials"] for row in shares.values()} == {18}
-
-
-def test_catch_trials_do_not_count_in_shares() -> None:
-    trials = make_trials(Condition.NATURAL_CONTROVERSIAL)
-    trials[5:] = [
-        replace(trial, condition=Condition.CATCH, model_1="", model_2="", kind_2=Kind.SHUFFLED)
-        for trial in trials[5:]
-    ]
-    ratings = make_ratings(trials, [[6] * N], {"gpt2": [True] * N, "rnn": [True] * N})
-    features = {"length": values(trials, [1.0] * N, [2.0] * N)}
-    assert {row["trials"] for row in feature_shares(ratings, features)} == {5}
-    everything = feature_shares(ratings, features, tuple(Condition))
-    assert {row["trials"] for row in everything} == {N}
 
 
 def test_sentences_and_models_without_values_are_named() -> None:

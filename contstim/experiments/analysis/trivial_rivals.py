@@ -1,0 +1,177 @@
+"""Trivial rivals of models: what word frequency and numbers of words predict of people's choices.
+
+    word frequency   prefers the sentence whose words are more frequent (mean Zipf)
+    words changed    that of which more words are still the natural sentence's
+    tag misfits      that with fewer new words of another part of speech (`contstim.matching`)
+
+They are no models, and enter no test between models: each model is tested against the best of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.analysis.controls import mean_zipfs
+from contstim.experiments.analysis.effects import compare
+from contstim.experiments.analysis.families import ModelContrast
+from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask
+from contstim.matching import match
+from contstim.reviews import natural_sentences
+from contstim.stimuli import Condition
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.experiments.analysis.effects import Result, Sampling, Units
+    from contstim.frequencies import WordFrequencies
+    from contstim.stimuli import Trial
+    from contstim.tags import TagTable
+
+RIVALS = FREQUENCY, CHANGED, MISFITS = "word frequency", "words changed", "tag misfits"
+
+_FEWEST_LISTED = 0.5  # share of the trials' words that a table has, or says nothing of them
+
+
+@dataclass(frozen=True)
+class TrivialRivals:
+    """Preferences of the trivial rivals.
+
+    Attributes:
+        ratios: rival → `trial_id` → how much more it is for sentence_2 than for sentence_1: Zipf,
+            or words; 0 for a tie. Trials that it says nothing of are left out.
+        left_out: what is left out, and why, in sentences.
+    """
+
+    ratios: Mapping[str, Mapping[str, float]]
+    left_out: tuple[str, ...] = ()
+
+
+def trivial_rivals(
+    trials: Sequence[Trial], table: TagTable, frequencies: WordFrequencies | None = None
+) -> TrivialRivals:
+    """Let the trivial rivals choose between the sentences of trials.
+
+    Words changed and misfits say something of two synthetic sentences alone, whose natural one is
+    found by `natural_sentences`. A table that has less than half of the words says nothing.
+
+    Args:
+        trials: of all conditions.
+        table: how often words have which tag.
+        frequencies: of words; by default of the text in which the tags were counted.
+    """
+    judged = [trial for trial in trials if trial.condition in TESTING]
+    shown = {sentence for trial in judged for sentence in (trial.sentence_1, trial.sentence_2)}
+    listed = table.share_listed({word for sentence in shown for word in sentence.words})
+    known, natural = listed >= _FEWEST_LISTED, natural_sentences(trials)
+    synthetic = [t for t in judged if t.condition is Condition.SYNTHETIC_SYNTHETIC]
+    matches = {
+        t.trial_id: [match(natural[t.source_id], s, table) for s in (t.sentence_1, t.sentence_2)]
+        for t in synthetic
+        if t.source_id in natural
+    }
+    ratios: dict[str, dict[str, float]] = {
+        CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()}
+    }
+    if known:
+        ratios[MISFITS] = {t: len(a.misfits) - len(b.misfits) for t, (a, b) in matches.items()}
+    if known or frequencies:
+        zipf = mean_zipfs(shown, frequencies or table.frequencies)
+        ratios[FREQUENCY] = {
+            t.trial_id: zipf[t.sentence_2.text] - zipf[t.sentence_1.text] for t in judged
+        }
+    lost, without = len(synthetic) - len(matches), [FREQUENCY] * (not frequencies) + [MISFITS]
+    left_out = {
+        f"{CHANGED} and {MISFITS} leave out {counted(lost, 'pair')} of synthetic sentences, whose "
+        "natural sentence is in no trial.": lost > 0,
+        f"{' and '.join(without)} are left out, since {table.name} has {listed:.0%} of the trials' "
+        "words. Give a table of tags of their language (`tags`).": not known,
+    }
+    told = (f"Trivial rivals: {text}" for text, is_so in left_out.items() if is_so)
+    return TrivialRivals(ratios, tuple(told))
+
+
+def judge_rivals(
+    ratings: Ratings, result: Result, rivals: TrivialRivals, sampling: Sampling
+) -> Result | None:
+    """The trivial rivals where models were compared, and each model against the best of them.
+
+    Args:
+        ratings: who rated what.
+        result: of the models, in one scope by one measure.
+        rivals: what they prefer.
+        sampling: as for the models.
+
+    Returns:
+        In `models` a row for each rival, on all trials of the scope. In `comparisons` a family of
+        its own: every model less the rival of the highest value, on the model's own trials. None
+        where no rival says anything.
+    """
+    groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
+    # Of a natural and a synthetic sentence the natural one always has fewer new words, and a model
+    # is judged in one role at a time, for or against the synthetic one
+    seen = {t.trial_id for t in ratings.trials if result.scope not in (Scope.ACCEPT, Scope.REJECT)}
+    speak = RIVALS if result.scope is Scope.SYNTHETIC else (FREQUENCY,)
+    told = [rival for rival in speak if seen & rivals.ratios.get(rival, {}).keys()]
+    if not told:
+        return None
+    # Of each group, (n_judges, n_trials); nan where a rival says nothing
+    ratios = [
+        np.array([[rivals.ratios[r].get(t.trial_id, np.nan) for t in g.trials] for r in told])
+        for g in groups
+    ]
+    masks = [
+        scope_mask(g.trials, result.scope, models, catch=sampling.catch_trials) for g in groups
+    ]
+    spoken = [m.any(axis=0) & ~np.isnan(r) for m, r in zip(masks, ratios, strict=True)]
+    alone = compare(_judged(ratings, told, ratios), *about, (), sampling, masks=spoken)
+    best: str = max(alone.models, key=itemgetter("value"))["model"]
+    # Each model, and the best rival again for each, on the same trials
+    row, beside = told.index(best), [f"{best}, trials of {model}" for model in models]
+    both = [
+        np.concatenate([g.ratios, np.tile(r[row], (len(models), 1))])
+        for g, r in zip(groups, ratios, strict=True)
+    ]
+    against = compare(
+        _judged(ratings, (*models, *beside), both),
+        *about,
+        [ModelContrast(*pair) for pair in zip(models, beside, strict=True)],
+        sampling,
+        masks=[np.tile(m & s[row], (2, 1)) for m, s in zip(masks, spoken, strict=True)],
+    )
+    tests = counted(len(against.comparisons), "contrast")
+    family = f"{tests} of {result.measure.name} in {result.scope}: models against {best}"
+    rows = [{**test, "second": best, "family": family} for test in against.comparisons]
+    return replace(alone, comparisons=rows, detectability=against.detectability)
+
+
+def _judged(ratings: Ratings, names: Sequence[str], ratios: Sequence[FloatArray]) -> Ratings:
+    """The same answers beside other judges; `ratios` of each group, (n_judges, n_trials)."""
+    groups = [
+        replace(group, log_probs=np.stack([np.zeros(of.shape), of], axis=-1))
+        for group, of in zip(ratings.groups, ratios, strict=True)
+    ]
+    return Ratings((*names,), (*groups,))
+
+
+def against_rivals(result: Result, units: Units | None) -> str:
+    """Statement of which models are not shown to be better than the best trivial rival.
+
+    Args:
+        result: of `judge_rivals`.
+        units: what its tests compare.
+    """
+    best = max(result.models, key=itemgetter("value"))
+    than = f"on the same trials, than {best['model']} ({best['value']:.3f}), the best trivial rival"
+    if cannot := result.detectability.cannot(str(units)):
+        return f"Which models are better, {than}, {cannot}."
+    better = [x["first"] for x in result.comparisons if x["significant"] and x["difference"] > 0]
+    others = [x["first"] for x in result.comparisons if x["first"] not in better]
+    if not others:
+        return f"Every model is better, {than}."
+    return f"Not shown to be better, {than}: {', '.join(others)}. They have shown nothing here."

@@ -1,0 +1,147 @@
+"""Trivial rivals, against counts by hand and against models that prefer the same sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log10
+
+import pytest
+
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.ratings import Scope, gather
+from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.trivial_rivals import (
+    CHANGED,
+    FREQUENCY,
+    MISFITS,
+    TrivialRivals,
+    against_rivals,
+    trivial_rivals,
+)
+from contstim.frequencies import WordFrequencies
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial
+from contstim.tags import TaggedWord, TagTable
+from tests.experiments.analysis.simulation import simulate
+
+WORDS = [("dogs", "NN2", 6), ("chase", "VVB", 5), ("cats", "NN2", 4), ("see", "VVB", 3)]
+TABLE = TagTable("by hand", tuple(TaggedWord(*row) for row in (*WORDS, ("old", "AJ0", 9))))
+NATURAL, KINDS = "Dogs chase old cats.", (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+
+
+def trial(first: str, second: str, *, natural: bool = False) -> Trial:
+    condition = Condition.NATURAL_SYNTHETIC if natural else Condition.SYNTHETIC_SYNTHETIC
+    kinds = (Kind.NATURAL, Kind.SYNTHETIC_1) if natural else KINDS
+    sentences = (Sentence.parse(first), Sentence.parse(second))
+    return Trial(f"{first} {second}", 1, condition, "a", "b", *sentences, *kinds, "triplet")
+
+
+TWIN = trial(NATURAL, "Dogs see old cats.", natural=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "changed", "misfits"),
+    [
+        ("Dogs see old cats.", "Cats see old dogs.", 1 - 3, 0),
+        ("Old chase old cats.", "Dogs see old cats.", 0, 1 - 0),
+        ("Old see old old.", "Dogs cats old cats.", 3 - 1, 2 - 1),
+    ],
+)
+def test_fewer_new_words_and_misfits_are_preferred(
+    first: str, second: str, changed: int, misfits: int
+) -> None:
+    """Witness: new words and misfits counted by hand, of the first less of the second sentence."""
+    made = trial(first, second)
+    ratios = trivial_rivals([TWIN, made], TABLE).ratios
+    assert ratios[CHANGED] == {made.trial_id: changed}
+    assert ratios[MISFITS] == {made.trial_id: misfits}
+
+
+def test_the_sentence_of_more_frequent_words_is_preferred() -> None:
+    """Witness: one word of four replaced, the formula of the Zipf scale written out."""
+    made = trial(NATURAL, "Dogs see old cats.")
+    ratio = trivial_rivals([made], TABLE).ratios[FREQUENCY][made.trial_id]
+    assert ratio == pytest.approx((log10(3 + 1) - log10(5 + 1)) / 4)
+    counts = WordFrequencies({"chase": 1, "see": 3})
+    ratio = trivial_rivals([made], TABLE, counts).ratios[FREQUENCY][made.trial_id]
+    assert ratio == pytest.approx((log10(3 + 1) - log10(1 + 1)) / 4)
+
+
+def test_what_cannot_be_counted_is_left_out_and_said() -> None:
+    foreign = [
+        trial("Hunde jagen alte Katzen.", "Hunde sehen alte Katzen."),
+        replace(trial("Hunde jagen alte Vögel.", "Hunde sehen alte Vögel."), source_id="other"),
+        trial("Hunde jagen rote Katzen.", "Hunde sehen rote Katzen.", natural=True),
+    ]
+    found = trivial_rivals(foreign, TABLE)
+    assert [*found.ratios] == [CHANGED]
+    assert [*found.ratios[CHANGED]] == [foreign[0].trial_id]
+    lost, unlisted = found.left_out
+    assert "1 pair of synthetic sentences" in lost
+    assert "word frequency and tag misfits are left out, since by hand has 0% of" in unlisted
+    frequencies = WordFrequencies({"hunde": 1})
+    found = trivial_rivals(foreign, TABLE, frequencies)
+    assert {*found.ratios} == {CHANGED, FREQUENCY}
+    assert "Trivial rivals: tag misfits are left out" in found.left_out[1]
+
+
+@pytest.fixture(scope="module")
+def analysed() -> Analysis:
+    """An experiment with two rivals that prefer what the models b and c do."""
+    made = simulate(groups=(5, 5), follow=0.9)
+    of = {
+        trial.trial_id: ratios
+        for group in gather(made.trials, made.responses, made.scores).groups
+        for trial, ratios in zip(group.trials, group.ratios.T.tolist(), strict=True)
+    }
+    rivals = TrivialRivals(
+        {rival: {t: r[n] for t, r in of.items()} for rival, n in ((FREQUENCY, 1), (CHANGED, 2))}
+    )
+    return analyze(
+        *(made.trials, made.responses, made.scores), sampling=Sampling("crossed"), rivals=rivals
+    )
+
+
+def test_a_rival_that_prefers_what_a_model_does_is_as_good(analysed: Analysis) -> None:
+    """Witness: value, interval, difference and test of that model on the same trials."""
+    for result in analysed.results:
+        rivals = analysed.rivals_of(result)
+        if result.scope not in (Scope.RANDOM, Scope.OVERALL):
+            continue
+        assert rivals is not None
+        (rival,) = rivals.models
+        (model,) = [row for row in result.models if row["model"] == "b"]
+        assert rival == {**model, "model": FREQUENCY}
+        ours = {row["first"]: row for row in rivals.comparisons}
+        (theirs,) = [
+            row for row in result.comparisons if (row["first"], row["second"]) == ("a", "b")
+        ]
+        for column in ("difference", "statistic", "p_value", "n_units"):
+            assert ours["a"][column] == pytest.approx(theirs[column])
+        assert ours["b"]["difference"] == 0
+        told = against_rivals(rivals, "crossed")
+        assert told.startswith("Not shown to be better, on the same trials, than word frequency (")
+        named = told.partition("rival: ")[2].partition(".")[0].split(", ")
+        assert "b" in named
+        assert "a" not in named
+
+
+def test_words_are_rivals_of_synthetic_pairs_alone(analysed: Analysis) -> None:
+    judged = {(r.scope): [row["model"] for row in r.models] for r in analysed.rivals}
+    alone = [FREQUENCY]
+    assert judged == {
+        Scope.RANDOM: alone,
+        Scope.NATURAL: alone,
+        Scope.SYNTHETIC: [FREQUENCY, CHANGED],
+        Scope.OVERALL: alone,
+    }
+    # Each model is compared on its own trials, a rival judged on all of them
+    (result,) = [
+        r for r in analysed.rivals if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
+    ]
+    own = {
+        row["model"]: row["n_trials"]
+        for row in analysed.result(result.scope, result.measure).models
+    }
+    assert {row["n_trials"] for row in result.models} == {12}
+    assert set(own.values()) == {8}
