@@ -40,7 +40,9 @@ LEAST = 2  # occurrences of a word in the text
 KNOWN = -15.0  # log-probability, nats, from which the tagger is taken to know a word
 OCCURRENCES = 10  # of a word that the text lacks
 OF_TWO = re.compile(r"(?<=[a-z])(?=n't$|'(?:s|re|m|ve|ll|d)$)|(?<=^can)(?=not$)", re.IGNORECASE)
-CLASSES = {"V": "VERB", "N": "NOUN", "AJ": "ADJ", "AV": "ADV"}  # by what tags begin with
+# By what tags begin with. Forms of be, do and have stay words of their own: every other sentence has
+# one, and a cap on all of them together would leave no room for anything else.
+CLASSES = {"VV": "VERB", "N": "NOUN", "AJ": "ADJ", "AV": "ADV"}
 
 
 def count_text(
@@ -76,7 +78,7 @@ def lemma(word: str, tag: str) -> str:
     if not kinds:
         return "" if first == word else first
     found = import_module("lemminflect").getAllLemmas(first, upos=kinds[0])
-    every = found.get(kinds[0]) or found.get("AUX") or (first,)
+    every = found.get(kinds[0]) or (first,)
     return "" if every[0] == word else str(every[0])
 
 

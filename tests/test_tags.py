@@ -120,8 +120,8 @@ def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> Non
 def test_forms_of_a_word_have_one_lemma() -> None:
     """Witness: by hand, as a dictionary lists them."""
     table = english_tags()
-    words = "runs Ran running women better zyzzq"
-    assert [*map(table.lemma, words.split())] == "run run run woman good zyzzq".split()
+    words = "runs Ran running women better was zyzzq"
+    assert [*map(table.lemma, words.split())] == "run run run woman good was zyzzq".split()
     assert {"run", "runs", "ran", "running"} <= table.forms("run")
     assert table.forms("zyzzq") == {"zyzzq"}
 
