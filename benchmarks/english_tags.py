@@ -40,8 +40,8 @@ LEAST = 2  # occurrences of a word in the text
 KNOWN = -15.0  # log-probability, nats, from which the tagger is taken to know a word
 OCCURRENCES = 10  # of a word that the text lacks
 OF_TWO = re.compile(r"(?<=[a-z])(?=n't$|'(?:s|re|m|ve|ll|d)$)|(?<=^can)(?=not$)", re.IGNORECASE)
-# By what tags begin with. Forms of be, do and have stay words of their own: every other sentence has
-# one, and a cap on all of them together would leave no room for anything else.
+# By what tags begin with. Forms of be, do and have stay words of their own: every other sentence
+# has one, and a cap on all of them together would leave no room for anything else.
 CLASSES = {"VV": "VERB", "N": "NOUN", "AJ": "ADJ", "AV": "ADV"}
 
 

@@ -88,10 +88,12 @@ def test_tags_are_the_likeliest_of_all_rows(
         ("She wants to speak", "PNP VVZ TO0 VVI"),
         ("For a while the light is red", "PRP AT0 NN1 AT0 NN1 VBZ AJ0"),
         ("The zyzzq was", "AT0  VBD"),
+        ("He said I can't see women's cups", "PNP VVD PNP VM0+XX0 VVI NN2+POS NN2"),
+        ("It's time they've gone", "PNP+VBZ NN1 PNP+VHB VVN"),
     ],
 )
 def test_english_tags_in_context(text: str, tags: str) -> None:
-    """Witness: by hand, in the basic tagset of the British National Corpus."""
+    """Witness: by hand, in the basic tagset of the British National Corpus; + joins two."""
     assert english_tags().tags(Sentence.parse(text)) == tuple(tags.split(" "))
 
 
