@@ -230,7 +230,7 @@ BAD = {
         (f"{SELECT} --per-pair 10", r"decile 2 of p\(n\|ngram\) for ngram-rnn \(1\)"),
         (f"{SELECT} --per-pair 0 --quantiles 0", "No model pair needs any"),
         (f"{SELECT} --per-pair 5 --quantiles 0", r"triplets for ngram-rnn \(1\)"),
-        (f"{SELECT} --per-pair 4 --quantiles 0 --word-cap 1", "word 'made'"),
+        (f"{SELECT} --per-pair 4 --quantiles 0 --word-cap 1", "word 'make'"),
         (f"{SELECT} --per-pair 4 --quantiles 0 --token-balance 1", "give both"),
         (f"{SELECT} --uncapped natural.txt", "give both"),
         (f"{SELECT} --counts many.csv", "'many' under per_pair is not a whole number"),

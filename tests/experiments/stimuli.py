@@ -27,14 +27,15 @@ def some_pairs(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Pair]:
 
 
 def some_triplets(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Triplet]:
+    # Two words or more lie between any two: those of other triplets may not be more alike
     return [
         Triplet(
             content_id("triplet", one, two, i),
             one,
             two,
-            Sentence.parse(f"Nature made {one} and {two} number {i}."),
-            Sentence.parse(f"Nobody made {one} after {two} number {i}."),
-            Sentence.parse(f"Machines made {one} before {two} number {i}."),
+            Sentence.parse(f"Nature made {one} and {two} number {i} {one}{two}{i}."),
+            Sentence.parse(f"Nobody made {one} after {two} number {i} {one}{two}{i}."),
+            Sentence.parse(f"Machines made {one} before {two} number {i} {one}{two}{i}."),
             *(-20.0, -20.0, -40.0, -19.0, -19.0, -40.0, 40.0),
         )
         for one, two in combinations(models, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import replace
 from math import ceil, fsum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from contstim.english.tags import english_tags
 from contstim.errors import InputError
 from contstim.optimization.selection.programs import LinearRule
 from contstim.scores import doubled_ranks
+from contstim.sentence import all_but_one
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -188,7 +189,31 @@ def build_rules(
         for (name, most), times in uses.items()
         if sum(times.values()) > most
     ]
-    return rules
+    return [*rules, *_apart(triplets)]
+
+
+def _apart(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
+    """No triplet has a sentence that differs by a word, or none, from a synthetic one of another.
+
+    Of triplets with such synthetic sentences one may be chosen, and then none whose natural
+    sentence alone is like these; without it, any number of the latter.
+    """
+    made, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
+    for index, triplet in enumerate(triplets):
+        for sentence, found in zip(triplet.sentences, (natural, made, made), strict=True):
+            # In order: rules are to have the same names in every process
+            for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
+                found[entry].add(index)
+    alike: dict[tuple[frozenset[int], frozenset[int]], str] = {}
+    for (place, words), own in made.items():
+        others = natural[place, words] - own
+        if len(own) + len(others) > 1:
+            text = " ".join((*words[:place], "…", *words[place:]))
+            alike.setdefault((frozenset(own), frozenset(others)), f"sentences like {text!r}")
+    for (first, rest), name in alike.items():
+        most = max(1, len(rest))
+        weights = [most] * len(first) + [1] * len(rest)
+        yield LinearRule(name, [*sorted(first), *sorted(rest)], weights, 0, most, rank=1)
 
 
 def _spread(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,15 @@ from contstim.reviews import Review
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet, content_id
 
-NATURALS = ("Cats sleep.", "Dogs bark!", "Owls hoot.", "Cats sleep!")
+NATURALS = ("Cats sleep.", "Dogs bark!", "Owls hoot.", "Cats sleep!", "One dog 1 1.")
 TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7}
-COUNTED = {(f"{text}.", model): n for text, n in TOKENS.items() for model in "abc"}
+MANY = 2_000
+COUNTED = {
+    (f"{text} {k} {k}.", model): n
+    for text, n in TOKENS.items()
+    for model in "abc"
+    for k in range(MANY)
+}
 
 
 def triplet(
@@ -54,18 +60,22 @@ def triplet(
     )
 
 
-def some_triplets(sizes: tuple[int, ...], seed: int) -> list[Triplet]:
-    """Triplets of the model pairs a-b and a-c, with ties, shared naturals and shared words."""
+def some_triplets(sizes: tuple[int, ...], seed: int, kinds: int = MANY) -> list[Triplet]:
+    """Triplets of the model pairs a-b and a-c, with ties, shared naturals and shared words.
+
+    The fewer kinds of synthetic sentences, the more often they are alike.
+    """
     rng = np.random.default_rng(seed)
     made: list[Triplet] = []
     for models, size in zip((("a", "b"), ("a", "c")), sizes, strict=False):
         for _ in range(size):
             log_probs = rng.integers(-8, 0, 4) + 0.1 * rng.integers(0, 3, 4)
             log_probs[2:] -= 8
-            one, two = (f"{text}." for text in rng.choice(list(TOKENS), 2))
-            texts = (str(rng.choice(NATURALS)), one, two)
+            texts, numbers = rng.choice(list(TOKENS), 2), rng.integers(kinds, size=2)
+            one, two = (f"{text} {k} {k}." for text, k in zip(texts, numbers, strict=True))
             a, b, c, d = map(float, log_probs)
-            made.append(triplet(len(made), models, (a, b, c, d), texts))
+            three = (str(rng.choice(NATURALS)), one, two)
+            made.append(triplet(len(made), models, (a, b, c, d), three))
     return made
 
 
@@ -82,7 +92,8 @@ def small_questions(draw: st.DrawFn) -> tuple[list[Triplet], TripletQuestion]:
         token_balance=draw(st.sampled_from([None, 0.0, 1.0])),
         counts=draw(st.sampled_from([(), (("a", "b", 0),)])) if len(sizes) > 1 else (),
     )
-    return some_triplets(sizes, draw(st.integers(0, 10_000))), question
+    kinds = draw(st.sampled_from([3, 6, MANY]))
+    return some_triplets(sizes, draw(st.integers(0, 10_000)), kinds), question
 
 
 def halves(values: list[float], n: int) -> list[int]:
@@ -121,13 +132,23 @@ def keeps_joint_rules(parts: tuple[list[Triplet], ...], question: TripletQuestio
     texts = [s for t in chosen for s in (t.natural, t.synthetic_1, t.synthetic_2)]
     every = " ".join(sentence.bare.lower() for sentence in texts).split()
     words = Counter(map(english_tags().lemma, every))
-    tokens = {Sentence.parse(text): n for text, n in TOKENS.items()}
-    surplus = [sum(tokens[t.synthetic_1] - tokens[t.synthetic_2] for t in part) for part in parts]
+    surplus = [
+        sum(COUNTED[t.synthetic_1.text, "a"] - COUNTED[t.synthetic_2.text, "a"] for t in part)
+        for part in parts
+    ]
     most = np.inf if question.token_balance is None else question.token_balance
     return (
         (not question.natural_once or max(naturals.values(), default=0) <= 1)
         and (question.word_cap is None or max(words.values(), default=0) <= question.word_cap)
         and all(abs(s) <= most * len(part) for s, part in zip(surplus, parts, strict=True) if part)
+        and not any(
+            len(made) == len(other)
+            and sum(a.lower() != b.lower() for a, b in zip(made.words, other.words, strict=True))
+            < 2
+            for one, two in permutations(chosen, 2)
+            for made in (one.synthetic_1, one.synthetic_2)
+            for other in two.sentences
+        )
     )
 
 
@@ -197,7 +218,12 @@ def test_equal_rank_sums_are_decided_by_controversiality(
     """The medians allow the ranks 1 + 4 and 2 + 3 only."""
     naturals = [(-1.0, -1.0), (-1.0, -9.0), (-9.0, -1.0), (-9.0, -9.0)]
     triplets = [
-        triplet(i, ("a", "b"), (*n, n[0] + loss, n[1] + loss), ("Cats sleep.", "One.", "Two."))
+        triplet(
+            i,
+            ("a", "b"),
+            (*n, n[0] + loss, n[1] + loss),
+            ("Cats sleep.", f"{i} {i}.", f"{i} {i} 2."),
+        )
         for i, (n, loss) in enumerate(zip(naturals, losses, strict=True))
     ]
     assert worst_ranks(triplets).tolist() == [1, 2, 3, 4]
@@ -214,6 +240,30 @@ def test_a_decile_that_cannot_be_filled_is_named() -> None:
     ]
     with pytest.raises(InfeasibleError, match=r"quartile 2 of p\(n\|b\) for a-b \(1\)"):
         select_triplets(triplets, TripletQuestion(per_pair=4, quantiles=4))
+
+
+@pytest.mark.parametrize(
+    ("texts", "gap"),
+    [
+        (("Owls hoot.", "One small cat.", "Many dogs sleep."), "one … cat"),
+        (("Owls hoot.", "Many dogs sleep.", "One big cat!"), "… big cat"),
+        (("One big pig.", "Owls hoot.", "Many dogs sleep."), "one big …"),
+    ],
+)
+def test_sentences_that_are_too_much_alike_are_named(texts: tuple[str, ...], gap: str) -> None:
+    """By hand: a synthetic sentence with another's synthetic or natural one."""
+    every = (("Cats sleep.", "One big cat.", "One big dog."), texts)
+    triplets = [
+        triplet(i, ("a", "b"), (-1.0, -3.0, -20.0, -20.0), three)  # type: ignore[arg-type]
+        for i, three in enumerate(every)
+    ]
+    question = TripletQuestion(per_pair=2, quantiles=0)
+    with pytest.raises(InfeasibleError, match=f"sentences like '{gap}'"):
+        select_triplets(triplets, question)
+    assert select_triplets(triplets, replace(question, per_pair=1)).triplets
+    # Only natural sentences, or those of one triplet, are alike
+    other = triplet(1, ("a", "b"), (-1.0, -3.0, -20.0, -20.0), ("Cats play.", "Two.", "Two two."))
+    assert select_triplets([triplets[0], other], question).triplets == (triplets[0], other)
 
 
 def test_a_word_that_stands_too_often_is_named() -> None:

@@ -122,6 +122,24 @@ def counted_rules(
                 if word not in exempt:
                     lemma = english_tags().lemma(word)
                     _count(rules, f"word {lemma!r}", place, question.word_cap)
+    return rules | likeness(triplets)
+
+
+def likeness(triplets: Sequence[Triplet]) -> dict[str, Counted]:
+    """For each synthetic sentence with a gap: one triplet that fills it, or many natural ones."""
+    made: dict[str, set[int]] = defaultdict(set)
+    natural: dict[str, set[int]] = defaultdict(set)
+    for place, triplet in enumerate(triplets):
+        for texts, sentences in ((natural, triplet.sentences[:1]), (made, triplet.sentences[1:])):
+            for words in (sentence.bare.lower().split() for sentence in sentences):
+                for gap in range(len(words)):
+                    texts[" ".join([*words[:gap], "…", *words[gap + 1 :]])].add(place)
+    rules = {}
+    for text, places in made.items():
+        others = natural[text] - places
+        most = len(others) or 1
+        weights = dict.fromkeys(places, most) | dict.fromkeys(others, 1)
+        rules[f"sentences like {text!r}"] = Counted(weights, 0, most)
     return rules
 
 
