@@ -293,19 +293,20 @@ def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:
 
 
 def natural_sentences(stimuli: Iterable[Stimulus]) -> dict[str, Sentence]:
-    """The natural sentences of triplets that some trial shows, by the trials' `source_id`."""
+    """The natural sentences of triplets that some trial names or shows, by its `source_id`."""
     return {
-        trial.source_id: trial.sentence_1
+        trial.source_id: trial.source or trial.sentence_1
         for trial in stimuli
-        if isinstance(trial, Trial) and trial.condition is Condition.NATURAL_SYNTHETIC
+        if isinstance(trial, Trial)
+        if trial.source or trial.condition is Condition.NATURAL_SYNTHETIC
     }
 
 
 def changed_words(stimuli: Iterable[Stimulus]) -> dict[str, tuple[frozenset[int], ...]]:
     """Places of the words that a search changed, for each sentence of each stimulus.
 
-    Two synthetic sentences of a trial are compared with their natural sentence, if another trial of
-    the same triplet has it, and else with each other. Sentences that nobody changed, and shuffled
+    Two synthetic sentences of a trial are compared with their natural sentence, if a trial of the
+    same triplet has it, and else with each other. Sentences that nobody changed, and shuffled
     ones, have no places.
 
     Returns:

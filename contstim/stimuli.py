@@ -252,6 +252,7 @@ class Trial:
     source_id: str  # the pair's or triplet's identifier; empty where there is none
     scale: Scale = Scale.CONFIDENCE  # a column of trials that ask for choices only
     instead_of: str = ""  # the trial whose turn and side it has since a review; a column then only
+    source: Sentence | None = None  # the natural one that two synthetic ones were made of; likewise
 
     @property
     def turn(self) -> tuple[str, str]:
@@ -410,8 +411,10 @@ def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
     columns = columns_of(Trial, trials)
     if Scale.CHOICE not in columns["scale"]:
         del columns["scale"]
-    if not any(columns["instead_of"]):
-        del columns["instead_of"]
+    columns["source"] = [sentence or "" for sentence in columns["source"]]
+    for name in ("instead_of", "source"):
+        if not any(columns[name]):
+            del columns[name]
     return columns
 
 

@@ -101,7 +101,7 @@ def test_words_of_many_items_count_once_a_triplet_and_only_where_they_were_chang
         (f"t{n}", word) for n in range(4) for word in ("zinc", "ends")
     ]
     assert of_kind(flag_items(triplets[:3], settings).flags, FlagKind.FREQUENT) == []
-    trials = [trial for each in triplets[:3] for trial in triplet_trials(each)]
+    trials = [trial for each in triplets[:3] for trial in triplet_trials(each, twins=True)]
     assert of_kind(flag_items(trials, settings).flags, FlagKind.FREQUENT) == []
 
 
@@ -145,7 +145,7 @@ def test_trials_of_other_groups_and_of_the_same_triplet_are_not_similar() -> Non
         triplet(n, "The dog sleeps", f"The dog {verb}", f"A dog {verb}")
         for n, verb in enumerate(("runs", "eats"))
     )
-    assert of_kind(flag_items(triplet_trials(one)).flags, FlagKind.SIMILAR) == []
+    assert of_kind(flag_items(triplet_trials(one, twins=True)).flags, FlagKind.SIMILAR) == []
     assert {i for i, _ in of_kind(flag_items([one, two]).flags, FlagKind.SIMILAR)} == {"t0", "t1"}
 
 

@@ -76,7 +76,7 @@ def test_reviewers_merge_and_disagreements_are_known(tmp_path: Path) -> None:
 
 
 def test_a_rejected_trial_rejects_the_triplet_that_it_was_made_of() -> None:
-    trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2]))
+    trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2], twins=True))
     review = Review((replace(trials[0], decision=Decision.REJECT), *trials[1:]))
     assert review.rejected == {trials[0].item_id, "triplet-2"}
     of_synthetic = Review((*trials[:2], replace(trials[2], decision=Decision.REJECT)))
@@ -172,7 +172,7 @@ def test_triplets_are_compared_with_their_natural_sentence() -> None:
 
 
 def test_trials_of_two_synthetic_sentences_too_where_the_table_has_it() -> None:
-    trials = triplet_trials(CHANGED)
+    trials = triplet_trials(CHANGED, twins=True)
     places = places_of(trials)
     by_condition = {(trial.condition, trial.kind_2): places[trial.trial_id] for trial in trials}
     assert by_condition == {
@@ -180,8 +180,9 @@ def test_trials_of_two_synthetic_sentences_too_where_the_table_has_it() -> None:
         (Condition.NATURAL_SYNTHETIC, Kind.SYNTHETIC_2): (set(), {0, 3}),
         (Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_2): ({2}, {0, 3}),
     }
-    alone = [trial for trial in trials if trial.condition is Condition.SYNTHETIC_SYNTHETIC]
-    assert places_of(alone) == {alone[0].trial_id: ({0, 2, 3}, {0, 2, 3})}
+    alone = trials[-1]
+    assert places_of([alone]) == {alone.trial_id: ({2}, {0, 3})}
+    assert places_of([replace(alone, source=None)]) == {alone.trial_id: ({0, 2, 3}, {0, 2, 3})}
 
 
 def test_natural_and_shuffled_sentences_have_no_places_of() -> None:

@@ -39,8 +39,11 @@ class DesignSettings:
     """Options of making trials and assigning them to groups."""
 
     groups: Annotated[int, Help("Groups, each with trials of its own.", at_least=1)] = 10
-    random_per_group: Annotated[int, Help("Random natural pairs for a group.", at_least=0)] = 9
+    random_per_group: Annotated[int, Help("Random natural pairs for a group.", at_least=0)] = 3
     catch_per_group: Annotated[int, Help("Catch trials for a group.", at_least=0)] = 12
+    twins: Annotated[
+        bool, Help("Also each triplet's natural sentence against either synthetic one, as in 2023.")
+    ] = False
     scale: Annotated[Scale, Help("Answers: confidence, 1 to 6, or choice, 1 or 2.")] = (
         Scale.CONFIDENCE
     )
@@ -52,6 +55,8 @@ class DesignSettings:
 class MakeDesign(Step[Design], name="design"):
     """Turn pairs and triplets into the trials of an experiment, shared out to groups.
 
+    Of a triplet people compare the two synthetic sentences, with `--twins` also the natural one
+    with either: in experiment 1 of 2023 such an answer told models apart a quarter as well.
     No group sees a sentence twice, and every group has the same number of trials of each condition,
     model pair and role. The finished table is checked independently. Beside it stand a summary to
     read before ethics and preregistration (`….summary.md`, `….summary.png`) and a certificate.
@@ -116,6 +121,7 @@ class MakeDesign(Step[Design], name="design"):
             groups=settings.groups,
             random_per_group=settings.random_per_group,
             catch_per_group=settings.catch_per_group,
+            twins=settings.twins,
             seed=self.seed,
             seconds=settings.seconds,
             review=reviewed,

@@ -195,7 +195,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences"):
     triplets_per_pair: Annotated[int, Help("As of triplets --per-pair.", panel=_STUDY)] = 100
     pairs_per_pair: Annotated[int, Help("As of select natural --per-pair.", panel=_STUDY)] = 10
     groups: Annotated[int, Help("As of design.", panel=_STUDY)] = 10
-    random_per_group: Annotated[int, Help("As of design.", panel=_STUDY)] = 9
+    random_per_group: Annotated[int, Help("As of design.", panel=_STUDY)] = 3
     catch_per_group: Annotated[int, Help("As of design.", panel=_STUDY)] = 12
 
     def needs(self) -> SentenceNeeds | None:

@@ -11,7 +11,7 @@ from contstim.errors import InputError, WorkerError
 from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.design.calibration import MeasuredPeople, read_measured
-from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, PUBLISHED_RATERS
+from contstim.experiments.design.golan2023 import ANSWERS, PUBLISHED_CEILING, PUBLISHED_RATERS
 from contstim.experiments.design.power import DesignPower, design_power
 from contstim.experiments.design.power_report import (
     ALTERNATIVE,
@@ -48,7 +48,7 @@ class PowerSettings:
 
     PANEL: ClassVar[str] = "Simulation of the experiment (with --power)"
 
-    participants: Annotated[int, Help("Participants in a group.", at_least=1)] = 10
+    participants: Annotated[int, Help("Participants in a group.", at_least=1)] = ANSWERS
     power_groups: Annotated[int | None, Help("Groups, if other than --groups.", at_least=1)] = None
     ceiling: Annotated[
         float | None,

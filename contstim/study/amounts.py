@@ -27,7 +27,7 @@ class StudyNumbers:
         models: that are compared.
         searched_each: triplets that are searched for each pair of models.
         searched: triplets that are searched, in all.
-        selected_of: triplets that become trials, three each, of every pair of models.
+        selected_of: triplets that become trials of every pair of models.
         selected: triplets that become trials, in all.
         pairs_of: natural pairs of every pair of models.
         pairs_each: natural pairs of a pair of models without a number of its own.
@@ -60,7 +60,8 @@ class StudyNumbers:
         self.random_per_group: int = design.random_per_group if design else 0
         self.catch_per_group: int = design.catch_per_group if design else 0
         fillers = self.groups * (self.random_per_group + self.catch_per_group)
-        self.trials = 3 * self.selected + self.natural_pairs + fillers if self.groups else 0
+        each = 3 if design and design.twins else 1  # trials of a triplet
+        self.trials = each * self.selected + self.natural_pairs + fillers if self.groups else 0
         self.trials_each = -(-self.trials // self.groups) if self.groups else 0
         seconds: float = design.seconds_per_trial if design else SECONDS_PER_TRIAL
         self.minutes = self.trials_each * seconds / 60
@@ -70,7 +71,7 @@ class StudyNumbers:
     @property
     def needs(self) -> SentenceNeeds | None:
         """Natural sentences that the study needs, where each serves once; None for none."""
-        if self.models < 2 or (self.searched_each and 0 < self.groups < 3):
+        if self.models < 2:
             return None
         needs = sentences_needed(
             self.models,

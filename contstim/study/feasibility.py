@@ -283,8 +283,10 @@ def _check_numbers(study: Study, problems: Problems) -> None:
                 told = f"{number} triplets of {whom} cannot be spread evenly over {quantiles} "
                 told += f"quantiles: choose per_pair = {multiple}, or quantiles that divide "
                 problems.add(("selection", "quantiles"), f"{told}{number}, or 0 for none.")
-    if numbers.groups and numbers.selected and numbers.groups < 3:
-        told = "a triplet gives three trials for three different groups, and there are "
+    if numbers.selected and 0 < numbers.groups < 3 and sections["design"].twins:
+        told = (
+            "with `twins` a triplet gives three trials for three different groups, and there are "
+        )
         problems.add(("design", "groups"), f"{told}{numbers.groups}: choose 3 groups or more.")
     of_triplets = "triplets" if selection is None else "selection"
     for section, of_pairs, what, step in (

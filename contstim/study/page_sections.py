@@ -220,7 +220,8 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
         labels = dict(zip(table["name"], table["text"], strict=True))
         # A trial with a synthetic sentence shows best what is asked of people
         of_group = [trial for trial in facts.trials if trial.group == 1]
-        synthetic = (t for t in of_group if t.condition is Condition.NATURAL_SYNTHETIC)
+        shows_best = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
+        synthetic = (t for t in of_group if t.condition in shows_best)
         trial = next(synthetic, of_group[0])
         words = [labels[name] for name in ("very_confident", "confident", "somewhat_confident")]
         buttons = [button(f"{n} {w}") for n, w in enumerate((*words, *reversed(words)), start=1)]

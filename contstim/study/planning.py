@@ -23,6 +23,7 @@ from contstim.experiments.analysis.families import (
     every_contrast,
     read_contrasts,
 )
+from contstim.experiments.design.golan2023 import WORTH
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
 from contstim.reporter import SILENT
@@ -161,6 +162,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             *cautions,
         ]
         tests = _tests(study, numbers)
+        tests += f" {WORTH}" if tests else ""
     told = tuple(dict.fromkeys(cautions))
     return StudyPlan(tuple(plans), numbers, supply, admissible, tests, told)
 

@@ -20,7 +20,9 @@ from tests.cli.running import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
 from tests.optimization.selection.tables import choose, random_table
 
-DESIGN = "design --pairs pairs.csv --triplets triplets.csv --sentences natural.txt --groups 4"
+DESIGN = (
+    "design --pairs pairs.csv --triplets triplets.csv --sentences natural.txt --groups 4 --twins"
+)
 SMALL = "--random-per-group 2 --catch-per-group 1"
 
 
@@ -132,7 +134,7 @@ def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
 def test_a_design_can_do_without_natural_sentences(folder: Path) -> None:
     options = "--groups 4 --random-per-group 0 --catch-per-group 0 --out t.csv"
     succeed(folder, "design", "--triplets", "triplets.csv", *options.split())
-    assert len(read_trials(folder / "t.csv")) == 6 * 4 * 3
+    assert len(read_trials(folder / "t.csv")) == 6 * 4
 
 
 def reject(folder: Path, table: str, stimuli: Sequence[Stimulus], *places: int) -> None:
@@ -169,7 +171,7 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     assert "16 of 18 reviewed triplets stay, 2 rejected" in done.stderr
     assert len(set(triplets_before) & set(read_triplets(folder / "t2.csv"))) == 16
 
-    design = "design --triplets t1.csv --sentences natural.txt --groups 3"
+    design = "design --triplets t1.csv --sentences natural.txt --groups 3 --twins"
     succeed(folder, *design.split(), *SMALL.split(), "--out", "d1.csv")
     before = read_trials(folder / "d1.csv")
     place = next(i for i, trial in enumerate(before) if trial.condition == "catch")

@@ -29,7 +29,9 @@ from tests.experiments.stimuli import some_pairs, some_triplets
 from tests.interrupts import hear_interrupts
 
 TRIPLETS, PAIRS = some_triplets(1), some_pairs(1)
-TRIALS = [replace(trial, group=1) for triplet in TRIPLETS for trial in triplet_trials(triplet)]
+TRIALS = [
+    replace(trial, group=1) for triplet in TRIPLETS for trial in triplet_trials(triplet, twins=True)
+]
 IDS = [each.triplet_id for each in TRIPLETS]
 
 

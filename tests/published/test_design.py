@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ from tests.published.readers import (
 
 pytestmark = pytest.mark.published
 
+MIXTURE: dict[str, Any] = {"random_per_group": 9, "twins": True}
 PUBLISHED = {
     Condition.NATURAL_CONTROVERSIAL: 36,
     Condition.NATURAL_SYNTHETIC: 72,
@@ -70,7 +72,7 @@ def check(trials: tuple[Trial, ...]) -> None:
 def test_the_published_numbers(
     stimuli: tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]],
 ) -> None:
-    check(build_design(*stimuli).trials)
+    check(build_design(*stimuli, **MIXTURE).trials)
 
 
 def test_the_published_numbers_with_shared_natural_sentences(
@@ -82,7 +84,7 @@ def test_the_published_numbers_with_shared_natural_sentences(
     shared = list(triplets)
     for one, other in zip(order[:108], order[108:216], strict=True):
         shared[one] = replace(shared[one], natural=shared[other].natural)
-    check(build_design(pairs, shared, natural).trials)
+    check(build_design(pairs, shared, natural, **MIXTURE).trials)
 
 
 def test_twenty_rejected_trials_leave_all_others_in_their_groups(
@@ -90,7 +92,7 @@ def test_twenty_rejected_trials_leave_all_others_in_their_groups(
 ) -> None:
     """Rejected pairs and triplets are replaced by made-up ones of the same models."""
     pairs, triplets, natural = stimuli
-    before = build_design(*stimuli)
+    before = build_design(*stimuli, **MIXTURE)
     items = list(undecided(before.trials, "Ann"))
     for place in np.random.default_rng(0).permutation(len(items))[:20]:
         items[place] = replace(items[place], decision=Decision.REJECT)
@@ -112,7 +114,7 @@ def test_twenty_rejected_trials_leave_all_others_in_their_groups(
         else triplet
         for n, triplet in enumerate(triplets)
     ]
-    after = build_design(new_pairs, new_triplets, natural, seed=1, review=review)
+    after = build_design(new_pairs, new_triplets, natural, seed=1, review=review, **MIXTURE)
     check(after.trials)
     stay = {t for t in before.trials if not review.rejected & {t.trial_id, t.source_id}}
     print(after.certificate)
@@ -126,7 +128,7 @@ def test_controversial_pairs_tell_more_models_apart_than_as_many_random_ones(
     """The paper's reason to exist; the direction, not a number of ours, is what is tested."""
     folder = published_data / "contstimlang"
     pairs, triplets, _ = stimuli
-    found = build_design(pairs, triplets, random_per_group=0, catch_per_group=0)
+    found = build_design(pairs, triplets, random_per_group=0, catch_per_group=0, twins=True)
     scores = read_natural_scores(folder).log_probs
     one, two = np.random.default_rng(0).permutation(len(scores))[:600].reshape(2, 300)
     random = TrialPreferences(

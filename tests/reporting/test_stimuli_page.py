@@ -63,7 +63,7 @@ def test_trials_are_shown_by_pair_of_models_and_condition() -> None:
         *("c", 2, Condition.CATCH, "", "", FIRST, Sentence.parse("one. Natural")),
         *(Kind.NATURAL, Kind.SHUFFLED, ""),
     )
-    trials = [replace(trial, group=1) for trial in triplet_trials(TRIPLET)]
+    trials = [replace(trial, group=1) for trial in triplet_trials(TRIPLET, twins=True)]
     page = stimuli_report("x", [*trials, catch])
     summaries = [part.summary for part in page.parts if isinstance(part, Details)]
     assert summaries == [

@@ -153,7 +153,7 @@ def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
     selecting = SelectionSettings(per_pair=4, quantiles=0)
     choose = SelectTriplets(triplets=triplets, out=chosen, settings=selecting)
     choose.run()
-    designing = DesignSettings(groups=4, random_per_group=2, catch_per_group=1)
+    designing = DesignSettings(groups=4, random_per_group=2, catch_per_group=1, twins=True)
     design = MakeDesign(
         out=trials, pairs=pairs, triplets=chosen, sentences=natural, settings=designing, seed=1
     )

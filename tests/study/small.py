@@ -41,6 +41,7 @@ rare = 3.0
 groups = 3
 random_per_group = 2
 catch_per_group = 1
+twins = true
 [power]
 simulations = 4
 participants = 2

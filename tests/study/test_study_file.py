@@ -132,7 +132,7 @@ BAD = {
     "more selected than searched": ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
     "quantiles that do not divide": ("quantiles = 3", "quantiles = 4", "per_pair = 12"),
     "pairs that groups do not divide": ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
-    "too few groups": ("groups = 3", "groups = 2", "3 groups or more"),
+    "too few groups": ("groups = 3", "groups = 2\ntwins = true", "3 groups or more"),
     "no groups": ("groups = 3", "groups = 0", "1 or more"),
     "a scale that there is not": (
         "catch_per_group = 1",

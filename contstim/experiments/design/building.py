@@ -96,8 +96,9 @@ def build_design(
     natural: Iterable[Sentence] = (),
     *,
     groups: int = 10,
-    random_per_group: int = 9,
+    random_per_group: int = 3,
     catch_per_group: int = 12,
+    twins: bool = False,
     seed: int = 0,
     seconds: float = 60.0,
     review: Review | None = None,
@@ -105,12 +106,12 @@ def build_design(
 ) -> Design:
     """Turn stimuli into trials, and share them out to groups of participants.
 
-    Each pair gives one trial. Each triplet gives three: natural against synthetic_1, natural
-    against synthetic_2, and synthetic_1 against synthetic_2; they go to three different groups.
+    Each pair gives one trial, and so does each triplet: synthetic_1 against synthetic_2. With twins
+    it gives two more, the natural sentence against either, and they go to three different groups.
     Every group has the same number of trials of every condition, model pair and role (which
     synthetic sentence), and sees no sentence twice, whatever its end mark. With the numbers of the
-    2023 study this is its design. Where the sentences of every pair have equally many words, so
-    have those of the random pairs that are drawn.
+    2023 study, and twins, this is its design. Where the sentences of every pair have equally many
+    words, so have those of the random pairs that are drawn.
 
     After a review of an earlier design, as many trials as possible stay in their groups, and all
     random and catch trials that were not rejected do. The others are drawn anew, and not from
@@ -124,6 +125,7 @@ def build_design(
         groups: how many groups of participants there are.
         random_per_group: random natural pairs for each group.
         catch_per_group: catch trials for each group, natural against shuffled.
+        twins: whether the natural sentence of a triplet stands against its synthetic ones.
         seed: decides what is left to chance.
         seconds: how long the search for an assignment may take, where one is needed.
         review: of an earlier design; of several the last one counts for a trial's group.
@@ -137,13 +139,14 @@ def build_design(
     """
     started = perf_counter()
     natural = list(natural)
-    unplaced = [*map(pair_trial, pairs), *(t for each in triplets for t in triplet_trials(each))]
+    of_triplets = [t for each in triplets for t in triplet_trials(each, twins=twins)]
+    unplaced = [*map(pair_trial, pairs), *of_triplets]
     numbers = {
         "groups": groups,
         "random_per_group": random_per_group,
         "catch_per_group": catch_per_group,
     }
-    _check(unplaced, has_triplets=bool(triplets), **numbers)
+    _check(unplaced, has_twins=twins and bool(triplets), **numbers)
     reviewed = {} if review is None else _reviewed_trials(review, pairs, triplets, unplaced)
     stood = {name: item for name, item in reviewed.items() if review and not review.rejects(item)}
     # Trials of a condition, model pair and role are a share; random and catch trials, whose
@@ -166,7 +169,7 @@ def build_design(
     )
     made = sorted([*placed, *standing, *drawn], key=_order)
     trials = tuple(replace(trial, scale=scale) for trial in made)
-    verify_design(trials, pairs, triplets, natural, **numbers)
+    verify_design(trials, pairs, triplets, natural, twins=twins, **numbers)
     certificate = DesignCertificate(
         status="verified",
         **(how if unplaced else {**how, "method": "nothing to assign"}),
@@ -186,7 +189,7 @@ def build_design(
 def _check(
     unplaced: Sequence[Trial],
     *,
-    has_triplets: bool,
+    has_twins: bool,
     groups: int,
     random_per_group: int,
     catch_per_group: int,
@@ -195,7 +198,7 @@ def _check(
 
     Raises:
         InputError: there is nothing, or a number is negative.
-        InfeasibleError: groups are too few for triplets.
+        InfeasibleError: groups are too few for twins.
     """
     if min(random_per_group, catch_per_group) < 0:
         raise InputError(
@@ -206,10 +209,10 @@ def _check(
         raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
     if not unplaced and not random_per_group and not catch_per_group:
         raise InputError("There is nothing to design: give pairs, triplets, or random trials.")
-    if has_triplets and 1 <= groups < 3:
+    if has_twins and 1 <= groups < 3:
         raise InfeasibleError(
-            "A triplet gives three trials that share its sentences, for three different groups; "
-            f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
+            "With `twins` a triplet gives three trials that share its sentences, for three "
+            f"different groups; there are {groups}. Ask for 3 or more groups, or leave twins out."
         )
 
 
@@ -256,8 +259,8 @@ def _reviewed_trials(
     return reviewed
 
 
-def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
-    """The three trials that a triplet gives, in no group yet (0)."""
+def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
+    """The trial that a triplet gives, with twins the three, in no group yet (0)."""
     sentences = {
         Kind.NATURAL: triplet.natural,
         Kind.SYNTHETIC_1: triplet.synthetic_1,
@@ -268,14 +271,16 @@ def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
         trial_id = content_id("trial", triplet.triplet_id, kind_1, kind_2)
         models, kinds = (triplet.model_1, triplet.model_2), (kind_1, kind_2)
         shown = (sentences[kind_1], sentences[kind_2])
-        return Trial(trial_id, 0, condition, *models, *shown, *kinds, triplet.triplet_id)
+        source = None if Kind.NATURAL in kinds else triplet.natural
+        about = (trial_id, 0, condition, *models, *shown, *kinds, triplet.triplet_id)
+        return Trial(*about, source=source)
 
+    natural, synthetic = Condition.NATURAL_SYNTHETIC, (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
     # Each of the three sentences stands in two trials, so that the trials need three groups.
-    return (
-        trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_1),
-        trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_2),
-        trial(Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),
-    )
+    return [
+        *(trial(natural, Kind.NATURAL, kind) for kind in synthetic if twins),
+        trial(Condition.SYNTHETIC_SYNTHETIC, *synthetic),
+    ]
 
 
 def pair_trial(pair: Pair) -> Trial:
@@ -367,6 +372,7 @@ def _fillers(
     of_pairs = [t for t in others if t.condition is Condition.NATURAL_CONTROVERSIAL]
     alike = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
     used = {text for trial in others for text in trial.bare}
+    used |= {trial.source.bare for trial in others if trial.source}  # synthetic ones resemble them
     free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
     # The group of each trial to be drawn: the first group's first
     random_groups, catch_groups = (

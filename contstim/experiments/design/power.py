@@ -16,6 +16,7 @@ from contstim.experiments.analysis.families import (
     family_cautions,
 )
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.golan2023 import ANSWERS
 from contstim.experiments.design.population import AS_MEASURED, even_orders, preferences_by_scope
 from contstim.experiments.design.simulated_tests import (
     family_limits,
@@ -323,7 +324,7 @@ def design_power(
     *,
     measured: MeasuredPeople | None = None,
     groups: int | None = None,
-    participants: int = 10,
+    participants: int = ANSWERS,
     simulations: int = 1000,
     alpha: float = FALSE_DISCOVERY_RATE,
     smallest_effect: float = SMALLEST_EFFECT,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.tables import rows_table
+from contstim.experiments.design.golan2023 import WORTH
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
@@ -46,6 +47,7 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
     told = passages(
         *(__package__, "power.md.jinja"),
         power=power,
+        worth=WORTH,
         best=_best(power),
         simulations=max(scope.planned.simulations for scope in power.scopes.values()),
         effect=f"{power.smallest_effect:g}",

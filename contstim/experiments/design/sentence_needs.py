@@ -41,7 +41,7 @@ def sentences_needed(
     triplets_per_pair: int = 100,
     pairs_per_pair: int = 10,
     groups: int = 10,
-    random_per_group: int = 9,
+    random_per_group: int = 3,
     catch_per_group: int = 12,
 ) -> SentenceNeeds:
     """The fewest natural sentences that a study can be made of where each serves once.
@@ -60,19 +60,13 @@ def sentences_needed(
         catch_per_group: catch trials for each group.
 
     Raises:
-        InputError: fewer than two models, a negative number, or fewer than three groups for
-            triplets.
+        InputError: fewer than two models, or a negative number.
     """
     if models < 2:
         raise InputError(f"Two models can be compared, {models} cannot: ask for at least 2.")
     numbers = (triplets_per_pair, pairs_per_pair, groups, random_per_group, catch_per_group)
     if min(numbers) < 0:
         raise InputError(f"A study has 0 or more of everything, not {min(numbers)}.")
-    if triplets_per_pair and 0 < groups < 3:
-        raise InputError(
-            f"A triplet gives three trials that share its sentences, for three different groups; "
-            f"there are {groups}. Ask for 3 or more groups."
-        )
     model_pairs = comb(models, 2)
     uses = (
         ("triplets", model_pairs, triplets_per_pair),

@@ -27,6 +27,7 @@ def verify_design(
     groups: int,
     random_per_group: int,
     catch_per_group: int,
+    twins: bool,
 ) -> None:
     """Check the trials of a design against the stimuli that it was made of.
 
@@ -38,6 +39,7 @@ def verify_design(
         groups: as in `build_design`.
         random_per_group: as in `build_design`.
         catch_per_group: as in `build_design`.
+        twins: as in `build_design`.
 
     Raises:
         VerificationError: says what is wrong, and with which trial, sentence or group.
@@ -49,7 +51,7 @@ def verify_design(
         raise VerificationError(f"The design fails its check, do not use it. {error}") from error
     failures = chain(
         _names(trials, groups),
-        _comparisons(trials, pairs, triplets),
+        _comparisons(trials, pairs, triplets, twins=twins),
         _fillers(trials, {sentence.bare for sentence in natural}),
         _groups(trials, groups, per_group),
     )
@@ -67,7 +69,7 @@ def _names(trials: Iterable[Trial], groups: int) -> Iterator[str]:
 
 
 def _comparisons(
-    trials: Iterable[Trial], pairs: Iterable[Pair], triplets: Iterable[Triplet]
+    trials: Iterable[Trial], pairs: Iterable[Pair], triplets: Iterable[Triplet], *, twins: bool
 ) -> Iterator[str]:
     """Comparisons of the stimuli that are not made once, and others that are made."""
     # Written out from the stimuli, not by the functions that make trials, so that a mistake in
@@ -79,8 +81,9 @@ def _comparisons(
     for triplet in triplets:
         n, s1, s2 = map(str, (triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
         whose = (triplet.triplet_id, triplet.model_1, triplet.model_2)
-        wanted["natural-synthetic", *whose, n, s1] += 1
-        wanted["natural-synthetic", *whose, n, s2] += 1
+        if twins:
+            wanted["natural-synthetic", *whose, n, s1] += 1
+            wanted["natural-synthetic", *whose, n, s2] += 1
         wanted["synthetic-synthetic", *whose, s1, s2] += 1
     compared: Counter[tuple[str, ...]] = Counter(
         (t.condition.value, t.source_id, t.model_1, t.model_2, t.sentence_1.text, t.sentence_2.text)

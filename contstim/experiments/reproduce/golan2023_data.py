@@ -54,7 +54,7 @@ def read_experiment(
     # The 1,440 controversial trials by their sentences, in either order; groups follow below.
     made = [pair_trial(pair) for pair in read_natural_pairs(contstimlang_folder)]
     for triplet in read_triplets(contstimlang_folder, selected=True):
-        made += triplet_trials(triplet)
+        made += triplet_trials(triplet, twins=True)
     selected = {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in made}
     order = read_stimulus_scores(contstimlang_folder).rows
     trials: dict[frozenset[Sentence], Trial] = {}

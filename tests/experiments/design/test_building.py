@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import Design, as_inside, build_design, triplet_trials
 from contstim.experiments.design.verification import verify_design
+from contstim.reviews import natural_sentences
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Trial
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 PAIRS, TRIPLETS, NATURAL = some_pairs(6), some_triplets(6), natural(80)
-SIZES: dict[str, Any] = {"groups": 6, "random_per_group": 3, "catch_per_group": 4}
+SIZES: dict[str, Any] = {"groups": 6, "random_per_group": 3, "catch_per_group": 4, "twins": True}
 
 
 def design(**changes: Any) -> Design:
@@ -39,6 +40,23 @@ def test_every_group_has_one_of_each_model_pair_and_role() -> None:
         assert Counter(t.condition for t in own)[Condition.CATCH] == 4
 
 
+def test_unless_asked_for_natural_sentences_do_not_stand_against_synthetic_ones() -> None:
+    """Then two groups are enough, and the natural sentence stands beside the trial, for counts."""
+    found = design(twins=False, groups=2)
+    kinds = Counter(t.condition for t in found.trials if t.source_id)
+    wanted = (Condition.NATURAL_CONTROVERSIAL, Condition.SYNTHETIC_SYNTHETIC)
+    assert kinds == dict.fromkeys(wanted, 36)
+    sources = {t.triplet_id: t.natural for t in TRIPLETS}
+    synthetic = [t for t in found.trials if t.condition is Condition.SYNTHETIC_SYNTHETIC]
+    assert {t.source_id: t.source for t in synthetic} == sources == natural_sentences(synthetic)
+    with_twins = {t.trial_id: replace(t, group=1) for t in design().trials if t.source_id}
+    assert {t.trial_id: replace(t, group=1) for t in found.trials if t.source_id} == {
+        name: trial
+        for name, trial in with_twins.items()
+        if trial.condition is not Condition.NATURAL_SYNTHETIC
+    }
+
+
 def test_no_group_sees_a_sentence_twice_whatever_its_end_mark() -> None:
     shared = [replace(t, natural=Sentence.parse(f"Shared by some {i // 3}{'.!?'[i % 3]}"))
               for i, t in enumerate(TRIPLETS)]  # fmt: skip
@@ -49,7 +67,7 @@ def test_no_group_sees_a_sentence_twice_whatever_its_end_mark() -> None:
 
 
 def test_trials_of_a_triplet_are_three_comparisons_with_names_of_their_own() -> None:
-    one, two, three = triplet_trials(TRIPLETS[0])
+    one, two, three = triplet_trials(TRIPLETS[0], twins=True)
     assert (one.kind_1, one.kind_2) == ("natural", "synthetic_1")
     assert (two.sentence_1, two.sentence_2) == (TRIPLETS[0].natural, TRIPLETS[0].synthetic_2)
     assert (three.kind_1, three.kind_2) == ("synthetic_1", "synthetic_2")
@@ -63,7 +81,9 @@ def test_trials_hold_the_sentences_of_pairs_and_triplets() -> None:
     triplets = [replace(TRIPLETS[0], natural=owls, synthetic_2=pigs)]
     found = build_design(pairs, groups=1, random_per_group=0, catch_per_group=0)
     assert [(t.sentence_1, t.sentence_2) for t in found.trials] == [(cats, dogs)]
-    shown = {s for t in triplet_trials(triplets[0]) for s in (t.sentence_1, t.sentence_2)}
+    shown = {
+        s for t in triplet_trials(triplets[0], twins=True) for s in (t.sentence_1, t.sentence_2)
+    }
     assert {owls, pigs} <= shown
 
 

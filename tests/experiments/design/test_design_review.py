@@ -46,6 +46,7 @@ def design(left_out: Iterable[str] = (), **changes: Any) -> Design:
         "pairs": of_each(PAIRS, out),
         "triplets": of_each(TRIPLETS, out),
         "natural": NATURAL,
+        "twins": True,
         **SIZES,
     }
     given |= changes

@@ -58,6 +58,7 @@ DESIGN = build_design(
     groups=4,
     random_per_group=9,
     catch_per_group=2,
+    twins=True,
 )
 
 

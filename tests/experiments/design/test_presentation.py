@@ -16,7 +16,13 @@ from tests.examples import examples
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 TRIALS = build_design(
-    some_pairs(3), some_triplets(3), natural(60), groups=3, random_per_group=5, catch_per_group=4
+    some_pairs(3),
+    some_triplets(3),
+    natural(60),
+    groups=3,
+    random_per_group=5,
+    catch_per_group=4,
+    twins=True,
 ).trials
 
 

@@ -17,7 +17,13 @@ from contstim.stimuli import Condition, Kind
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 DESIGN = build_design(
-    some_pairs(3), some_triplets(3), natural(60), groups=3, random_per_group=5, catch_per_group=4
+    some_pairs(3),
+    some_triplets(3),
+    natural(60),
+    groups=3,
+    random_per_group=5,
+    catch_per_group=4,
+    twins=True,
 )
 FREQUENCIES = WordFrequencies.of(natural(60))
 
@@ -43,7 +49,12 @@ def test_sentences_that_serve_in_pairs_and_in_triplets_are_counted() -> None:
         assert shown is not None
         # Participants see no end marks
         triplets[place] = replace(triplets[place], natural=replace(shown, end="?"))
-    sizes: dict[str, Any] = {"groups": 3, "random_per_group": 0, "catch_per_group": 0}
+    sizes: dict[str, Any] = {
+        "groups": 3,
+        "random_per_group": 0,
+        "catch_per_group": 0,
+        "twins": True,
+    }
     summary = summarise(build_design(pairs, triplets, **sizes), FREQUENCIES)
     text = "2 natural sentences of 52 serve both in pairs and in triplets"
     assert summary.told["shared"].startswith(text)

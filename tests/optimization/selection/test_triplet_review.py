@@ -100,7 +100,9 @@ def test_nothing_rejected_changes_nothing() -> None:
 
 def test_a_review_of_trials_is_one_of_their_triplets() -> None:
     before = selected()[1]
-    trials = [replace(t, group=1) for each in before.triplets for t in triplet_trials(each)]
+    trials = [
+        replace(t, group=1) for each in before.triplets for t in triplet_trials(each, twins=True)
+    ]
     rejected = before.triplets[2].triplet_id
     items = undecided(trials, "Ann")
     place = next(i for i, item in enumerate(items) if item.source_id == rejected)
@@ -130,7 +132,7 @@ def test_reviews_of_something_else_are_refused() -> None:
     before = selected()[1]
     other = replace(before.triplets[0], triplet_id="triplet-x")
     changed = replace(before.triplets[0], natural=Sentence.parse("Pigs fly."))
-    trials = [replace(t, group=1) for t in triplet_trials(other)]
+    trials = [replace(t, group=1) for t in triplet_trials(other, twins=True)]
     for items, message in (
         ((), "holds no triplets"),
         (undecided([other]), "another set: 1 of 1 reviewed triplets are not in the triplets given"),

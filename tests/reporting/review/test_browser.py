@@ -240,7 +240,7 @@ def test_filters_search_and_order(open_page: Open) -> None:
         *(
             replace(trial, group=1 + i % 3)
             for t in TRIPLETS
-            for i, trial in enumerate(triplet_trials(t))
+            for i, trial in enumerate(triplet_trials(t, twins=True))
         ),
         rare,
     ]

@@ -101,7 +101,7 @@ def test_pairs_have_a_column_for_each_scored_model_their_own_first() -> None:
 def test_a_natural_synthetic_trial_names_the_model_that_rejects(
     number: int, rejects: list[str]
 ) -> None:
-    trial = triplet_trials(TRIPLET)[number]
+    trial = triplet_trials(TRIPLET, twins=True)[number]
     assert trial.condition is Condition.NATURAL_SYNTHETIC
     assert [model for _, model in item(trial)["labels"]] == rejects
 
