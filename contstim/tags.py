@@ -32,13 +32,14 @@ from contstim.tables import count, read_rows, text
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from contstim.arrays import FloatArray
+    from contstim.arrays import BoolArray
     from contstim.sentence import Sentence
     from contstim.tables import Reader
 
 START, END = "^", "$"
 """In place of a tag before the first word and after the last."""
 
+_OWN = 0.5  # share of a word's occurrences that have the tag of a word that it may replace
 _UNSEEN = 0.1  # occurrences that any tag is taken to have after any other besides those counted
 
 
@@ -51,12 +52,16 @@ class TaggedWord:
         tag: a part of speech, as finely divided as the text has it.
         count: how often the word has the tag.
         lemma: the word as dictionaries list it; empty where that is the word itself.
+        kinds: what tells apart words of the tag that do not stand in each other's place, with
+            spaces between them, the main one first: of nouns person, animal, place or time, of
+            verbs what they take; empty for any other.
     """
 
     word: str
     tag: str
     count: int
     lemma: str = ""
+    kinds: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ _READERS: dict[str, Reader] = {
     "str": (_word_or_tag, "word or tag"),
     "int": (_occurrences, "whole number from 1"),
     "lemma": (lambda cell: text(cell or ""), "lemma"),
+    "kinds": (lambda cell: text(cell or ""), "text"),
 }
 
 
@@ -106,7 +112,7 @@ class TagTable:
     name: str
     words: tuple[TaggedWord, ...]
     pairs: tuple[TagPair, ...] = ()
-    _shares_of: dict[tuple[str, tuple[str, ...], bool], FloatArray] = field(default_factory=dict)
+    _fitting: dict[tuple[str, str, tuple[str, ...], bool], BoolArray] = field(default_factory=dict)
     _tags_of: dict[Sentence, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -125,13 +131,34 @@ class TagTable:
         total = counts.total()
         return {tag: count / total for tag, count in counts.items()}
 
-    def share_of(self, tag: str, words: tuple[str, ...], *, initial: bool = False) -> FloatArray:
-        """Share of each word's occurrences that have a tag, (n_words,); 0 for unlisted words."""
-        key = tag, words, initial
-        if key not in self._shares_of:
-            shares = (self.shares(word, initial=initial).get(tag, 0.0) for word in words)
-            self._shares_of[key] = np.fromiter(shares, np.float64, len(words))
-        return self._shares_of[key]
+    def kinds(self, word: str, tag: str) -> list[str]:
+        """The kinds of a word with a tag, the main one first; none for words like most."""
+        return (self._kinds.get((word, tag)) or self._kinds.get((word.lower(), tag), "")).split()
+
+    def fitting(
+        self, word: str, tag: str, words: tuple[str, ...], *, initial: bool = False
+    ) -> BoolArray:
+        """Words that may stand in place of one with a tag, (n_words,).
+
+        They have the tag in half of their occurrences or more, and the main kind of the word among
+        their kinds; for a word without kinds they have none.
+
+        Args:
+            word: that is replaced.
+            tag: that it has.
+            words: to choose from.
+            initial: whether it starts a sentence.
+        """
+        main = next(iter(self.kinds(word, tag)), "")
+        key = main, tag, words, initial
+        if key not in self._fitting:
+            fits = (
+                self.shares(new, initial=initial).get(tag, 0.0) >= _OWN
+                and main in (self.kinds(new, tag) or [""])
+                for new in words
+            )
+            self._fitting[key] = np.fromiter(fits, np.bool_, len(words))
+        return self._fitting[key]
 
     def lists(self, word: str) -> bool:
         """True if the table has the word, whatever its capital."""
@@ -144,6 +171,10 @@ class TagTable:
     def lemma(self, word: str) -> str:
         """The lemma of a word with its most frequent tag; an unlisted word, in lower case."""
         return self._lemmas.get(word) or self._lemmas.get(word.lower()) or word.lower()
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str], str]:
+        return {(each.word, each.tag): each.kinds for each in self.words if each.kinds}
 
     @cached_property
     def _lemmas(self) -> dict[str, str]:
@@ -248,7 +279,7 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
     Args:
         path: a treebank in the format of Universal Dependencies, `.conllu`, of which a tag is the
             part of speech with its features, such as `NOUN Case=Nom|Number=Sing`; or a table with
-            the columns word, tag and count, and lemma, which may be left out.
+            the columns word, tag and count, and lemma and kinds, which may be left out.
         pairs: a table of the pairs of tags with the columns tag, next and count.
 
     Raises:

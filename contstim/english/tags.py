@@ -13,7 +13,8 @@ from contstim.tags import TagTable, read_tags
 def english_tags() -> TagTable:
     """Tags of some 46,000 English words, in the basic tagset of the British National Corpus (C5).
 
-    From OpenStax's textbooks (CC BY 4.0), and LemmInflect's list of words (MIT).
+    From OpenStax's textbooks (CC BY 4.0), LemmInflect's list of words (MIT) and WordNet 3.1 (its
+    licence stands in wordnet.txt).
     """
     folder = Path(__file__).parent
     table = read_tags(folder / "tags.csv", folder / "tag_pairs.csv")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     Mask: TypeAlias = Callable[[Sentence, Sentence, int, tuple[str, ...]], BoolArray]
 
 
-_OWN = 0.5  # share of a new word's occurrences that have the tag of the word that it replaces
 _ARTICLES = ("a", "an")
 _ROUNDING = 1e-9  # of sums of a few numbers
 
@@ -155,7 +154,7 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
 
 
 def same_tags(natural: Sentence, table: TagTable) -> Constraint:
-    """New words have the tag of the word that they replace, in half of their occurrences or more.
+    """New words have the tag and the kind of the word that they replace; see `TagTable.fitting`.
 
     A word that the table does not list stays, as does one that no other may replace. The natural
     sentence's words may come back.
@@ -169,9 +168,9 @@ def same_tags(natural: Sentence, table: TagTable) -> Constraint:
     def allowed(
         _natural: Sentence, _sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        shares = table.share_of(tags[position], words, initial=position == 0)
-        own: BoolArray = shares >= _OWN
-        return own | _members(words, frozenset({natural.words[position]}))
+        old = natural.words[position]
+        fitting = table.fitting(old, tags[position], words, initial=position == 0)
+        return fitting | _members(words, frozenset({old}))
 
     return Constraint("same_tags", allowed)
 

@@ -214,6 +214,22 @@ def test_new_words_keep_the_part_of_speech() -> None:
     assert Candidates(words, Sentence.parse(text), (constraint,)).blocked == [0, 3, 5]
 
 
+def test_new_words_are_of_the_main_kind_of_the_word() -> None:
+    """Witness: by hand; `ate` takes something or nothing, and `gave` something and somebody."""
+    kinds = {"man": "person", "boy": "person", "day": "time", "house": "", "tree": ""}
+    verbs = {"ate": "something nothing", "gave": "something somebody", "slept": "nothing"}
+    rows = [(word, "N", kind) for word, kind in kinds.items()]
+    rows += [(word, "V", kind) for word, kind in verbs.items()]
+    table = TagTable("small", tuple(TaggedWord(w, t, 1, kinds=k) for w, t, k in rows))
+    words = Vocabulary((), (*kinds, *verbs))
+    for word, others in (
+        *(("man", {"boy"}), ("day", set()), ("house", {"tree"})),
+        *(("ate", {"gave"}), ("gave", {"ate"}), ("slept", {"ate"})),
+    ):
+        constraint = same_tags(Sentence.parse(f"x {word}"), table)
+        assert allowed_at(constraint, words, f"x {word}", 1) == others, word
+
+
 def test_articles_stand_before_the_right_sound() -> None:
     """Witness: by hand."""
     words = Vocabulary(("A", "An"), ("a", "an", "the", "hour", "egg", "dog", "user", "has"))
