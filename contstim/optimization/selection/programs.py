@@ -183,13 +183,16 @@ def _branch(
     # Candidates are chosen or not; what a rule lacks or has too much may be any whole number.
     most = np.full(len(costs), np.inf)
     most[:n_binary] = 1
-    solution = milp(
-        costs,
-        integrality=np.ones(len(costs)),
-        bounds=Bounds(0, most),
-        constraints=LinearConstraint(matrix, lower, upper),
-        options={"time_limit": seconds, "mip_rel_gap": 0},
-    )
+    for presolve in (True, False):
+        solution = milp(
+            costs,
+            integrality=np.ones(len(costs)),
+            bounds=Bounds(0, most),
+            constraints=LinearConstraint(matrix, lower, upper),
+            options={"time_limit": seconds, "mip_rel_gap": 0, "presolve": presolve},
+        )
+        if solution.status != 4:  # an error, which HiGHS's presolve makes of some contradictions
+            break
     if solution.status == 2:
         return None, np.inf
     if solution.x is None:

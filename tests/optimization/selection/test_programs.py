@@ -45,6 +45,18 @@ def test_rules_that_contradict_each_other_have_no_choice() -> None:
     assert (relaxed.chosen, relaxed.solver) == (None, LINEAR)
 
 
+def test_a_contradiction_that_presolving_makes_an_error_of_is_one() -> None:
+    """By hand: one of 5 to 9 is chosen, and no single one of these has the weight 0."""
+    rules = [
+        LinearRule("first", range(5), (1,) * 5, 1, 1),
+        LinearRule("both", (1, 3), (1, -1), 0, 0),
+        LinearRule("second", range(5, 10), (1,) * 5, 1, 1),
+        LinearRule("balance", range(5, 10), (5, 2, 2, -4, -2), 0, 0),
+    ]
+    costs = np.array([-17.3, -16.1, -26.2, -13.7, -7, -19.9, -13.8, -11.8, -19.1, -25.2])
+    assert best_choice(costs, rules, seconds=10).chosen is None
+
+
 def test_an_assignment_without_time_is_no_answer() -> None:
     apart = [[i, i + 1] for i in range(29)]
     with pytest.raises(VerificationError, match="found no way within 0 s"):
