@@ -1,0 +1,355 @@
+"""Which triplets name the better model? Experiment 1 of the 2023 study, replayed.
+
+    python benchmarks/replay.py [--quick] [DATA]
+
+Of each pair of models one predicts people better. Which one, trials of *other* pairs tell: the
+pairs are kept for which the ten groups of participants agree about it (t-test, 5 %). Then 1, 3 or 5
+of the pair's ten published triplets are chosen by a rule, 20 people's answers to each are drawn
+from the published ones, of the two synthetic sentences against each other, and the majority of
+answers names a model: how often is it the better one? Intervals are bootstraps over pairs of
+models, and over models.
+
+Then, for designs: how much evidence is an answer, by the condition of its trial? The Bayes factor
+of the better model against the other one, where a person chooses sentence 2 with the probability
+logistic(slope · log p(s2)/p(s1)), the ratio cut off at a limit; slope and limit are each model's
+likeliest ones, on random natural pairs, or on all trials of other pairs of models. And what are
+more items worth, and what more people? The published data are read from CONTSTIM_DATA or a folder
+that is named; without them there is nothing to measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from inputs import DATA
+from numpy.typing import NDArray
+from scipy.special import log_expit
+from scipy.stats import binom, ttest_1samp
+
+from contstim.english.tags import english_tags
+from contstim.experiments.reproduce.golan2023_data import read_experiment
+from contstim.experiments.reproduce.published import MODELS, read_stimulus_scores, read_triplets
+from contstim.matching import MISFIT, match
+from contstim.stimuli import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.sentence import Sentence
+    from contstim.stimuli import Triplet
+
+PEOPLE = 20
+SIZES = (1, 3, 5)  # triplets chosen of ten
+MAIN = 0.2  # share of a word's uses from which a tag is a main one
+LIMITS = np.array([2.5, 5, 10, 15, 20, 25, 30, 40, 50, 100, 1000])  # nats
+SLOPES = np.linspace(0.005, 0.3, 60)
+
+Numbers = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """Trials that people answered, but for catch trials.
+
+    Attributes:
+        conditions: (n_trials,).
+        groups: (n_trials,) of participants.
+        pairs: of each trial the two models that it compares; none of random pairs.
+        sources: the names of their triplets.
+        choices: (n_trials,) how many of ten people chose sentence_2.
+        ratios: (n_trials, n_models) log p(s2)/p(s1), nats.
+    """
+
+    conditions: NDArray[np.str_]
+    groups: NDArray[np.int64]
+    pairs: list[frozenset[str]]
+    sources: list[str]
+    choices: NDArray[np.int64]
+    ratios: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class DecidedPair:
+    """Two models, and of each of their ten triplets what rules go by, (10,) each.
+
+    Attributes:
+        better: the index of the model that predicts people better.
+        worse: that of the other.
+        right: share of people who prefer the synthetic sentence that the better model prefers.
+        total: nats of both sides.
+        smaller: nats of the smaller side.
+        misfits: as `contstim.matching` counts them.
+        coarse: misfits against the natural word's main tags, whatever stands around it.
+        changed: words.
+    """
+
+    better: int
+    worse: int
+    right: Numbers
+    total: Numbers
+    smaller: Numbers
+    misfits: Numbers
+    coarse: Numbers
+    changed: Numbers
+
+
+def read(data: Path) -> Experiment:
+    folder = data / "contstimlang"
+    every, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
+    trials = [trial for trial in every if trial.condition is not Condition.CATCH]
+    second = Counter(answer.trial_id for answer in responses if answer.rating > 3)
+    stimuli = read_stimulus_scores(folder)
+    first, other = (
+        stimuli.log_probs[[stimuli.rows[sentence] for sentence in sentences]]
+        for sentences in ([t.sentence_1 for t in trials], [t.sentence_2 for t in trials])
+    )
+    return Experiment(
+        np.array([str(trial.condition) for trial in trials]),
+        np.array([trial.group for trial in trials]),
+        [frozenset({trial.model_1, trial.model_2} - {""}) for trial in trials],
+        [trial.source_id for trial in trials],
+        np.array([second[trial.trial_id] for trial in trials]),
+        other - first,
+    )
+
+
+def coarse_misfits(natural: Sentence, synthetic: Sentence) -> int:
+    """New words that have none of the natural words' main tags, by shares without context."""
+    table, misfits = english_tags(), 0
+    for place in match(natural, synthetic, table).changed:
+        shares = table.shares(synthetic.words[place], initial=place == 0)
+        before = table.shares(natural.words[place], initial=place == 0)
+        main = [tag for tag, share in before.items() if share >= MAIN]
+        misfits += bool(shares and main) and all(shares.get(tag, 0) < MISFIT for tag in main)
+    return misfits
+
+
+def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[DecidedPair]:
+    """The pairs of models of which trials of other pairs tell the better one."""
+    shares = experiment.choices / 10
+    predicted = np.where(experiment.ratios > 0, shares[:, None], 1 - shares[:, None])
+    predicted[experiment.ratios == 0] = 0.5
+    of_triplet = {
+        source: share
+        for source, share, condition in zip(
+            experiment.sources, shares, experiment.conditions, strict=True
+        )
+        if condition == Condition.SYNTHETIC_SYNTHETIC
+    }
+    found = []
+    for pair in combinations(range(len(MODELS)), 2):
+        names = {MODELS[model] for model in pair}
+        others = np.array([own != names for own in experiment.pairs])
+        ahead = predicted[others, pair[0]] - predicted[others, pair[1]]
+        groups = experiment.groups[others]
+        told = ttest_1samp([ahead[groups == group].mean() for group in np.unique(groups)], 0)
+        if told.pvalue >= 0.05:
+            continue
+        better, worse = pair if told.statistic > 0 else pair[::-1]
+        own = [t for t in triplets if {t.model_1, t.model_2} == names]
+        # model_1 rejects synthetic_1, so it prefers sentence_2
+        second = np.array([t.model_1 == MODELS[better] for t in own])
+        share = np.array([of_triplet[t.triplet_id] for t in own])
+        sides = [[match(t.natural, s, english_tags()) for s in t.sentences[1:]] for t in own]
+        columns = [
+            np.where(second, share, 1 - share),
+            [sum(t.drops) for t in own],
+            [min(t.drops) for t in own],
+            [sum(len(side.misfits) for side in both) for both in sides],
+            [sum(coarse_misfits(t.natural, s) for s in t.sentences[1:]) for t in own],
+            [sum(len(side.changed) for side in both) for both in sides],
+        ]
+        found.append(DecidedPair(better, worse, *map(np.array, columns)))
+    return found
+
+
+def named_right(shares: Numbers, people: int) -> float:
+    """Probability that most answers are right, so many to each item; a tie counts one half."""
+    counts = binom.pmf(np.arange(people + 1), people, shares[:, None])
+    right: Numbers = reduce(np.convolve, counts)
+    half = len(shares) * people / 2
+    numbers = np.arange(len(right))
+    return float(right[numbers > half].sum() + right[numbers == half].sum() / 2)
+
+
+def by_rule(
+    pairs: Sequence[DecidedPair], rule: Callable[[DecidedPair], Numbers], size: int, draws: int
+) -> Numbers:
+    """(n_pairs,) how often the best triplets by a rule name the better model; ties are drawn."""
+    rng = np.random.default_rng(0)
+
+    def best(pair: DecidedPair) -> Numbers:
+        costs = rule(pair)
+        return pair.right[np.lexsort((rng.random(len(costs)), costs))[:size]]
+
+    return np.array(
+        [np.mean([named_right(best(pair), PEOPLE) for _ in range(draws)]) for pair in pairs]
+    )
+
+
+class Bootstrap:
+    """Means over pairs of models, with intervals over pairs and over models."""
+
+    def __init__(self, pairs: Sequence[DecidedPair], draws: int) -> None:
+        rng = np.random.default_rng(0)
+        n, n_models = len(pairs), len(MODELS)
+        self.over_pairs = rng.multinomial(n, np.full(n, 1 / n), size=draws)
+        models = rng.multinomial(n_models, np.full(n_models, 1 / n_models), size=draws)
+        better = [pair.better for pair in pairs]
+        worse = [pair.worse for pair in pairs]
+        weights = models[:, better] * models[:, worse]
+        self.over_models = weights[weights.any(axis=1)]
+
+    def told(self, values: Numbers) -> str:
+        """A mean, and its 95 % intervals over pairs and over models."""
+        intervals = (
+            np.quantile(weights @ values / weights.sum(axis=1), (0.025, 0.975))
+            for weights in (self.over_pairs, self.over_models)
+        )
+        shown = " ".join(f"[{low:5.2f},{high:5.2f}]" for low, high in intervals)
+        return f"{values.mean():5.2f} {shown}"
+
+
+def show_rules(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -> None:
+    """How often each rule names the better model, and how much oftener than chance does."""
+
+    def enough(nats: float) -> Callable[[DecidedPair], Numbers]:
+        return lambda p: 1e6 * (p.smaller < nats) + p.misfits + p.changed / 1000
+
+    rules: dict[str, Callable[[DecidedPair], Numbers]] = {
+        "chance": lambda p: 0 * p.total,
+        "most nats (controversiality)": lambda p: -p.total,
+        "larger smaller side": lambda p: -p.smaller,
+        "fewest words changed": lambda p: p.changed,
+        "fewest misfits": lambda p: p.misfits,
+        "fewest misfits, words changed": lambda p: p.misfits + p.changed / 1000,
+        "fewest coarse misfits": lambda p: p.coarse,
+        "coarse misfits, words changed": lambda p: p.coarse + p.changed / 1000,
+        "5 nats, words changed": lambda p: 1e6 * (p.smaller < 5) + p.changed,
+        "5 nats, coarse, words changed": lambda p: (
+            1e6 * (p.smaller < 5) + p.coarse + p.changed / 1000
+        ),
+        **{f"{nats} nats a side, misfits, words": enough(nats) for nats in (5, 10, 15, 20)},
+    }
+    others = ("5 nats, words changed", "5 nats, coarse, words changed")
+    by_chance = {size: by_rule(pairs, rules["chance"], size, 10 * draws) for size in SIZES}
+    for size in SIZES:
+        print(f"\n{size} of ten triplets: named right, and more often than by chance")
+        print(f"{'':32} {'mean':>5} {'over pairs':>13} {'over models':>13}")
+        for name, rule in rules.items():
+            values = by_rule(pairs, rule, size, draws)
+            gain = bootstrap.told(values - by_chance[size])
+            print(f"{name:32} {bootstrap.told(values)}   {gain if name != 'chance' else ''}")
+        readable = by_rule(pairs, enough(5), size, draws)
+        for name in others:
+            gain = bootstrap.told(by_rule(pairs, rules[name], size, draws) - readable)
+            print(f"  {name}, more often than 5 nats a side, misfits, words: {gain}")
+
+
+def choice_scores(experiment: Experiment) -> Numbers:
+    """(n_models, n_limits, n_slopes, n_trials): log-probability of an answer, mean over ten."""
+    cut = np.clip(experiment.ratios.T[:, None], -LIMITS[:, None], LIMITS[:, None])
+    leaning = SLOPES[:, None] * cut[:, :, None]
+    second = experiment.choices / 10
+    scores: Numbers = second * log_expit(leaning) + (1 - second) * log_expit(-leaning)
+    return scores
+
+
+def evidence(
+    pairs: Sequence[DecidedPair], experiment: Experiment, *, by_random: bool
+) -> dict[str, Numbers]:
+    """Nats of Bayes factor an answer, (n_pairs,), by the condition of the trial."""
+    scores = choice_scores(experiment)
+    found = defaultdict(list)
+    random = experiment.conditions == Condition.RANDOM_NATURAL
+    for pair in pairs:
+        names = {MODELS[pair.better], MODELS[pair.worse]}
+        own: Flags = np.array([models == names for models in experiment.pairs])
+        fitted = []
+        for model in (pair.better, pair.worse):
+            fit = scores[model][..., random if by_random else ~own].sum(axis=-1)
+            fitted.append(scores[model][np.unravel_index(fit.argmax(), fit.shape)])
+        for condition in np.unique(experiment.conditions):
+            rows = experiment.conditions == condition
+            rows &= random if condition == Condition.RANDOM_NATURAL else own
+            found[str(condition)].append((fitted[0] - fitted[1])[rows].mean())
+    return {condition: np.array(values) for condition, values in found.items()}
+
+
+def show_evidence(
+    pairs: Sequence[DecidedPair], experiment: Experiment, bootstrap: Bootstrap
+) -> None:
+    for by_random in (True, False):
+        trials = "random natural pairs" if by_random else "all trials of other pairs"
+        print(f"\nEvidence an answer, nats of Bayes factor; choice rules of {trials}")
+        found = evidence(pairs, experiment, by_random=by_random)
+        for condition, values in found.items():
+            print(f"{condition:32} {bootstrap.told(values)}")
+        both = found["synthetic-synthetic"] - found["natural-synthetic"]
+        print(f"{'synthetic less natural-synthetic':32} {bootstrap.told(both)}")
+
+
+def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -> None:
+    """Items against people: variances, and how often chance choices name the better model."""
+    right = np.stack([pair.right for pair in pairs])  # (n_pairs, 10 items), of ten people each
+    of_answers = (right * (1 - right)).mean(axis=1) * 10 / 9
+    of_items = right.var(axis=1, ddof=1) - of_answers / 10
+    print("\nVariance of an answer, right or wrong: between items of a pair, and within an item")
+    print(f"{'between items':32} {bootstrap.told(of_items)}")
+    print(f"{'within an item':32} {bootstrap.told(of_answers)}")
+    rng = np.random.default_rng(0)
+    drawn = [rng.permuted(right, axis=1) for _ in range(draws)]  # the same ones for all numbers
+
+    def named(items: int, people: int) -> Numbers:
+        told = [[named_right(shares[:items], people) for shares in each] for each in drawn]
+        averages: Numbers = np.array(told).mean(axis=0)
+        return averages
+
+    print("\nNamed right by items drawn by chance, answers to each")
+    people = (1, 2, 3, 5, 10, 20)
+    table = {(k, n): named(k, n) for k in (1, 2, 3, 5, 10) for n in people}
+    print(f"{'items':>8}" + "".join(f"{n:>7}" for n in people))
+    for k in (1, 2, 3, 5, 10):
+        print(f"{k:8}" + "".join(f"{table[k, n].mean():7.3f}" for n in people))
+    print("\nGained by twice the items, and by twice the people")
+    for k, n in ((1, 1), (1, 5), (1, 10), (5, 1), (5, 5), (5, 10)):
+        more_items, more_people = table[2 * k, n] - table[k, n], table[k, 2 * n] - table[k, n]
+        print(
+            f"{k} x {n:<2} {bootstrap.told(more_items)}   {bootstrap.told(more_people)}   "
+            f"difference {bootstrap.told(more_items - more_people)}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", nargs="?", type=Path, default=DATA)
+    parser.add_argument("--quick", action="store_true", help="5 draws in place of 200")
+    arguments = parser.parse_args()
+    folder = arguments.data / "contstimlang"
+    if not folder.is_dir():
+        print(f"published: skipped, there is no folder {folder} (set CONTSTIM_DATA)")
+        return
+    draws = 5 if arguments.quick else 200
+    experiment = read(arguments.data)
+    pairs = decided_pairs(experiment, read_triplets(folder, selected=True))
+    bootstrap = Bootstrap(pairs, 100 * draws)
+    print(f"{len(pairs)} decided pairs of models; {PEOPLE} people answer each item")
+    for pair in pairs:
+        if pair.right.mean() < 0.5:
+            names = f"{MODELS[pair.better]}, not {MODELS[pair.worse]}"
+            print(f"  against the pair's own items ({pair.right.mean():.2f} right): {names}")
+    show_rules(pairs, bootstrap, draws)
+    show_evidence(pairs, experiment, bootstrap)
+    show_items(pairs, bootstrap, draws)
+
+
+if __name__ == "__main__":
+    main()
