@@ -21,7 +21,7 @@ def _of_platforms(word: str) -> dict[str, Any]:
 
 _GROUPS = {
     "train": "Train a model on a text.",
-    "select": "Select the most controversial stimuli, exactly.",
+    "select": "Select the best stimuli, exactly.",
     "evaluate": "Evaluate models without people: on benchmarks, and on what scores should be like.",
     "reproduce": "Analyse published data again, claim by claim.",
     "generate": "Make test sentences from the embedded English.",

@@ -1,4 +1,4 @@
-"""The most controversial natural pairs, and the most controversial of the triplets searched."""
+"""The most controversial natural pairs, and the most readable of the triplets searched."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.counts import read_pair_counts, read_token_counts
 from contstim.documents import read_json_object
+from contstim.english.tags import tag_table
 from contstim.errors import InputError
 from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.optimization.selection.natural import select_natural
@@ -22,6 +23,7 @@ from contstim.optimization.selection.question import (
     TripletRules,
     TripletSelection,
 )
+from contstim.optimization.selection.triplet_rules import has_enough
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, WritesTable
 from contstim.reviews import ItemKind
@@ -182,18 +184,20 @@ class SelectionSettings(TripletRules):
 
 
 class SelectTriplets(Step[TripletSelection], name="select triplets"):
-    """Select triplets of a natural and two synthetic sentences, the most controversial ones.
+    """Select triplets of a natural and two synthetic sentences, those that read best.
 
-    Triplets whose three sentences are not all different, because a search found nothing better
-    than the natural sentence, are left out and counted.
+    Of the triplets in which each model finds the sentence that it rejects less likely by enough
+    nats, those with the fewest new words of another part of speech, and then with the fewest new
+    words. Triplets with less, and those whose three sentences are not all different, because a
+    search found nothing better than the natural sentence, are left out and counted.
 
     Exact: the certificate beside the table holds the objective and its proven bound.
 
     After a review no rejected triplet is chosen again. Of the others as many stay as the rules
     allow, and of the sets that keep so many the best is chosen.
 
-    Examples: `contstim select triplets --triplets triplets.csv --per-pair 10
-    --objective worst-rank --out selected.csv`
+    Examples: `contstim select triplets --triplets triplets.csv --per-pair 10 --enough 5
+    --out selected.csv`
 
     `contstim select triplets --triplets triplets.csv --per-pair 10 --review review.csv
     --earlier selected.csv --earlier trials.csv --out selected-2.csv`
@@ -236,9 +240,13 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
         chosen = in_place(stood.of_kind(Triplet), triplets, name, _BY_MODELS)
         write_triplets(self.out, chosen)
         certificate.save(Path(f"{self.out}.certificate.json"))
+        _remark_objective(certificate, distinct, reporter)
+        what = f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f}"
+        if question.objective == "readable":
+            what = f"{certificate.objective:g} new words of another part of speech, proven bound "
+            what += f"{certificate.bound:g}"
         reporter.say(
-            f"{self.out}: {counted(len(chosen), 'triplet')}; objective "
-            f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
+            f"{self.out}: {counted(len(chosen), 'triplet')}; objective {what} "
             f"({certificate.status})."
         )
         _remark_stayed(certificate, "triplet", reporter)
@@ -252,6 +260,33 @@ def _edges(earlier: Sequence[Path], quantiles: int) -> Any:
     certificates = map(TripletCertificate.load, of_triplets)
     groups = (each.edges for each in certificates if each.question.quantiles == quantiles)
     return tuple(chain.from_iterable(groups))
+
+
+def _remark_objective(
+    certificate: TripletCertificate, triplets: Sequence[Triplet], reporter: Reporter
+) -> None:
+    """Say how many triplets have too few nats, or that nats are no good measure to choose by."""
+    question = certificate.question
+    if question.objective != "readable":
+        reporter.warn(
+            f"`objective` {question.objective} chooses by nats, which names the better of two "
+            "models less often than chance does (.66 against .85 of the time with one triplet of "
+            "the 2023 study): leave it out, unless you repeat an earlier selection."
+        )
+        return
+    if low := sum(not has_enough(triplet, question) for triplet in triplets):
+        reporter.say(
+            f"Left out: {low:,} of {counted(len(triplets), 'triplet')}, with less than "
+            f"{question.floor:g} nats on a side."
+        )
+    table = tag_table(question.tags)
+    listed_words = table.share_listed({word for t in triplets for word in t.natural.words})
+    if listed_words < 0.5:
+        reporter.warn(
+            f"{table.name} has {listed_words:.0%} of the words of the natural sentences, and no "
+            "other word counts as one of another part of speech: give `tags` of their language, "
+            "or `objective` readable counts hardly more than new words."
+        )
 
 
 def _remark_stayed(certificate: SelectionCertificate, what: str, reporter: Reporter) -> None:

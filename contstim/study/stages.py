@@ -233,6 +233,12 @@ def _items(files: StudyFiles) -> Iterator[StudyStage]:
     if "selection" in sections:
         given = {"triplets": places.TRIPLETS, "review": review, "out": places.SELECTED}
         given["earlier"] = _earlier(files, places.SELECTED, places.TRIALS)
+        selection, search = sections["selection"], sections.get("triplets")
+        if search is not None:
+            given["tags"] = selection.tags or search.tags
+            if selection.objective == "readable" and selection.enough is None:
+                # No more nats than were searched for
+                given["enough"] = search.few_changes and search.few_changes.enough
         yield _stage(files, "selection", "select triplets", SelectTriplets, **given)
 
 

@@ -53,9 +53,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
     options = "--per-pair 2 --quantiles 1 --natural-once --counts counts.csv --word-cap 36"
+    options += " --objective controversiality"
     balance = "--token-balance 2 --tokens tokens.csv"
     command = f"select triplets --triplets triplets.csv {options} {balance} --out s.csv"
-    succeed(folder, *command.split())
+    done = run(folder, *command.split())
+    assert "--objective controversiality chooses by nats" in done.stderr
     chosen = read_triplets(folder / "s.csv")
     counts = Counter((t.model_1, t.model_2) for t in chosen)
     counts["ngram", "rnn"] += 0
@@ -92,6 +94,24 @@ def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert f"Left out: 1 of {len(others) + 1} triplets" in done.stderr
     assert first.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
+
+
+def test_readable_triplets_have_enough_nats(folder: Path) -> None:
+    """Witness: one triplet was given too few; a table of one word has hardly any of the text's."""
+    first, *others = some_triplets(4)
+    low = first.log_prob_natural_model_1 - 4.9
+    poor = replace(first, log_prob_synthetic_1_model_1=low, controversiality=20 + 4.9)
+    write_triplets(folder / "poor.csv", [poor, *others])
+    (folder / "tags.csv").write_text("word,tag,count\nnature,noun,1\n")
+    options = "--triplets poor.csv --per-pair 3 --quantiles 0 --tags tags.csv --out r.csv"
+    done = run(folder, "select", "triplets", *options.split())
+    assert done.returncode == 0, done.stderr
+    assert f"Left out: 1 of {len(others) + 1} triplets, with less than 5 nats on" in done.stderr
+    assert poor.triplet_id not in {t.triplet_id for t in read_triplets(folder / "r.csv")}
+    assert re.search(r"tags\.csv has \d% of the words", done.stderr)
+    assert "tags.csv" in json.loads((folder / "r.csv.meta.json").read_text())["inputs"]
+    certificate = json.loads((folder / "r.csv.certificate.json").read_text())
+    assert (certificate["question"]["enough"], certificate["question"]["tags"]) == (5, "tags.csv")
 
 
 def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:

@@ -53,7 +53,9 @@ def test_worst_ranks_choose_the_sets_that_people_saw(
 
 def test_controversiality_exceeds_the_published_choice(triplets: tuple[Triplet, ...]) -> None:
     """Two other solvers gave this total under the same deciles."""
-    certificate = select_triplets(triplets).certificate
+    certificate = select_triplets(
+        triplets, TripletQuestion(objective="controversiality")
+    ).certificate
     assert certificate.objective == pytest.approx(34_820.687801, abs=1e-6)
     assert certificate.price_bound == pytest.approx(certificate.objective, abs=1e-6)
 
@@ -66,13 +68,21 @@ def test_deciles_are_those_of_pandas(triplets: tuple[Triplet, ...]) -> None:
 
 
 def test_a_cap_on_words_costs_little_and_is_proved(triplets: tuple[Triplet, ...]) -> None:
-    question = TripletQuestion(word_cap=120, natural_once=True)
+    question = TripletQuestion(objective="controversiality", word_cap=120, natural_once=True)
     certificate = select_triplets(triplets, question).certificate
     assert certificate.status == "optimal"
     assert 34_000 < certificate.objective < certificate.price_bound < 34_820.7
 
 
-@pytest.mark.parametrize("rules", [{}, {"objective": "worst-rank"}, {"word_cap": 120}])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"objective": "controversiality"},
+        {"objective": "worst-rank"},
+        {"objective": "controversiality", "word_cap": 120},
+        {"enough": 5.0},
+    ],
+)
 def test_twenty_rejections_keep_as_many_as_can_stay(
     triplets: tuple[Triplet, ...], rules: dict[str, Any]
 ) -> None:

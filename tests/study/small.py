@@ -35,6 +35,7 @@ max_changes = 2
 [selection]
 per_pair = 3
 quantiles = 0
+enough = 1
 [review]
 rare = 3.0
 [design]

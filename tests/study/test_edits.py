@@ -114,7 +114,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         {"triplets", "selection", "design", "review triplets", *AFTER_TRIALS},
     ),
     "another objective": (
-        edit(("quantiles = 0", 'quantiles = 0\nobjective = "worst-rank"')),
+        edit(("enough = 1", 'objective = "worst-rank"')),
         {"selection"},
     ),
     "more groups": (

@@ -229,6 +229,25 @@ def test_planned_and_simulated_participants_are_one_number(study: Path) -> None:
     assert not any("participants" in c for c in plan(study, measure=False).cautions)
 
 
+def test_a_selection_asks_for_what_its_searches_look_for(study: Path) -> None:
+    """Nats and tags of [triplets], unless [selection] names its own or chooses by nats."""
+    (study / "tags.csv").write_text("word,tag,count\nthe,AT0,1\n")
+    searched = 'frame = "words"\ntags = "tags.csv"\nenough = 3'
+    change(study, ('frame = "none"\nrestarts = 1', searched))
+
+    def asked() -> tuple[object, object]:
+        with chdir(study):
+            (stage,) = (s for s in stages_of(read_study(study)) if s.name == "selection")
+        values = {field.name: value for field, value in stage.step.values()}
+        return values["enough"], str(values["tags"])
+
+    assert asked() == (1, "tags.csv")
+    change(study, ("enough = 1\n", ""))
+    assert asked() == (3, "tags.csv")
+    change(study, ("quantiles = 0", 'quantiles = 0\nobjective = "worst-rank"'))
+    assert asked() == (None, "tags.csv")
+
+
 def test_counts_of_model_pairs_are_counted(study: Path) -> None:
     (study / "counts.csv").write_text("model_1,model_2,per_pair\nbigram,unigram,0\n")
     change(study, ("quantiles = 0", 'quantiles = 0\ncounts = "counts.csv"'))

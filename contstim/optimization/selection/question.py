@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from math import isfinite
+from math import inf, isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import InputError
 from contstim.files import write_text
-from contstim.options import Help, check_ranges
+from contstim.options import Help, Reads, check_ranges
 from contstim.stimuli import Pair, Triplet
 from contstim.tables import ShownAsTable, columns_of, frame_of
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from pandas import DataFrame
 
 ModelPair = tuple[str, str]
 PairCounts = tuple[tuple[str, str, int], ...]
-Objective = Literal["controversiality", "worst-rank"]
+Objective = Literal["readable", "controversiality", "worst-rank"]
+ENOUGH = 5.0  # nats; in a replay of the 2023 study 5 and 10 named models best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,9 @@ class TripletRules:
     """Triplets: how many, what they are worth, and the rules that they keep.
 
     Attributes:
-        objective: `controversiality` maximises the summed Eq. 4 of the 2023 study; `worst-rank`
+        objective: `readable` asks for enough nats on each side, and minimises the new words of
+            another part of speech (see `contstim.matching`), then new words; nats beyond do not
+            count. `controversiality` maximises the summed Eq. 4 of the 2023 study; `worst-rank`
             minimises summed ranks as its authors' code does (see `worst_ranks`).
         quantiles: groups of p(n|m1), and of p(n|m2), over which natural sentences are spread.
         word_cap: of occurrences in the chosen sentences, compared in lower case.
@@ -82,9 +85,28 @@ class TripletRules:
     """
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=0)] = 10
-    objective: Annotated[Objective, Help("Greatest sum of Eq. 4, or least sum of worst ranks.")] = (
-        "controversiality"
-    )
+    objective: Annotated[
+        Objective,
+        Help(
+            "Enough nats and then the words that fit best; or, to replicate, the greatest sum of "
+            "Eq. 4, or the least sum of worst ranks."
+        ),
+    ] = "readable"
+    enough: Annotated[
+        float | None,
+        Help(
+            "With readable: the least nats that either model takes from the sentence that it "
+            "rejects. By default 5; in a study, what its searches look for.",
+            at_least=0.0,
+        ),
+    ] = None
+    tags: Annotated[
+        Path | None,
+        Reads(
+            "Parts of speech and lemmas of the words of another language than English, as for "
+            "searches."
+        ),
+    ] = None
     quantiles: Annotated[
         int,
         Help(
@@ -109,6 +131,18 @@ class TripletRules:
         float, Help("How long a search may take; the rest is in the bound.", at_least=0.0)
     ] = 60.0
 
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.objective != "readable" and self.enough is not None:
+            raise InputError(f"`enough` belongs to the objective readable, not {self.objective}.")
+
+    @property
+    def floor(self) -> float:
+        """Nats that each side of a triplet must have; -inf where nats are what is chosen by."""
+        if self.objective != "readable":
+            return -inf
+        return ENOUGH if self.enough is None else self.enough
+
 
 @dataclass(frozen=True, kw_only=True)
 class TripletQuestion(TripletRules):
@@ -119,7 +153,7 @@ class TripletQuestion(TripletRules):
             need another number than `per_pair`; 0 leaves one out.
         uncapped: words for which `word_cap` does not count.
         edges: (model_1, model_2, model, edges) of quantile groups, nats, as they were in an earlier
-            selection; others are those of the triplets.
+            selection; others are those of the triplets that have enough nats.
 
     Raises:
         InputError: a number is out of range.
@@ -130,7 +164,7 @@ class TripletQuestion(TripletRules):
     edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         if self.token_balance is not None and not isfinite(self.token_balance):
             raise InputError("token_balance must be a finite number of tokens.")
 
@@ -158,6 +192,10 @@ def demand(
             "No model pair needs any stimuli: per_pair or one count must be 1 or more."
         )
     return needed
+
+
+def _in_json(value: Path | frozenset[str]) -> str | list[str]:
+    return value.as_posix() if isinstance(value, Path) else sorted(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,8 +249,7 @@ class SelectionCertificate:
         Raises:
             InputError: the file cannot be written.
         """
-        # Sets of words are the only values that JSON does not know
-        text = json.dumps(asdict(self), indent=2, ensure_ascii=False, default=sorted)
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False, default=_in_json)
         write_text(path, text + "\n")
 
     @classmethod
@@ -292,11 +329,11 @@ class TripletCertificate(SelectionCertificate):
     was needed, and `bound` is its own account.
 
     Attributes:
-        objective: summed Eq. 4 (nats) or summed ranks of the chosen triplets.
-        bound: what no set can exceed (controversiality) or fall below (worst-rank): the tighter of
+        objective: of the chosen triplets all new words of another part of speech, summed Eq. 4
+            (nats), or summed ranks.
+        bound: what no set can exceed (controversiality) or fall below (all others): the tighter of
             `price_bound` and the solver's own account.
-        status: `optimal`: objective and bound differ by at most 2e-6 (nats or ranks); `gap`: the
-            time ended before.
+        status: `optimal`: objective and bound differ by at most 2e-6; `gap`: the time ended before.
         price_bound: what `prices` prove (`contstim.optimization.selection.programs`).
         prices: (rule, price), zeros left out.
         kept_price_bound: what `kept_prices` prove of `kept`; `kept_bound` may be the solver's own.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.english.tags import english_tags
+from contstim.english.tags import tag_table
 from contstim.errors import InputError
+from contstim.matching import match
 from contstim.optimization.selection.programs import LinearRule
 from contstim.scores import doubled_ranks
 from contstim.sentence import all_but_one
@@ -19,6 +20,7 @@ from contstim.wording import repeated
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
+    from pathlib import Path
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.optimization.selection.question import ModelPair, Objective, TripletQuestion
@@ -31,6 +33,9 @@ _ROUNDING = 1e-5  # of Eq. 4, as a share of the largest log-probability: float32
 _QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
 
 TIE_RULES = {
+    "readable": "among sets with as many new words of another part of speech the one with fewer "
+    "new words stands: for each word less than the most a triplet costs less, by a share too small "
+    "to add up to one; among sets of equal cost the solver's",
     "controversiality": "among sets of equal controversiality the solver's stands",
     "worst-rank": "losses that tie share their mean rank, worst ranks that tie are ranked by first "
     "occurrence; among sets of equal rank sum the more controversial one stands: a triplet costs "
@@ -84,6 +89,11 @@ def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
     return indices
 
 
+def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
+    """True if each model finds the sentence that it rejects less likely by enough nats."""
+    return min(triplet.drops) >= question.floor
+
+
 def controversiality(triplet: Triplet) -> float:
     """Eq. 4 of the 2023 study, nats, without the rounding of what a triplet states."""
     return sum(triplet.drops)
@@ -106,26 +116,50 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     return ranks
 
 
-def triplet_costs(triplets: Sequence[Triplet], objective: Objective, n_chosen: int) -> FloatArray:
+def new_words(triplets: Sequence[Triplet], tags: Path | None) -> IntArray:
+    """New words of both synthetic sentences: of another part of speech, and all, (2, n_triplets).
+
+    Args:
+        triplets: whose sentences are compared with their natural ones.
+        tags: a table of the parts of speech of words; None for the embedded one of English.
+    """
+    table, counts = tag_table(tags), []
+    for triplet in triplets:
+        both = [match(triplet.natural, made, table) for made in triplet.sentences[1:]]
+        counts.append([sum(len(m.misfits) for m in both), sum(len(m.changed) for m in both)])
+    return np.array(counts, dtype=np.int64).reshape(-1, 2).T
+
+
+def triplet_costs(
+    triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
+) -> FloatArray:
     """Cost of each triplet to a set of `n_chosen`, (n_triplets,), to be minimised.
 
-    For `worst-rank` it is the rank, less a share of the triplet's controversiality so small that
-    all shares together make less than half a rank: it decides between sets of equal rank sum.
+    For `readable` it is its new words of another part of speech, for `worst-rank` its rank; less a
+    share of what decides between equal sums, so small that all shares together make less than one
+    half: words that are not new, and controversiality.
     """
     values = np.array([controversiality(triplet) for triplet in triplets])
-    if objective == "controversiality":
+    if question.objective == "controversiality":
         return -values
-    # A share is at most 1 / (2 * n_chosen), so that all of them make half a rank at most.
-    above = values - values.min()
-    costs: FloatArray = worst_ranks(triplets) - above / (2 * n_chosen * above.max(initial=1.0))
+    if question.objective == "readable":
+        worth, changed = new_words(triplets, question.tags)
+        better: FloatArray = -changed.astype(np.float64)
+    else:
+        worth, better = worst_ranks(triplets), values
+    # A share is at most 1 / (2 * n_chosen), so that all of them make one half at most.
+    above = better - better.min()
+    costs: FloatArray = worth - above / (2 * n_chosen * above.max(initial=1.0))
     return costs
 
 
 def set_value(
-    triplets: Sequence[Triplet], chosen: Sequence[Triplet], objective: Objective
+    triplets: Sequence[Triplet], chosen: Sequence[Triplet], question: TripletQuestion
 ) -> float:
-    """Value of a set: its summed Eq. 4 (nats), or its summed ranks among all triplets."""
-    if objective == "controversiality":
+    """Value of a set: misfits, summed Eq. 4 (nats), or summed ranks among all triplets."""
+    if question.objective == "readable":
+        return float(new_words(chosen, question.tags)[0].sum())
+    if question.objective == "controversiality":
         return fsum(map(controversiality, chosen))
     names = {triplet.triplet_id for triplet in chosen}
     ranks = worst_ranks(triplets)
@@ -133,7 +167,7 @@ def set_value(
 
 
 def as_bound(cost: Fraction | float, objective: Objective) -> float:
-    """A lower bound on summed `triplet_costs` as a bound on `set_value`; rank sums are whole."""
+    """A lower bound on summed `triplet_costs` as a bound on `set_value`; all but nats are whole."""
     if objective == "controversiality":
         return -float(cost)
     return float(ceil(cost)) if np.isfinite(float(cost)) else float(cost)
@@ -160,7 +194,11 @@ def build_rules(
     edges = edges_of(triplets, question)
     pairs = by_model_pair(triplets)
     for pair, count in needs.items():
-        rules.extend(_spread(triplets, pairs[pair], pair, count, question.quantiles, edges))
+        able = [index for index in pairs[pair] if has_enough(triplets[index], question)]
+        if low := sorted({*pairs[pair]} - {*able}):
+            name = f"{'-'.join(pair)} triplets of less than {question.floor:g} nats on a side"
+            rules.append(LinearRule(name, low, [1] * len(low), 0, 0))
+        rules.extend(_spread(triplets, able, pair, count, question.quantiles, edges))
         if question.token_balance is not None:
             # Mean lengths differ by at most the balance, so summed ones by as much for every
             # triplet; 1e-9 is for products such as 0.1 * 30 that fall short of a whole number.
@@ -178,7 +216,7 @@ def build_rules(
         for index, triplet in enumerate(triplets):
             uses[f"natural sentence {triplet.natural.bare!r}", 1][index] = 1
     if question.word_cap is not None:
-        lemma = english_tags().lemma
+        lemma = tag_table(question.tags).lemma
         for index, triplet in enumerate(triplets):
             counting = Counter(lemma(w) for w in shown_words(triplet) if w not in exempt)
             for word, times in counting.items():
@@ -270,13 +308,17 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
 
 
 def edges_of(triplets: Sequence[Triplet], question: TripletQuestion) -> Edges:
-    """The edges of all quantile groups, nats, by (model_1, model_2, model)."""
+    """The edges of all quantile groups, nats, by (model_1, model_2, model).
+
+    They are of the triplets that have enough nats, of which each group has equally many.
+    """
     if not question.quantiles:
         return {}
     earlier = {(one, two, model): edges for one, two, model, edges in question.edges}
     edges = {}
     for pair, indices in by_model_pair(triplets).items():
-        values = _natural_log_probs([triplets[index] for index in indices])
+        every = [triplets[index] for index in indices]
+        values = _natural_log_probs([t for t in every if has_enough(t, question)] or every)
         for model, column in zip(pair, values, strict=True):
             own = tuple(quantile_edges(column, question.quantiles).tolist())
             edges[*pair, model] = earlier.get((*pair, model), own)
@@ -286,7 +328,7 @@ def edges_of(triplets: Sequence[Triplet], question: TripletQuestion) -> Edges:
 def _natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
     """The columns log p(n|m1) and log p(n|m2), (2, n_triplets), nats."""
     rows = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in triplets]
-    return np.array(rows).T
+    return np.array(rows).reshape(-1, 2).T
 
 
 def quantile_name(n: int) -> str:

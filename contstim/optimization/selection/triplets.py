@@ -31,11 +31,13 @@ from contstim.optimization.selection.triplet_rules import (
     build_rules,
     by_model_pair,
     edges_of,
+    has_enough,
     set_value,
     triplet_costs,
     usable_triplets,
 )
 from contstim.optimization.selection.verification import verify_triplets
+from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +58,7 @@ def select_triplets(
     tokens: Mapping[tuple[str, str], int] | None = None,
     review: Review | None = None,
 ) -> TripletSelection:
-    """Choose the most controversial triplets for every model pair under the rules of a question.
+    """Choose the best triplets for every model pair under the rules of a question.
 
     All rules are linear, so this is a linear program in whole numbers. With quantiles alone it is
     an assignment of deciles to deciles, whose relaxation is whole at every vertex: the dual simplex
@@ -71,7 +73,7 @@ def select_triplets(
     Args:
         triplets: candidates for all model pairs. What they state as controversiality may differ
             from what their log-probabilities make by the rounding of float32; it is computed anew.
-        question: what to choose; by default ten a model pair, one per decile.
+        question: what to choose; by default the most readable ten a model pair, one per decile.
         tokens: (sentence's text, model) → number of tokens, for `token_balance`.
         review: of an earlier selection from these triplets or some of them; what was rejected is
             chosen no more.
@@ -79,16 +81,19 @@ def select_triplets(
     Raises:
         InputError: triplets or question cannot be used, or the review is of other triplets.
         InfeasibleError: no set keeps the rules; names the deciles, words or sentences that fail,
-            and after a review how many triplets each model pair lacks.
+            how many triplets of each model pair have enough nats, and after a review how many each
+            lacks.
         VerificationError: the time ended before any set was found, or the result failed its check
             (`verify_triplets`).
     """
     started = perf_counter()
     question = question or TripletQuestion()
+    if question.objective == "readable":
+        question = replace(question, enough=question.floor)  # which the certificate is to say
     triplets = usable_triplets(triplets)
     needs = demand(question, by_model_pair(triplets))
     rules = build_rules(triplets, question, needs, tokens or {})
-    costs = triplet_costs(triplets, question.objective, sum(needs.values()))
+    costs = triplet_costs(triplets, question, sum(needs.values()))
     after = None if review is None else ReviewedTriplets.of(review, triplets)
     most_kept, shared = None, False
     if after is not None:
@@ -103,7 +108,7 @@ def select_triplets(
                 break
     choice = best_choice(costs, rules, seconds=question.seconds)
     if choice.chosen is None:
-        raise _infeasible(triplets, needs, rules, after)
+        raise _infeasible(triplets, question, needs, rules, after)
     chosen = tuple(triplets[index] for index in np.flatnonzero(choice.chosen).tolist())
     # Two bounds: one that anybody can recompute from the prices, and the solver's own, less its
     # tolerance; after branch and bound the second is often tighter.
@@ -111,7 +116,7 @@ def select_triplets(
     by_prices = as_bound(proved, question.objective)
     by_solver = as_bound(choice.bound - EXACT, question.objective)
     bound = (min if question.objective == "controversiality" else max)(by_prices, by_solver)
-    objective = set_value(triplets, chosen, question.objective)
+    objective = set_value(triplets, chosen, question)
     kept: dict[str, Any] = {}
     if after is not None and most_kept is not None:
         kept = _kept(after, choice, most_kept, rules[:-1], len(triplets)) | {"shared": shared}
@@ -172,6 +177,7 @@ def _kept(
 
 def _infeasible(
     triplets: Sequence[Triplet],
+    question: TripletQuestion,
     needs: Mapping[ModelPair, int],
     rules: Sequence[LinearRule],
     after: ReviewedTriplets | None,
@@ -184,6 +190,16 @@ def _infeasible(
         f"them, each by the number in brackets, such as {named}. Give more triplets, ask for "
         "fewer, or relax a rule."
     )
+    enough = [
+        f"{'-'.join(pair)} {sum(has_enough(triplets[i], question) for i in own)} of {len(own)}"
+        for pair, own in by_model_pair(triplets).items()
+        if not all(has_enough(triplets[i], question) for i in own)
+    ]
+    if enough:
+        message += (
+            f" Triplets with {question.floor:g} nats or more on each side: {listed(enough)}. "
+            "Lower `enough` where these are too few."
+        )
     if after is None:
         return InfeasibleError(message)
     # As many triplets as go together where no rule asks for a least number

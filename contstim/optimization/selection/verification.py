@@ -174,12 +174,12 @@ def verify_triplets(
             rule.lower <= has <= rule.upper, f"{rule.name}: {has} in all, allowed is {allowed}"
         )
 
-    value, bound = set_value(triplets, chosen, objective), certificate.bound
+    value, bound = set_value(triplets, chosen, question), certificate.bound
     _require(_same(certificate.objective, value), f"it is worth {value}")
     prices = dict(certificate.prices)
     unknown = sorted({*prices, *dict(certificate.kept_prices)} - {rule.name for rule in rules})
     _require(not unknown, f"its prices are of other rules: {', '.join(unknown)}")
-    costs = triplet_costs(triplets, objective, sum(needs.values())).tolist()
+    costs = triplet_costs(triplets, question, sum(needs.values())).tolist()
     by_prices = as_bound(priced_bound(costs, rules, prices), objective)
     _require(_same(certificate.price_bound, by_prices), f"its prices prove the bound {by_prices}")
     # The set is worth no more than the bound, and the bound is no looser than what prices prove.

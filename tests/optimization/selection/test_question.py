@@ -19,7 +19,7 @@ from contstim.optimization.selection.question import (
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
 from contstim.stimuli import read_pairs, read_triplets, write_pairs, write_triplets
 from tests.optimization.selection.tables import choose, random_table, repetitive_table
-from tests.optimization.selection.test_triplets import COUNTED, selected
+from tests.optimization.selection.test_triplets import COUNTED, TAGS, selected
 
 
 def test_certificates_are_json_with_the_promised_fields(tmp_path: Path) -> None:
@@ -59,7 +59,8 @@ def test_selections_read_back_from_files_verify(tmp_path: Path) -> None:
     certificate = NaturalCertificate.load(tmp_path / "pairs.json")
     verify_natural(table, NaturalSelection(read_pairs(tmp_path / "pairs.csv"), certificate))
 
-    triplets, found = selected(token_balance=2.0, word_cap=30)
+    rules: dict[str, Any] = {"token_balance": 2.0, "word_cap": 30}
+    triplets, found = selected(**rules, objective="readable", tags=TAGS)
     write_triplets(tmp_path / "triplets.csv", found.triplets)
     found.certificate.save(tmp_path / "triplets.json")
     again = TripletSelection(

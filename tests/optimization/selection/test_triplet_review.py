@@ -119,7 +119,7 @@ def test_a_review_of_trials_is_one_of_their_triplets() -> None:
 
 def test_what_each_model_pair_lacks_is_said() -> None:
     triplets, _ = selected()
-    question = TripletQuestion(per_pair=19, quantiles=0)
+    question = TripletQuestion(per_pair=19, quantiles=0, objective="controversiality")
     before = select_triplets(triplets, question)
     rejected = {t.triplet_id for t in before.triplets if t.model_2 == "b"} - {
         before.triplets[0].triplet_id
@@ -149,7 +149,7 @@ def test_quantiles_stay_where_other_triplets_come_in_the_place_of_rejected_ones(
     triplets = [
         likely(triplet, *rng.normal(-20, 4, 2)) for triplet in some_triplets(60, ("a", "b"))
     ]
-    question = TripletQuestion(per_pair=6, quantiles=3)
+    question = TripletQuestion(per_pair=6, quantiles=3, objective="controversiality")
     before = select_triplets(triplets, question)
     edges = before.certificate.edges
     of_model = {model: each for _, _, model, each in edges}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import combinations, permutations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from contstim.english.tags import english_tags
+from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.optimization.selection.question import TripletQuestion, TripletSelection, demand
 from contstim.optimization.selection.triplet_rules import by_model_pair, worst_ranks
@@ -24,9 +25,11 @@ from contstim.optimization.selection.verification import verify_triplets
 from contstim.reviews import Review
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet, content_id
+from tests.optimization.selection.triplet_recount import changes, disagreements, misfits
 
-NATURALS = ("Cats sleep.", "Dogs bark!", "Owls hoot.", "Cats sleep!", "One dog 1 1.")
-TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7}
+NATURALS = ("Cats sleep.", "Dogs bark 1 1!", "Owls hoot 1 1.", "Cats sleep!", "One dog 1 1.")
+TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7, "Dogs sleep": 3}
+TAGS = Path(__file__).with_name("tags.csv")  # one tag a word
 MANY = 2_000
 COUNTED = {
     (f"{text} {k} {k}.", model): n
@@ -83,14 +86,20 @@ def some_triplets(sizes: tuple[int, ...], seed: int, kinds: int = MANY) -> list[
 def small_questions(draw: st.DrawFn) -> tuple[list[Triplet], TripletQuestion]:
     sizes = draw(st.sampled_from([(5,), (7,), (4, 4), (5, 5)]))
     quantiles = draw(st.sampled_from([0, 1, 2]))
+    readable = st.fixed_dictionaries(
+        {"objective": st.just("readable"), "enough": st.sampled_from([None, 0.0, 7.0])}
+    )
+    by_nats = st.sampled_from(["controversiality", "worst-rank"])
+    worth = draw(readable | by_nats.map(lambda name: {"objective": name}))
     question = TripletQuestion(
         per_pair=draw(st.sampled_from([2, 4] if quantiles == 2 else [1, 2])),
-        objective=draw(st.sampled_from(["controversiality", "worst-rank"])),
+        tags=TAGS if worth["objective"] == "readable" else None,
         quantiles=quantiles,
         natural_once=draw(st.booleans()),
         word_cap=draw(st.sampled_from([None, 2, 3, 6])),
         token_balance=draw(st.sampled_from([None, 0.0, 1.0])),
         counts=draw(st.sampled_from([(), (("a", "b", 0),)])) if len(sizes) > 1 else (),
+        **worth,
     )
     kinds = draw(st.sampled_from([3, 6, MANY]))
     return some_triplets(sizes, draw(st.integers(0, 10_000)), kinds), question
@@ -98,7 +107,7 @@ def small_questions(draw: st.DrawFn) -> tuple[list[Triplet], TripletQuestion]:
 
 def halves(values: list[float], n: int) -> list[int]:
     """One or two groups by their definition: a value up to the median is in the first."""
-    median = np.median(values) if n == 2 else max(values)
+    median = np.median(values or [0]) if n == 2 else np.inf
     return [int(value > median) for value in values]
 
 
@@ -118,6 +127,9 @@ def allowed_sets(triplets: list[Triplet], question: TripletQuestion) -> Iterator
     choices = []
     for pair, count in demand(question, by_model_pair(triplets)).items():
         own = [t for t in triplets if (t.model_1, t.model_2) == pair]
+        if question.objective == "readable":
+            least = 5 if question.enough is None else question.enough
+            own = [t for t in own if min(disagreements([t])) >= least]
         sets = combinations(range(len(own)), count)
         n = question.quantiles or 1
         choices.append([[own[i] for i in some] for some in sets if spread_evenly(own, some, n)])
@@ -131,7 +143,7 @@ def keeps_joint_rules(parts: tuple[list[Triplet], ...], question: TripletQuestio
     naturals = Counter(t.natural.bare for t in chosen)
     texts = [s for t in chosen for s in (t.natural, t.synthetic_1, t.synthetic_2)]
     every = " ".join(sentence.bare.lower() for sentence in texts).split()
-    words = Counter(map(english_tags().lemma, every))
+    words = Counter(map(tag_table(question.tags).lemma, every))
     surplus = [
         sum(COUNTED[t.synthetic_1.text, "a"] - COUNTED[t.synthetic_2.text, "a"] for t in part)
         for part in parts
@@ -153,6 +165,8 @@ def keeps_joint_rules(parts: tuple[list[Triplet], ...], question: TripletQuestio
 
 
 def value_of(triplets: list[Triplet], chosen: list[Triplet], objective: str) -> float:
+    if objective == "readable":
+        return sum(misfits(t) for t in chosen)
     if objective == "controversiality":
         return sum(t.controversiality for t in chosen)
     total = 0
@@ -171,22 +185,26 @@ def test_optimum_is_the_one_of_exhaustive_search(
     asked: tuple[list[Triplet], TripletQuestion],
 ) -> None:
     triplets, question = asked
-    sets = allowed_sets(triplets, question)
+    sets = [*allowed_sets(triplets, question)]
     values = [value_of(triplets, chosen, question.objective) for chosen in sets]
     if not values:
         with pytest.raises(InfeasibleError, match="breaks"):
             select_triplets(triplets, question, tokens=COUNTED)
         return
     best = max(values) if question.objective == "controversiality" else min(values)
-    certificate = select_triplets(triplets, question, tokens=COUNTED).certificate
+    found = select_triplets(triplets, question, tokens=COUNTED)
+    certificate = found.certificate
     assert certificate.objective == pytest.approx(best, abs=1e-6)
     assert certificate.status == "optimal"
+    if question.objective == "readable":
+        fewest = min(sum(map(changes, s)) for s, v in zip(sets, values, strict=True) if v == best)
+        assert sum(map(changes, found.triplets)) == fewest, "new words decide between equal sets"
     assert certificate.bound == pytest.approx(best, abs=3e-6)
     sign = 1 if question.objective == "controversiality" else -1
     assert sign * (certificate.price_bound - best) >= -1e-9, "the prices must prove a true bound"
 
 
-QUESTION = TripletQuestion(per_pair=4, quantiles=2)
+QUESTION = TripletQuestion(per_pair=4, quantiles=2, objective="controversiality")
 
 
 def selected(
@@ -233,13 +251,32 @@ def test_equal_rank_sums_are_decided_by_controversiality(
     assert found.triplets == tuple(triplets[i] for i in expected)
 
 
+def test_nats_beyond_enough_do_not_count_and_the_question_is_stated_whole() -> None:
+    """Witness: by hand; the second and third have enough nats, and words of their own kind."""
+    texts = [("Dogs sleep.", "Cats sleep."), ("Cats bark.", "Owls sleep."), ("Sleep cats.", "One.")]
+    triplets = [
+        triplet(i, ("a", "b"), (-9.0, -9.0, -9 - drop, -9 - drop), ("Owls bark.", *made))
+        for i, (drop, made) in enumerate(zip((4.9, 5.0, 50.0), texts, strict=True))
+    ]
+    question = TripletQuestion(per_pair=1, quantiles=0, tags=TAGS)
+    found = select_triplets(triplets, question)
+    assert found.triplets == (triplets[1],)
+    assert found.certificate.question == replace(question, enough=5.0)
+    low = select_triplets(triplets, replace(question, enough=0.0))
+    assert low.triplets == (triplets[1],), "as many misfits, fewer new words"
+    with pytest.raises(
+        InfeasibleError, match=r"with 5 nats or more on each side: a-b 2 of 3\. Low"
+    ):
+        select_triplets(triplets, replace(question, per_pair=3))
+
+
 def test_a_decile_that_cannot_be_filled_is_named() -> None:
     triplets = [
         triplet(i, ("a", "b"), (-1.0 - i, -3.0, -20.0, -20.0), ("Cats sleep.", "One.", "Two."))
         for i in range(10)
     ]
     with pytest.raises(InfeasibleError, match=r"quartile 2 of p\(n\|b\) for a-b \(1\)"):
-        select_triplets(triplets, TripletQuestion(per_pair=4, quantiles=4))
+        select_triplets(triplets, replace(QUESTION, quantiles=4))
 
 
 @pytest.mark.parametrize(
@@ -282,6 +319,8 @@ def test_a_word_that_stands_too_often_is_named() -> None:
         ({"token_balance": np.inf}, "must be a finite number"),
         ({"counts": (("b", "a", 2),)}, "not a pair in this order"),
         ({"counts": (("a", "b", -2),)}, "must be 0 or more, not -2"),
+        ({"objective": "readable", "enough": -1.0}, "enough must be 0 or more, not -1"),
+        ({"enough": 5.0}, "`enough` belongs to the objective readable, not controversiality"),
     ],
 )
 def test_unusable_questions_are_refused(change: dict[str, Any], message: str) -> None:

@@ -15,7 +15,7 @@ from contstim.reviews import Decision, Review, Stimulus, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, content_id
 from tests.optimization.selection.tables import choose, random_table, repetitive_table
-from tests.optimization.selection.test_triplets import COUNTED, selected
+from tests.optimization.selection.test_triplets import COUNTED, TAGS, selected
 
 Forgery: TypeAlias = Callable[[NaturalSelection], NaturalSelection]
 
@@ -271,6 +271,27 @@ def test_forged_triplets_are_caught(
     forge: Callable[[TripletSelection], TripletSelection], message: str
 ) -> None:
     triplets, found = selected()
+    verify_triplets(triplets, found, tokens=COUNTED)
+    with pytest.raises(VerificationError, match=message):
+        verify_triplets(triplets, forge(found), tokens=COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("forge", "message"),
+    [
+        (asking(enough=7.5), "less than 7.5 nats on a side: . in all, allowed is 0"),
+        (asking(tags=None), "it is worth|its prices prove"),
+        (asking(tags=None, enough=None, objective="controversiality"), "it is worth"),
+        (stating(objective=0.0), "it is worth"),
+        (stating(bound=1e6), "is beyond the objective"),
+        (forge_price, "its prices prove"),
+    ],
+)
+def test_forged_readable_triplets_are_caught(
+    forge: Callable[[TripletSelection], TripletSelection], message: str
+) -> None:
+    """The table of tags and enough nats are part of the question that is checked."""
+    triplets, found = selected(objective="readable", tags=TAGS, quantiles=0, per_pair=9)
     verify_triplets(triplets, found, tokens=COUNTED)
     with pytest.raises(VerificationError, match=message):
         verify_triplets(triplets, forge(found), tokens=COUNTED)

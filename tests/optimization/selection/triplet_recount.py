@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.english.tags import english_tags
+from contstim.english.tags import tag_table
 from contstim.optimization.selection.triplet_rules import quantile_name
 
 if TYPE_CHECKING:
@@ -66,15 +67,45 @@ def ranks(triplets: Sequence[Triplet]) -> FloatArray:
     return found
 
 
+def new_words(triplet: Triplet) -> list[tuple[str, str]]:
+    """Words of the natural sentence and those that took their places, of both synthetic ones."""
+    return [
+        (before, word)
+        for made in (triplet.synthetic_1, triplet.synthetic_2)
+        if len(made.words) == len(triplet.natural.words)
+        for before, word in zip(triplet.natural.words, made.words, strict=True)
+        if word != before
+    ]
+
+
+def changes(triplet: Triplet) -> int:
+    """Number of new words."""
+    return len(new_words(triplet))
+
+
+def misfits(triplet: Triplet) -> int:
+    """Number of new words of another part of speech, where each word is of one, as in tags.csv."""
+    rows = Path(__file__).with_name("tags.csv").read_text().splitlines()
+    tags = dict(row.split(",")[:2] for row in rows)
+    pairs = [(tags.get(a.lower()), tags.get(b.lower())) for a, b in new_words(triplet)]
+    return sum(before != tag for before, tag in pairs if before and tag)
+
+
 def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
-    """What is minimised, (n_triplets,); controversiality decides among equal sums of ranks."""
+    """What is minimised, (n_triplets,); the second measure decides among equal sums."""
     values: FloatArray = disagreements(triplets).sum(axis=0)
     if question.objective == "controversiality":
         return -values
+    sums = ranks(triplets)
+    if question.objective == "readable":
+        sums, values = (
+            np.array([misfits(t) for t in triplets], dtype=float),
+            -np.array([changes(t) for t in triplets], dtype=float),
+        )
     chosen = sum(needed(question, pair) for pair in places_of(triplets))
     above = values - values.min()
     tie_break = above / (2 * chosen * max(1.0, above.max()))
-    found: FloatArray = ranks(triplets) - tie_break
+    found: FloatArray = sums - tie_break
     return found
 
 
@@ -120,7 +151,7 @@ def counted_rules(
         for place, triplet in enumerate(triplets):
             for word in words_of(triplet):
                 if word not in exempt:
-                    lemma = english_tags().lemma(word)
+                    lemma = tag_table(question.tags).lemma(word)
                     _count(rules, f"word {lemma!r}", place, question.word_cap)
     return rules | likeness(triplets)
 
@@ -156,22 +187,29 @@ def _rules_of_pair(
     tokens: Mapping[tuple[str, str], int],
 ) -> dict[str, Counted]:
     name, needs, n = "-".join(pair), needed(question, pair), question.quantiles
+    rules, every = {}, places
+    if question.objective == "readable":
+        least = 5 if question.enough is None else question.enough
+        low = {place for place in places if min(disagreements([triplets[place]])) < least}
+        title = f"{name} triplets of less than {least:g} nats on a side"
+        rules[title] = Counted(dict.fromkeys(low, 1), 0, 0)
+        places = [place for place in places if place not in low]
     own = [triplets[place] for place in places]
-    rules = {f"triplets for {name}": Counted(dict.fromkeys(places, 1), needs, needs)}
+    rules[f"triplets for {name}"] = Counted(dict.fromkeys(places, 1), needs, needs)
     columns = (
         [t.log_prob_natural_model_1 for t in own],
         [t.log_prob_natural_model_2 for t in own],
     )
     for model, column in zip(pair, columns, strict=True):
         for group in range(n or 0):
-            inside = quantile_places(np.array(column), n or 1) == group
+            inside = quantile_places(np.array(column), n or 1) == group if own else []
             members = {place: 1 for place, here in zip(places, inside, strict=True) if here}
             each = needs // (n or 1)
             title = f"{quantile_name(n or 1)} {group + 1} of p(n|{model}) for {name}"
             rules[title] = Counted(members, each, each)
         if question.token_balance is not None:
             most = int(question.token_balance * needs + 1e-9)
-            weights = {place: surplus(triplets[place], model, tokens) for place in places}
+            weights = {place: surplus(triplets[place], model, tokens) for place in every}
             rules[f"balance of {model}'s tokens for {name}"] = Counted(weights, -most, most)
     return rules
 
