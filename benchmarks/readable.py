@@ -7,9 +7,10 @@ many nats as can be, with new words of the same part of speech, with as few new 
 enough nats, and with both. A parser that contstim does not use (Debian's `link-grammar`) tells of
 which sentences it parses every word. Beside it stand the nats of the smaller side, the share of
 words kept, new words of another part of speech, characters and mean Zipf frequency beside those of
-the natural sentence, the share of natural sentences that are passed over, and seconds of the
-processor for each triplet. The published data are read from CONTSTIM_DATA, bert-mini and gpt2-mini
-from CONTSTIM_MODELS; kinds whose models are not there are left out.
+the natural sentence, the share of natural sentences that are passed over, seconds of the processor
+for each triplet, and how many triplets have flags, by their kind. The published data are read from
+CONTSTIM_DATA, bert-mini and gpt2-mini from CONTSTIM_MODELS; kinds whose models are not there are
+left out.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from contstim.optimization.search.few_changes import n_changed
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import repeats
+from contstim.steps.review import flags_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,7 +140,7 @@ def measure(
                 few_changes=settings.few_changes,
             )
             if triplet.distinct:
-                triplets.append(triplet)
+                triplets.append(replace(triplet, triplet_id=f"{len(triplets)}"))
         seconds = (process_time() - before) / max(1, len(triplets))
         if not triplets:
             print(f"  {way:22} all natural sentences are passed over")
@@ -159,7 +161,7 @@ def measure(
             f"  characters {np.mean([len(s.bare) - len(n.bare) for n, s in synthetic]):+5.1f}"
             f"  Zipf {np.mean(zipfs):+5.2f}"
             f"  passed over {1 - len(triplets) / len(naturals):.2f}"
-            f"  {seconds:6.1f} s a triplet",
+            f"  {seconds:6.1f} s a triplet\n    {flags_of(triplets).text}",
             flush=True,
         )
 

@@ -34,6 +34,7 @@ from contstim.optimization.selection.question import NaturalQuestion
 from contstim.records import record_path, write_record
 from contstim.reporter import SILENT, Reporter
 from contstim.reporting.stimuli_page import stimuli_report
+from contstim.steps.review import flags_of
 from contstim.steps.training import tell_training
 from contstim.stimuli import read_triplets, write_pairs, write_triplets
 from contstim.store import Store
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
     from contstim.models.training.loop import Progress
+    from contstim.reviews import Stimulus
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
@@ -198,7 +200,8 @@ def run_demo(
     write_record(out / "scores.csv", [out / "natural.txt", *loaded], **facts)
     write_record(out / "pairs.csv", [out / "scores.csv"], [certificate], **facts)
     title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
-    page = stimuli_report(title, [*triplets, *selection.pairs], scores=scores)
+    shown: list[Stimulus] = [*triplets, *selection.pairs]
+    page = stimuli_report(title, shown, scores=scores, flagged=flags_of(shown))
     write_text(out / "report.html", page.html())
     return Demo(out, tuple(triplets), selection.pairs, scores)
 

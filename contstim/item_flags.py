@@ -1,7 +1,8 @@
 """Flags for reviewers: what in a stimulus deserves a second look, item by item.
 
 A flag is a hint and no verdict. Each kind rests on what the package knows already: the rules of
-words (`contstim.word_rules`), their frequencies (`contstim.frequencies`), and the other items.
+words (`contstim.word_rules`), their frequencies (`contstim.frequencies`), the other items, and how
+a synthetic sentence matches its natural one (`contstim.matching`).
 """
 
 from __future__ import annotations
@@ -13,22 +14,34 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from contstim.frequencies import WordFrequencies
-from contstim.reviews import changed_words, undecided
+from contstim.matching import MISFIT, match
+from contstim.reviews import changed_words, naturals_of, undecided
 from contstim.sentence import all_but_one
-from contstim.stimuli import Condition
+from contstim.stimuli import CONTROVERSIAL, Condition, Pair, Trial, Triplet
+from contstim.tags import SELDOM
 from contstim.word_rules import MANY_NAMES, WordRules
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from contstim.reviews import ReviewedItem, Stimulus
+    from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
+    from contstim.tags import TagTable
 
 _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
 _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
 _FEWEST, _PER_HUNDRED = 5, 2  # items in which a word stands before it stands often
+# Of published items with three misfits and more people agree on fewer, and a parser reads fewer
+_MISFITS = 3
+_CHARACTERS, _ZIPF = 12, 0.7  # two standard deviations of natural sentences of eight words
+_LOWEST = 0.05  # quantile of the natural sentences' least likely words
+_SMALL = 1.0  # nats
+_LISTED = 0.5  # share of the words of which a table of tags is of their language
 
 
 class FlagKind(StrEnum):
@@ -41,6 +54,12 @@ class FlagKind(StrEnum):
     REPEATED = "repeated word"
     FREQUENT = "word in many items"
     SIMILAR = "similar item"
+    SPEECH = "other parts of speech"
+    SEQUENCE = "odd sequence"
+    UNLIKELY = "unlikely word"
+    AGREEING = "models agree"
+    LENGTH = "other length"
+    FREQUENCY = "other frequency"
 
 
 @dataclass(frozen=True)
@@ -50,7 +69,7 @@ class Flag:
     Attributes:
         item_id: the item.
         kind: what is noticed.
-        subject: the word, or the other item's identifier.
+        subject: the word, the sentence, or the other item's identifier.
         detail: a sentence that says so.
     """
 
@@ -71,6 +90,10 @@ class FlagSettings:
         text: what the explanations call that text.
         rare: words below it are rare, on the Zipf scale.
         often: words in more items than this stand often; None: 5 items, or 2 in 100.
+        tags: parts of speech of words; None, or where it lists too few of the items' words: not
+            looked at.
+        scores: of the sentences of trials, nats; triplets and pairs tell whether models disagree.
+        judged: log-probability of each word of a sentence under a further model, nats.
     """
 
     rules: WordRules = field(default_factory=WordRules)
@@ -79,6 +102,9 @@ class FlagSettings:
     text: str = "the text"
     rare: float = 3.0
     often: int | None = None
+    tags: TagTable | None = None
+    scores: ScoreTable | None = None
+    judged: Mapping[Sentence, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,10 +114,29 @@ class FlaggedItems:
     Attributes:
         flags: in the order of the items; each word of an item has one flag of its kind.
         explanations: what each kind means and rests on, or why it was not looked for.
+        n_items: how many were looked at.
+        table: of tags, by which parts of speech were told; None where none fits.
     """
 
     flags: tuple[Flag, ...]
     explanations: dict[FlagKind, str]
+    n_items: int
+    table: TagTable | None
+
+    @property
+    def share(self) -> float:
+        """Share of the items that have any."""
+        return len(self.by_item) / max(1, self.n_items)
+
+    @property
+    def text(self) -> str:
+        """Share of the items that have any, and of how many kinds, in a line."""
+        items = Counter(kind for kind, _ in {(f.kind, f.item_id) for f in self.flags})
+        kinds = ", ".join(f"{kind} {items[kind]:,}" for kind in FlagKind if items[kind])
+        return (
+            f"{len(self.by_item):,} of {counted(self.n_items, 'item')} ({self.share:.0%}) have "
+            f"flags{': ' * bool(kinds)}{kinds}."
+        )
 
     @cached_property
     def by_item(self) -> dict[str, list[Flag]]:
@@ -116,7 +161,16 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
         item.item_id: item.sentences[:1] if item.condition == Condition.CATCH else item.sentences
         for item in items
     }
-    details, explanations = _word_details(set().union(*sentences.values()), settings)
+    distinct = set().union(*sentences.values())
+    details, explanations = _word_details(distinct, settings)
+    table, of_table = _fitting_table(distinct, settings.tags)
+    naturals = naturals_of(every)
+    made = [
+        (item, natural, sentence)
+        for item in items
+        for sentence, natural in zip(item.sentences, naturals[item.item_id], strict=True)
+        if natural is not None
+    ]
     often = settings.often
     if often is None:
         sources = {item.source_id or item.item_id for item in items}
@@ -126,9 +180,23 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
         *_of_words(sentences, details, settings.repeatable),
         *_frequent(every, items, often, settings),
         *_similar(items, sentences),
+        *(flag for each in made for flag in _of_match(*each, table)),
+        *_unlikely(made, settings.judged),
+        *_agreeing(every, settings.scores),
     ):
         flags[flag.item_id].append(flag)
-    explanations |= {
+    explanations |= of_table | _explanations(often, settings)
+    return FlaggedItems(
+        tuple(flag for of_item in flags.values() for flag in of_item),
+        {kind: explanations[kind] for kind in FlagKind},
+        len(items),
+        table,
+    )
+
+
+def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
+    """Meaning of those kinds of flags that need no text and no table."""
+    return {
         FlagKind.BLOCKED: f"A word is on the block list (`blocked`), which has "
         f"{counted(len(settings.rules.blocked), 'word')}.",
         FlagKind.DEBRIS: "A word is not one by its spelling: it holds a digit or another sign, or "
@@ -139,11 +207,16 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
         "sentences only the words that were changed count, and no function words.",
         FlagKind.SIMILAR: "A sentence of another item is the same, or differs by one word. "
         "Trials of one triplet or of different groups are not compared.",
+        FlagKind.UNLIKELY: f"A word of a synthetic sentence is less likely under the judge than "
+        f"the least likely one of {1 - _LOWEST:.0%} of the natural sentences."
+        if settings.judged
+        else "Not looked for: name a model that is none of those compared with --judge.",
+        FlagKind.AGREEING: "Both models prefer the same sentence; of a triplet, a model finds the "
+        f"one that it is to reject less than {_SMALL:g} nat less likely than the natural one. "
+        "Trials are looked at with --scores alone.",
+        FlagKind.LENGTH: f"A synthetic sentence is more than {_CHARACTERS} characters longer or "
+        "shorter than its natural one. All models find longer sentences less likely.",
     }
-    return FlaggedItems(
-        tuple(flag for of_item in flags.values() for flag in of_item),
-        {kind: explanations[kind] for kind in FlagKind},
-    )
 
 
 def _word_details(
@@ -307,3 +380,89 @@ def _similar(
                 f"{first}: “{others[first].text}”{more}."
             )
             yield Flag(item.item_id, FlagKind.SIMILAR, first, detail)
+
+
+def _fitting_table(
+    sentences: Iterable[Sentence], table: TagTable | None
+) -> tuple[TagTable | None, dict[FlagKind, str]]:
+    """The table of tags if it lists half of the words, and the kinds of flags that rest on it."""
+    kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
+    words = {word for sentence in sentences for word in sentence.words}
+    if table is None or table.share_listed(words) < _LISTED:
+        reason = "Not looked for: most words have no part of speech. Give a table with --tags."
+        return None, dict.fromkeys(kinds, reason)
+    explanations = (
+        f"{_MISFITS} new words of a sentence or more, or more than half of them, are of another "
+        f"part of speech than those they replaced: so are all but {MISFIT:.0%} of their uses, by "
+        f"{table.name}. People agree on fewer of such items.",
+        f"Parts of speech follow one another {SELDOM} times more seldom than by chance, and in the "
+        "natural sentence others did."
+        if table.pairs
+        else f"Not looked for: {table.name} does not tell which follow one another.",
+        f"New words are rarer or more frequent, by more than {_ZIPF:g} on the Zipf scale for the "
+        "mean of a sentence. All models find rarer words less likely.",
+    )
+    return table, dict(zip(kinds, explanations, strict=True))
+
+
+def _of_match(
+    item: ReviewedItem, natural: Sentence, sentence: Sentence, table: TagTable | None
+) -> Iterable[Flag]:
+    """Differences of a synthetic sentence from its natural one."""
+    text, details = f"“{sentence.text}”", {}
+    longer = len(sentence.bare) - len(natural.bare)
+    if abs(longer) > _CHARACTERS:
+        how = "longer" if longer > 0 else "shorter"
+        details[FlagKind.LENGTH] = f"{text} is {abs(longer)} characters {how}."
+    if table is not None:
+        found = match(natural, sentence, table)
+        misfits = [f"“{sentence.words[i]}” for “{natural.words[i]}”" for i in sorted(found.misfits)]
+        if len(misfits) >= min(_MISFITS, len(found.changed) // 2 + 1):
+            details[FlagKind.SPEECH] = f"{', '.join(misfits)}."
+        if abs(found.zipf) > _ZIPF:
+            how = "more frequent" if found.zipf > 0 else "rarer"
+            details[FlagKind.FREQUENCY] = f"The words of {text} are {how} by {abs(found.zipf):.1f}."
+        if found.changed and (odd := table.odd_sequences(sentence) - table.odd_sequences(natural)):
+            both = {i: " ".join(sentence.words[max(i - 1, 0) : i + 1]) for i, _ in odd}
+            rows = (f"“{both[i]}”: {tags}" for i, tags in sorted(odd))
+            details[FlagKind.SEQUENCE] = f"{'; '.join(rows)}."
+    return [Flag(item.item_id, kind, sentence.text, text) for kind, text in details.items()]
+
+
+def _unlikely(
+    made: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
+    judged: Mapping[Sentence, Sequence[float]],
+) -> Iterator[Flag]:
+    """Synthetic sentences with a word that is too unlikely for a natural one."""
+    worst = {natural: min(judged[natural]) for _, natural, _ in made if judged}
+    lowest = float(np.quantile([*worst.values()], _LOWEST)) if worst else -np.inf
+    for item, natural, sentence in made if judged else ():
+        word = min(range(len(sentence)), key=judged[sentence].__getitem__)
+        least = judged[sentence][word]
+        if least < min(lowest, worst[natural]):
+            detail = f"“{sentence.words[word]}” in “{sentence.text}” (surprisal {-least:.1f})."
+            yield Flag(item.item_id, FlagKind.UNLIKELY, sentence.words[word], detail)
+
+
+def _agreeing(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> Iterator[Flag]:
+    """Items of which both models prefer the same sentence, or nearly so."""
+    for each in stimuli:
+        if isinstance(each, Triplet):
+            detail = f"A model finds its sentence {min(each.drops):.1f} nats less likely."
+            agree, name = min(each.drops) < _SMALL, each.triplet_id
+        else:
+            detail = "Both models prefer the same sentence."
+            agree, name = _prefer_the_same(each, scores), each.trial_id
+        if agree:
+            yield Flag(name, FlagKind.AGREEING, "", detail)
+
+
+def _prefer_the_same(each: Pair | Trial, scores: ScoreTable | None) -> bool:
+    if isinstance(each, Pair):
+        return not each.controversial
+    models = {each.model_1, each.model_2}
+    if each.condition not in CONTROVERSIAL or scores is None or not models <= {*scores.models}:
+        return False
+    rows = scores.rows_of((each.sentence_1, each.sentence_2))
+    one, other = (np.subtract(*scores.column(model)[rows]) for model in models)
+    return bool(one * other > 0)

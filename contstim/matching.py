@@ -8,12 +8,18 @@ synthetic    The old dog slept of the chair.     two new words, one of another p
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from contstim.reviews import differing
+from contstim.reviews import changed_words, differing, named_sentences, naturals_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.item_flags import FlaggedItems
+    from contstim.reviews import Stimulus
     from contstim.sentence import Sentence
+    from contstim.stimuli import Triplet
     from contstim.tags import TagTable
 
 MISFIT = 0.05
@@ -61,3 +67,76 @@ def match(natural: Sentence, synthetic: Sentence, table: TagTable) -> Match:
 def _misfits(word: str, tag: str, position: int, table: TagTable) -> bool:
     shares = table.shares(word, initial=position == 0)
     return bool(tag and shares) and shares.get(tag, 0.0) < MISFIT
+
+
+Changes = dict[str, tuple[dict[int, str], ...]]
+"""Of each sentence of each stimulus, by its identifier: places of new words, and the changes."""
+
+
+def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None) -> Changes:
+    """New words, each with what it replaced and both parts of speech, in words.
+
+    Args:
+        stimuli: as `changed_words` takes them.
+        table: of tags; without it, and where the natural sentence is not known, a change is empty.
+    """
+    every = list(stimuli)
+    naturals, places, changes = naturals_of(every), changed_words(every), {}
+    for name, sentences in map(named_sentences, every):
+        of_sentences = zip(sentences, naturals[name], places[name], strict=True)
+        changes[name] = tuple(_changes(*of_sentence, table) for of_sentence in of_sentences)
+    return changes
+
+
+def _changes(
+    sentence: Sentence | None,
+    natural: Sentence | None,
+    places: Iterable[int],
+    table: TagTable | None,
+) -> dict[int, str]:
+    if sentence is None or natural is None or table is None:
+        return dict.fromkeys(sorted(places), "")
+    sides = [
+        [
+            f"{word} ({table.tag_name(tag) or 'unknown'})"
+            for word, tag in zip(each.words, table.tags(each), strict=True)
+        ]
+        for each in (natural, sentence)
+    ]
+    return {place: " → ".join(side[place] for side in sides) for place in sorted(places)}
+
+
+ENOUGH = 5.0
+"""Nats on each side; in a replay of the 2023 study 5 and 10 named models best."""
+
+
+def figures_of(
+    triplets: Sequence[Triplet], flagged: FlaggedItems, enough: float = 0.0, *, balance: bool = True
+) -> dict[str, float]:
+    """Figures of a set of triplets, by what they are called in tables: means, and shares.
+
+    Args:
+        triplets: one or more.
+        flagged: the flags of these triplets, and the table of tags that fits them.
+        enough: nats that each side is to have; 0 for `ENOUGH`.
+        balance: whether lengths and frequencies are among them.
+    """
+    enough, smaller = enough or ENOUGH, [min(triplet.drops) for triplet in triplets]
+    figures = {
+        "smaller side, nats": fmean(smaller),
+        "Eq. 4, nats": fmean(triplet.controversiality for triplet in triplets),
+        f"share with {enough:g} nats on both sides": fmean(side >= enough for side in smaller),
+        "share with flags": flagged.share,
+    }
+    if flagged.table is not None:
+        matches = [match(t.natural, s, flagged.table) for t in triplets for s in t.sentences[1:]]
+        figures |= {
+            "new words of a sentence": fmean(len(each.changed) for each in matches),
+            "of another part of speech": fmean(len(each.misfits) for each in matches),
+        }
+        if balance:
+            figures |= {
+                "characters more than the natural sentence": fmean(m.characters for m in matches),
+                "mean Zipf frequency above its own": fmean(m.zipf for m in matches),
+            }
+    return figures

@@ -282,6 +282,7 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
 
 
 _NOTHING: frozenset[int] = frozenset()
+_SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
 
 
 def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:
@@ -302,6 +303,34 @@ def natural_sentences(stimuli: Iterable[Stimulus]) -> dict[str, Sentence]:
     }
 
 
+def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...]]:
+    """A stimulus's identifier, and its sentences; None for those of pairs without texts."""
+    if isinstance(stimulus, Triplet):
+        return stimulus.triplet_id, stimulus.sentences
+    return stimulus.trial_id, (stimulus.sentence_1, stimulus.sentence_2)
+
+
+def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None, ...]]:
+    """The natural sentence that each sentence of each stimulus was made from, by its identifier.
+
+    None for sentences that nobody changed, for shuffled ones, and for the two synthetic ones of a
+    trial where no other trial of the same triplet has the natural one.
+    """
+    every = list(stimuli)
+    natural = natural_sentences(every)
+    sources: dict[str, tuple[Sentence | None, ...]] = {}
+    for stimulus in every:
+        if isinstance(stimulus, Triplet):
+            sources[stimulus.triplet_id] = (None, stimulus.natural, stimulus.natural)
+        elif isinstance(stimulus, Trial) and stimulus.kind_2 in _SYNTHETIC:
+            of_both = natural.get(stimulus.source_id)
+            of_first = of_both if stimulus.kind_1 in _SYNTHETIC else None
+            sources[stimulus.trial_id] = (of_first, of_both)
+        else:
+            sources[stimulus.trial_id] = (None, None)
+    return sources
+
+
 def changed_words(stimuli: Iterable[Stimulus]) -> dict[str, tuple[frozenset[int], ...]]:
     """Places of the words that a search changed, for each sentence of each stimulus.
 
@@ -314,22 +343,14 @@ def changed_words(stimuli: Iterable[Stimulus]) -> dict[str, tuple[frozenset[int]
         sentences.
     """
     every = list(stimuli)
-    natural = natural_sentences(every)
-    places: dict[str, tuple[frozenset[int], ...]] = {}
+    naturals, places = naturals_of(every), {}
     for stimulus in every:
-        if isinstance(stimulus, Triplet):
-            synthetic = (stimulus.synthetic_1, stimulus.synthetic_2)
-            changes = (differing(sentence, stimulus.natural) for sentence in synthetic)
-            places[stimulus.triplet_id] = (_NOTHING, *changes)
-            continue
-        first, second = stimulus.sentence_1, stimulus.sentence_2
-        places[stimulus.trial_id] = (_NOTHING, _NOTHING)
-        if not isinstance(stimulus, Trial) or first is None or second is None:
-            continue
-        if stimulus.condition is Condition.NATURAL_SYNTHETIC:
-            places[stimulus.trial_id] = (_NOTHING, differing(second, first))
-        elif (stimulus.kind_1, stimulus.kind_2) == (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2):
-            source = natural.get(stimulus.source_id)
-            compared = ((first, source or second), (second, source or first))
-            places[stimulus.trial_id] = tuple(differing(*both) for both in compared)
+        name, sentences = named_sentences(stimulus)
+        compared = naturals[name]
+        if isinstance(stimulus, Trial) and stimulus.kind_1 in _SYNTHETIC and None in compared:
+            compared = sentences[::-1]
+        places[name] = tuple(
+            _NOTHING if sentence is None or other is None else differing(sentence, other)
+            for sentence, other in zip(sentences, compared, strict=True)
+        )
     return places

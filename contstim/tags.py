@@ -40,6 +40,8 @@ START, END = "^", "$"
 """In place of a tag before the first word and after the last."""
 
 _OWN = 0.5  # share of a word's occurrences that have the tag of a word that it may replace
+SELDOM = 20
+"""Times that tags follow one another less often than by chance before they seldom do."""
 _UNSEEN = 0.1  # occurrences that any tag is taken to have after any other besides those counted
 
 
@@ -107,11 +109,13 @@ class TagTable:
         name: in messages.
         words: each word with each of its tags.
         pairs: of tags that follow one another; without them a word's tag is its most frequent one.
+        names: of tags, in words; others are shown as they are.
     """
 
     name: str
     words: tuple[TaggedWord, ...]
     pairs: tuple[TagPair, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
     _fitting: dict[tuple[str, str, tuple[str, ...], bool], BoolArray] = field(default_factory=dict)
     _tags_of: dict[Sentence, tuple[str, ...]] = field(default_factory=dict)
 
@@ -228,6 +232,22 @@ class TagTable:
 
     def _log_sum(self, totals: Mapping[str, float], tag: str) -> float:
         return float(np.logaddexp.reduce([p + self._log_share(t, tag) for t, p in totals.items()]))
+
+    def tag_name(self, tag: str) -> str:
+        """A tag in words, and those of a word that holds two, such as `it's`; else as it is."""
+        parts = [self.names.get(part, part) for part in tag.split("+")]
+        return " + ".join(parts) if self.names else tag
+
+    def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
+        """Places, from 0, before which tags follow that seldom do, if ever, and both in words."""
+        total, row = self._after.get("", Counter()).total(), [START, *self.tags(sentence), END]
+        odd = set()
+        for place, (tag, following) in enumerate(pairwise(row)):
+            after = self._after.get(tag, Counter()) if tag else Counter()
+            by_chance = after.total() * self._after.get("", after)[following] / max(total, 1)
+            if max(after[following], 1) * SELDOM < by_chance:
+                odd.add((place, f"{self.tag_name(tag)} before {self.tag_name(following)}"))
+        return odd
 
     def _likeliest_row(self, sentence: Sentence) -> tuple[str, ...]:
         # Of each last tag: the log-probability of the likeliest row that ends in it, and the row

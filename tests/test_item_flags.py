@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contstim.english.tags import english_tags
 from contstim.english.words import english_rules
 from contstim.experiments.design.building import triplet_trials
 from contstim.frequencies import WordFrequencies
 from contstim.item_flags import Flag, FlagKind, FlagSettings, flag_items
+from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
+from contstim.tags import START, TaggedWord, TagPair, TagTable
 from contstim.vocabulary import REPEATABLE_ENGLISH
 from contstim.word_rules import WordRules
 
@@ -161,3 +166,102 @@ def test_in_other_languages_words_of_natural_sentences_are_not_counted(often: in
     items = [pair(n, f"ein Haus {n}", f"das Haus {n}") for n in range(4)]
     flags = flag_items(items, FlagSettings(WordRules(), often=often)).flags
     assert of_kind(flags, FlagKind.FREQUENT) == []
+
+
+TAGGED = FlagSettings(tags=english_tags())
+
+
+@pytest.mark.parametrize(
+    ("kind", "natural", "good", "bad"),
+    [
+        # One of two new words fits; of four, two; of six, three do not
+        (
+            FlagKind.SPEECH,
+            "The old man sat on it.",
+            "The old dog sat of it.",
+            "The old of sat on it.",
+        ),
+        (
+            FlagKind.SPEECH,
+            "The old man slept on the big red chair.",
+            "The old of slept very the small green chair.",
+            "The old of slept very the small at table.",
+        ),
+        (FlagKind.SEQUENCE, "The dog has sat.", "The cat has met.", "The dog of sat."),
+        (FlagKind.LENGTH, "We saw it.", "We saw a lot of birds.", "We saw a lot of horses."),
+        (FlagKind.FREQUENCY, "People go.", "Men go.", "Gibbons go."),
+    ],
+)
+def test_synthetic_sentences_are_looked_at_beside_their_natural_one(
+    kind: FlagKind, natural: str, good: str, bad: str
+) -> None:
+    """Witness: by hand; 12 characters more are not yet flagged, 13 are."""
+    flags = flag_items([triplet(1, natural, good, bad)], TAGGED).flags
+    assert [flag.subject for flag in flags if flag.kind is kind] == [bad]
+    # Neither is the natural sentence beside itself
+    assert not of_kind(flag_items([triplet(1, natural, natural, natural)], TAGGED).flags, kind)
+
+
+def test_tags_that_follow_one_another_20_times_more_seldom_than_by_chance_are_odd() -> None:
+    """Witness: counted by hand. Of 500 pairs 100 begin with A, 125 end in B; 25 are due, 1 is."""
+    counts = {("A", "B"): 1, ("A", "C"): 99, ("C", "B"): 124, ("C", "C"): 176, (START, "C"): 100}
+    pairs = tuple(TagPair(*both, n) for both, n in counts.items())
+    table = TagTable("x", tuple(TaggedWord(t.lower(), t, 9) for t in "ABC"), pairs, {"A": "noun"})
+    assert {name for _, name in table.odd_sequences(Sentence.parse("c a b"))} == {"noun before B"}
+    assert table.odd_sequences(Sentence.parse("c c b c a c")) == set()
+    more = replace(pairs[0], count=2)
+    assert not replace(table, pairs=(more, *pairs[1:])).odd_sequences(Sentence.parse("c a b"))
+
+
+def test_without_a_table_that_lists_half_of_the_words_tags_are_not_looked_at() -> None:
+    items = [triplet(1, "Der Hund schlief dort", "Der Hund schlief oft", "Der Hund schlief kaum")]
+    for settings in (FlagSettings(), TAGGED):
+        flagged = flag_items(items, settings)
+        assert flagged.table is None
+        for kind in (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY):
+            assert flagged.explanations[kind].startswith("Not looked for")
+
+
+def test_words_that_a_judge_finds_less_likely_than_natural_ones_worst_are_flagged() -> None:
+    """Witness: of -1 and -3, the natural sentences' least, the quantile .05 is -2.9 by hand."""
+    items = [
+        triplet(1, "We saw dogs", "We saw cats", "We saw of"),
+        triplet(2, "We met him", "We met her", "We met the"),
+    ]
+    worst = [-1.0, -2.8, -3.1, -3.0, -2.95, -3.05]
+    every = [sentence for each in items for sentence in each.sentences]
+    judged = {s: (-0.5, -0.6, value) for s, value in zip(every, worst, strict=True)}
+    flagged = flag_items(items, FlagSettings(judged=judged))
+    # That of triplet 2 is no worse than its own natural sentence's, but for -3.05
+    assert of_kind(flagged.flags, FlagKind.UNLIKELY) == [("t1", "of"), ("t2", "the")]
+    assert flag_items(items).explanations[FlagKind.UNLIKELY].startswith("Not looked for")
+
+
+def test_items_on_which_models_agree_are_flagged() -> None:
+    """Witness: by hand, of a triplet (1 nat suffices), a pair and a trial."""
+    apart = replace(
+        triplet(1, "A b", "A c", "A d"),
+        log_prob_synthetic_1_model_1=-3.0,
+        log_prob_synthetic_2_model_2=-2.0,
+    )
+    near = replace(apart, triplet_id="t2", log_prob_synthetic_2_model_2=-1.9)
+    same = replace(pair(3, "We ran", "They sat"), rank_1_model_2=0.1)
+    stimuli: list[Pair | Triplet] = [apart, near, pair(4, "You came", "He left"), same]
+    assert of_kind(flag_items(stimuli).flags, FlagKind.AGREEING) == [("t2", ""), ("p3", "")]
+    shown = (Sentence.parse("We ran"), Sentence.parse("They sat"))
+    kinds = (Kind.NATURAL, Kind.NATURAL)
+    trials = [
+        Trial(f"c{n}", 1, Condition.NATURAL_CONTROVERSIAL, "a", model, *shown, *kinds, "p")
+        for n, model in enumerate("bc")
+    ]
+    scores = ScoreTable(shown, ("a", "b", "c"), np.array([[-1.0, -5, -2], [-2.0, -3, -4]]))
+    flags = flag_items(trials, FlagSettings(scores=scores)).flags
+    assert of_kind(flags, FlagKind.AGREEING) == [("c1", "")]
+    assert of_kind(flag_items(trials).flags, FlagKind.AGREEING) == []
+
+
+def test_the_share_of_flagged_items_is_told_in_a_line() -> None:
+    flagged = flag_items([pair(1, "In in here", "No 3"), pair(2, "We ran", "They sat")], ENGLISH)
+    assert flagged.share == 0.5
+    assert flagged.text == "1 of 2 items (50%) have flags: not a word 1, repeated word 1."
+    assert flag_items([]).text == "0 of 0 items (0%) have flags."

@@ -1,12 +1,15 @@
 """A synthetic sentence beside its natural one, against figures worked out by hand."""
 
+from dataclasses import replace
 from math import isclose, log10
 
 import pytest
 
 from contstim.english.tags import english_tags
-from contstim.matching import match
+from contstim.item_flags import Flag, FlaggedItems, FlagKind
+from contstim.matching import changes_of, figures_of, match
 from contstim.sentence import Sentence
+from contstim.stimuli import Triplet
 from contstim.tags import TaggedWord, TagTable
 
 NATURAL = Sentence.parse("Dogs chase old cats.")
@@ -48,3 +51,32 @@ def test_english_words_of_another_part_of_speech_are_misfits() -> None:
     natural = Sentence.parse("The old man slept on the chair.")
     found = match(natural, Sentence.parse("The old dog slept of the chair."), english_tags())
     assert ({*found.changed}, {*found.misfits}) == ({2, 4}, {4})
+
+
+def test_figures_of_triplets_are_means_and_shares() -> None:
+    """Witness: two triplets, by hand; of four synthetic sentences two have a misfit."""
+    see, walks = map(Sentence.parse, ("Dogs see old cats.", "Dogs chase old walks."))
+    nats = (-10.0, -20.0, -16.0, -20.0, -10.0, -24.0, 10.0)
+    one = Triplet("t1", "a", "b", NATURAL, see, walks, *nats)
+    two = replace(one, triplet_id="t2", log_prob_synthetic_2_model_2=-28.0, controversiality=14.0)
+    flagged = FlaggedItems((Flag("t2", FlagKind.NAME, "", ""),), {}, 2, TABLE)
+    figures = figures_of([one, two], flagged, 4.5)
+    assert list(figures.values())[:6] == [5.0, 12.0, 0.5, 0.5, 1.0, 0.5]
+    assert "share with 4.5 nats on both sides" in figures
+    # "see" for "chase", 2 characters fewer, and "walks" for "cats", 1 more
+    assert figures["characters more than the natural sentence"] == -0.5
+    assert list(figures_of([one, two], flagged, 4.5, balance=False)) == list(figures)[:6]
+    without = figures_of([one], replace(flagged, table=None))
+    assert list(without) == ["smaller side, nats", "Eq. 4, nats", *list(without)[2:]]
+    assert len(without) == 4
+
+
+def test_changes_tell_the_old_and_the_new_word_with_their_tags() -> None:
+    """Witness: by hand; a word that the table does not list has no tag."""
+    table = replace(TABLE, names={"NN2": "noun, plural"})
+    see, other = map(Sentence.parse, ("Dogs see old cats.", "Dogs chase old xyzzy."))
+    triplet = Triplet("t", "a", "b", NATURAL, see, other, *[0.0] * 7)
+    assert changes_of([triplet], table) == {
+        "t": ({}, {1: "chase (VVB) → see (VVB)"}, {3: "cats (noun, plural) → xyzzy (unknown)"})
+    }
+    assert changes_of([triplet], None) == {"t": ({}, {1: ""}, {3: ""})}

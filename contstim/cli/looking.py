@@ -53,12 +53,16 @@ def show(
     """
     from contstim.files import write_text
     from contstim.reporting.stimuli_page import stimuli_report
+    from contstim.reviews import named_sentences
     from contstim.scores import ScoreTable
+    from contstim.steps.review import flags_of
     from contstim.stimuli import read_stimulus_table
 
     stimuli = read_stimulus_table(table)
     table_of_scores = None if scores is None else ScoreTable.read(scores)
-    page = stimuli_report(title or table.name, stimuli, scores=table_of_scores)
+    sentences = (sentence for each in stimuli for sentence in named_sentences(each)[1])
+    flagged = flags_of(stimuli) if stimuli and None not in sentences else None
+    page = stimuli_report(title or table.name, stimuli, scores=table_of_scores, flagged=flagged)
     write_text(out, page.html())
     remark(f"{out}: open it in a browser.", quiet=quiet)
 

@@ -11,7 +11,7 @@ import typer
 from contstim.cli.commands import parameter, run_step
 from contstim.cli.output import Quiet, remark, warn
 from contstim.errors import WorkerError
-from contstim.steps.review import WriteReviewPage, flagged
+from contstim.steps.review import WriteReviewPage
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> Non
         print(url, flush=True)
         done = sum(bool(item.decision) for item in file.decisions.values())
         remark(
-            f"{flagged(content)}; {counted(done, 'decision')} from before. Open the address in a "
-            f"browser of this machine; each decision is saved in {path}. Ctrl-C stops the "
+            f"{content.flagged.text} {counted(done, 'decision')} from before. Open the address in "
+            f"a browser of this machine; each decision is saved in {path}. Ctrl-C stops the "
             "server.",
             quiet=quiet,
         )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
+from contstim.tables import read_table
 from contstim.tags import TagTable, read_tags
 
 
@@ -18,7 +19,8 @@ def english_tags() -> TagTable:
     """
     folder = Path(__file__).parent
     table = read_tags(folder / "tags.csv", folder / "tag_pairs.csv")
-    return replace(table, name="the embedded table of English tags")
+    names = dict(zip(*read_table(folder / "tag_names.csv").values(), strict=True))
+    return replace(table, name="the embedded table of English tags", names=names)
 
 
 def tag_table(path: Path | str | None) -> TagTable:

@@ -32,11 +32,13 @@ class Span:
         text: what is read.
         tag: of HTML, by which it differs.
         path: of a link, the file beside the page, or in a folder below it, with slashes.
+        title: what is read where the pointer rests, of an HTML page.
     """
 
     text: str
     tag: Literal["code", "strong", "em", "mark", "kbd", "a"]
     path: str = ""
+    title: str = ""
 
     @property
     def address(self) -> str:

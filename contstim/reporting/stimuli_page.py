@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.matching import changes_of, figures_of
 from contstim.reporting.canvas import png, styled
 from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.report import (
@@ -17,12 +18,13 @@ from contstim.reporting.report import (
     changed,
     strong,
 )
-from contstim.reviews import changed_words
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from contstim.item_flags import FlaggedItems
+    from contstim.matching import Changes
     from contstim.reporting.report import Part, Span, Text, Value
     from contstim.reviews import Stimulus
     from contstim.scores import ScoreTable
@@ -33,7 +35,8 @@ _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Tria
 _EXPLANATION = (
     "Numbers are natural log-probabilities (nats), of pairs without scores ranks among all "
     "sentences, from 0 to 1: higher is likelier. Bold: the sentence that a model prefers to the "
-    "one it rejects. Words that differ from the natural sentence are marked."
+    "one it rejects. Words that differ from the natural sentence are marked; the pointer on one "
+    "tells the old and the new part of speech."
 )
 _AGREEMENT = (
     "Of two scored sentences drawn at random, how often two models find the same one likelier, in "
@@ -42,7 +45,11 @@ _AGREEMENT = (
 
 
 def stimuli_report(
-    title: str, stimuli: Iterable[Stimulus], *, scores: ScoreTable | None = None
+    title: str,
+    stimuli: Iterable[Stimulus],
+    *,
+    scores: ScoreTable | None = None,
+    flagged: FlaggedItems | None = None,
 ) -> Report:
     """The stimuli as a page, by pair of models and, of trials, by condition.
 
@@ -51,6 +58,8 @@ def stimuli_report(
         stimuli: triplets, pairs, trials or several of these, each in the order to show.
         scores: log-probabilities of the sentences of pairs and trials, nats; how often the models
             agree on them is drawn as a map. Triplets hold their own.
+        flagged: their flags, of which the page says how many there are; `contstim review` shows
+            them.
 
     Raises:
         InputError: there is nothing to show, or, without scores, a pair has no texts.
@@ -59,8 +68,12 @@ def stimuli_report(
     every = list(stimuli)
     if not every:
         raise InputError("There is nothing to show: the table has no rows.")
-    places = changed_words(every)
+    changes = changes_of(every, None if flagged is None else flagged.table)
     parts: list[Part] = [Paragraph(_EXPLANATION, note=True)]
+    if flagged is not None:
+        parts.append(Paragraph(flagged.text))
+        if triplets := [each for each in every if isinstance(each, Triplet)]:
+            parts.append(figures_table(figures_of(triplets, flagged)))
     for kind, heading in _HEADINGS.items():
         of_kind = [each for each in every if isinstance(each, kind)]
         sections: dict[str, list[Stimulus]] = {}
@@ -73,7 +86,7 @@ def stimuli_report(
             parts.append(
                 Details(
                     f"{name} ({len(section):,})",
-                    [stimuli_table(table, scores, places) for table in tables],
+                    [stimuli_table(table, scores, changes) for table in tables],
                     is_open=len(of_kind) <= _ALL_OPEN or number == 0,
                 )
             )
@@ -98,7 +111,7 @@ def _section(stimulus: Stimulus) -> str:
 def stimuli_table(
     stimuli: Sequence[Stimulus],
     scores: ScoreTable | None = None,
-    places: Mapping[str, Sequence[Collection[int]]] | None = None,
+    changes: Changes | None = None,
 ) -> Table:
     """Sentences with their log-probabilities (nats), changed words marked.
 
@@ -107,13 +120,13 @@ def stimuli_table(
     Args:
         stimuli: of one kind and two models.
         scores: of the sentences of pairs and trials.
-        places: of changed words (`changed_words`); by default among these stimuli.
+        changes: of words (`changes_of`); by default among these stimuli, and nothing said of them.
 
     Raises:
         InputError: a pair has neither scores nor texts.
         ScoreError: the scores lack a sentence or a model.
     """
-    places = changed_words(stimuli) if places is None else places
+    changes = changes_of(stimuli, None) if changes is None else changes
     own = [model for model in (stimuli[0].model_1, stimuli[0].model_2) if model]
     models: Sequence[str] = own
     if isinstance(stimuli[0], Trial):
@@ -125,7 +138,7 @@ def stimuli_table(
         bold = preferred(columns, rejected_sentences(each))
         for n, (labels, sentence) in enumerate(_labelled(each)):
             name = each.triplet_id if isinstance(each, Triplet) else each.trial_id
-            text = mark_changes(sentence, places[name][n]) if sentence else ""
+            text = mark_changes(sentence, changes[name][n]) if sentence else ""
             numbers = [f"{columns[model][n]:.2f}" for model in models]
             styled_numbers = (
                 strong(number) if is_bold else number
@@ -135,6 +148,12 @@ def stimuli_table(
     texts = len(rows[0]) - len(models)
     header = (*[""] * (texts - 1), "sentence", *models)
     return Table(header, rows, texts=texts, is_wide=True)
+
+
+def figures_table(figures: Mapping[str, float]) -> Table:
+    """Figures of a set of triplets (`figures_of`)."""
+    rows = [(name, f"{value:.2f}") for name, value in figures.items()]
+    return Table(("triplets", "mean or share"), rows)
 
 
 def _labelled(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
@@ -154,11 +173,11 @@ def _labelled(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None
     return [(first, stimulus.sentence_1), (("", kinds[1]), stimulus.sentence_2)]
 
 
-def mark_changes(sentence: Sentence, places: Collection[int]) -> Text:
-    """A sentence with the words at some places marked, from 0; its end mark belongs to no word."""
+def mark_changes(sentence: Sentence, changes: Mapping[int, str]) -> Text:
+    """A sentence with its new words marked, by their places; its end mark belongs to no word."""
     runs: list[str | Span] = []
     for place, word in enumerate(sentence.words):
-        runs += [changed(word) if place in places else word, " "]
+        runs += [changed(word, title=changes[place]) if place in changes else word, " "]
     return (*runs[:-1], sentence.end)
 
 

@@ -14,12 +14,14 @@ from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
 from contstim.files import write_text
 from contstim.frequencies import WordFrequencies, read_frequencies
+from contstim.matching import figures_of
 from contstim.options import Help, Reads, Seed, WritesTable
 from contstim.reporting.canvas import write_figure
+from contstim.reporting.stimuli_page import figures_table
 from contstim.reviews import ItemKind, undecided
 from contstim.scale import Scale
 from contstim.steps.fields import Earlier, Reviews
-from contstim.steps.review import EarlierStimuli, tell_stayed, trials_in_place
+from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
 from contstim.steps.simulation import PowerSettings, read_log_probs, write_power
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import Condition, Trial, read_pairs, read_stimuli, read_triplets, write_trials
@@ -114,9 +116,10 @@ class MakeDesign(Step[Design], name="design"):
         if reviewed is not None:
             before = undecided(stood.stimuli) or reviewed.of_kind(ItemKind.TRIAL).values()
             _warn_of_other_numbers(before, settings, reporter)
+        triplets = () if self.triplets is None else read_triplets(self.triplets)
         design = build_design(
             () if self.pairs is None else read_pairs(self.pairs),
-            () if self.triplets is None else read_triplets(self.triplets),
+            triplets,
             natural,
             groups=settings.groups,
             random_per_group=settings.random_per_group,
@@ -132,6 +135,12 @@ class MakeDesign(Step[Design], name="design"):
         changes = _changes(stood.of_kind(Trial), rows)
         frequencies = word_frequencies(settings.text, natural, rows)
         summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
+        flagged = {"flags": flags_of(rows, text=settings.text).text}
+        if triplets:
+            of_triplets = flags_of(triplets, text=settings.text)
+            figures = figures_of(triplets, of_triplets, balance=False)
+            summary = replace(summary, figures=figures_table(figures))
+        summary = replace(summary, told={**summary.told, **flagged})
         simulated = None
         if table is not None:
             simulated = self.simulation.simulate(rows, table, self.seed, reporter)

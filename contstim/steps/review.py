@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, replace
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+from contstim.english.tags import tag_table
 from contstim.errors import InputError
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.responses.admission import admit
@@ -14,7 +16,10 @@ from contstim.experiments.responses.table import read_responses
 from contstim.files import checksum, write_text
 from contstim.frequencies import read_frequencies
 from contstim.item_flags import FlagSettings, flag_items
-from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
+from contstim.models.catalog import load_models
+from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.scoring import token_terms
+from contstim.options import AnswerScale, Help, Models, Reads, Writes, WritesTable
 from contstim.reporting.review import ReviewPage
 from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
@@ -25,11 +30,13 @@ from contstim.vocabulary import REPEATABLE_ENGLISH
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
+    from contstim.item_flags import FlaggedItems
     from contstim.reporter import Reporter
     from contstim.reviews import ItemKind, ReviewedItem, Stimulus
     from contstim.scale import Scale
+    from contstim.sentence import Sentence
 
 _Item = TypeVar("_Item", Pair, Triplet, Trial)
 
@@ -47,9 +54,17 @@ class ReviewSettings:
     ] = None
     language: Language = "en"
     blocked: Blocked = None
+    tags: Annotated[
+        Path | None,
+        Help("Parts of speech of another language's words, as for `triplets`."),
+    ] = None
+    judge: Annotated[
+        str | None,
+        Models("A model that is none of those compared: flags words that it finds unlikely."),
+    ] = None
 
     def flags(self) -> FlagSettings:
-        """The same with files read.
+        """The same with files read, but for the judge.
 
         Raises:
             InputError: a file cannot be read.
@@ -61,7 +76,17 @@ class ReviewSettings:
             "" if self.text is None else self.text.name,
             self.rare,
             self.often,
+            tag_table(self.tags),
         )
+
+
+def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
+    """The flags of stimuli, as `contstim review` finds them with these settings.
+
+    Raises:
+        InputError: a pair has no texts, or a file cannot be read.
+    """
+    return flag_items(stimuli, ReviewSettings(**settings).flags())
 
 
 class WriteReviewPage(Step[ReviewPage], name="review"):
@@ -69,8 +94,9 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
 
     The page is one file that needs no network: open it in a browser, or send it to somebody. It
     shows the sentences of each item with changed words marked, the models' log-probabilities, and
-    flags: words on the block list, rare words, names, repetitions, items that are alike. Decisions
-    are kept in the browser and downloaded as review.csv, or saved as they are made with --serve.
+    flags: words on the block list, rare words, names, repetitions, items that are alike, and what
+    does not fit between a synthetic sentence and its natural one. Decisions are kept in the browser
+    and downloaded as review.csv, or saved as they are made with --serve.
 
     With --responses each trial says how sure people are of it, and the least sure can come first.
     Decisions of several people come together by giving each file with --review.
@@ -90,6 +116,7 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
     merged: Annotated[Path | None, WritesTable("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()
+    loading: Loading = DEFAULT_LOADING
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
         """Write the page."""
@@ -104,12 +131,16 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
         if self.earlier_rounds:
             before = read_reviews(self.earlier_rounds).about(stimuli)
             earlier = before if review is None else Review((*review.decisions, *before.decisions))
-        flags = flag_items(stimuli, self.settings.flags())
+        scores = None if self.scores is None else ScoreTable.read(self.scores)
+        judge = self.settings.judge
+        judged = {} if judge is None else _judged(stimuli, judge, self.loading)
+        settings = replace(self.settings.flags(), scores=scores, judged=judged)
+        flags = flag_items(stimuli, settings)
         content = ReviewPage(
             stimuli,
             f"Review of {self.table.name}",
             flags,
-            scores=None if self.scores is None else ScoreTable.read(self.scores),
+            scores=scores,
             review=earlier,
             reviewer=reviewer,
             answers={}
@@ -120,12 +151,24 @@ class WriteReviewPage(Step[ReviewPage], name="review"):
         if review is not None and earlier is not None and not earlier.of_kind(kind):
             raise InputError(f"{self.table} holds {kind}s, and no {kind} was reviewed in `review`.")
         write_text(self.out, content.html())
-        reporter.say(f"{self.out}: {flagged(content)}; open it in a browser.")
+        reporter.say(f"{self.out}: open it in a browser. {flags.text}")
         if self.merged is not None and review is not None:
             write_review(self.merged, review.decisions)
             reporter.say(f"{self.merged}: {counted(len(review.decisions), 'row')}.")
         shown = () if review is None else _decided(review, n_items, kind)
         return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*shown])
+
+
+def _judged(
+    stimuli: Iterable[Stimulus], judge: str, loading: Loading
+) -> dict[Sentence, list[float]]:
+    """Log-probability of each word of the sentences under the judge, nats."""
+    sentences = [sentence for item in undecided(stimuli) for sentence in item.sentences]
+    terms = token_terms(load_models(judge, loading)[0], sentences)
+    return {
+        sentence: [fsum(t.log_prob for t in of_all if t.word == i) for i in range(len(sentence))]
+        for sentence, of_all in terms.items()
+    }
 
 
 def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
@@ -182,13 +225,6 @@ def _answers(
             text += f", {sureness:.0%} sure of sentence {side}"
         answers[name] = (text, sureness)
     return answers
-
-
-def flagged(content: ReviewPage) -> str:
-    """Number of flagged items of a page, in words."""
-    n_flagged = sum(bool(item["flags"]) for item in content.facts["items"])
-    kind = content.items[0].kind
-    return f"{n_flagged:,} of {counted(len(content.items), kind)} have flags"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from contstim.counts import read_pair_counts, read_token_counts
 from contstim.documents import read_json_object
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
+from contstim.matching import figures_of
 from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import (
@@ -26,10 +27,11 @@ from contstim.optimization.selection.question import (
 from contstim.optimization.selection.triplet_rules import has_enough
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, WritesTable
+from contstim.reporting.stimuli_page import figures_table
 from contstim.reviews import ItemKind
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
-from contstim.steps.review import EarlierStimuli, in_place, tell_stayed
+from contstim.steps.review import EarlierStimuli, flags_of, in_place, tell_stayed
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import (
     Pair,
@@ -250,7 +252,10 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
             f"({certificate.status})."
         )
         _remark_stayed(certificate, "triplet", reporter)
-        return Outcome(selection, {"earlier": stood.files})
+        tags = None if question.tags is None else Path(question.tags)
+        figures = figures_of(chosen, flags_of(chosen, tags=tags), max(question.floor, 0.0))
+        facts = {"earlier": stood.files, "figures": figures}
+        return Outcome(selection, facts, shown=[figures_table(figures)])
 
 
 def _edges(earlier: Sequence[Path], quantiles: int) -> Any:

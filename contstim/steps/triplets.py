@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.files import checksum
+from contstim.matching import figures_of
 from contstim.models.base import record_entry
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
@@ -23,6 +24,7 @@ from contstim.options import Aside, Reads, Seed, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.frontier import frontier_figure
 from contstim.reporting.report import Table
+from contstim.reporting.stimuli_page import figures_table
 from contstim.reviews import read_reviews
 from contstim.steps.execution import LOCAL, Execution
 from contstim.steps.fields import (
@@ -34,6 +36,7 @@ from contstim.steps.fields import (
     uncapped_words,
     words_read,
 )
+from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli, write_triplets
 from contstim.store import AssignedSentence, Store, TripletStore
@@ -222,6 +225,10 @@ class SearchTriplets(
             for p in results.pairs
         ]
         shown = [Table(header, rows, texts=2)]
+        if found := results.triplets:
+            flagged = flags_of(found, tags=None if question.tags is None else Path(question.tags))
+            facts["figures"] = figures_of(found, flagged, question.nats)
+            shown.append(figures_table(facts["figures"]))
         return Outcome(results, facts, complete=results.complete, shown=shown)
 
 

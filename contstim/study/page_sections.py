@@ -102,6 +102,8 @@ def _agreement(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _numbers(facts: StudyFacts) -> Iterator[Part]:
+    from contstim.reporting.stimuli_page import figures_table
+
     proofs: list[tuple[Value, ...]] = []
     for path, items in ((places.PAIRS, facts.pairs), (places.SELECTED, facts.selected)):
         if proof := facts.certificate(path):
@@ -125,6 +127,8 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
         )
         yield Paragraph((link(places.TRIPLETS, "All triplets"), ", by pair of models:"))
         yield table
+        if facts.figures:
+            yield figures_table(facts.figures)
         yield from _picture(Path(f"{places.FRONTIER}.png"), NATS_BY_NEW_WORDS)
 
 
@@ -174,7 +178,8 @@ def _reviews(facts: StudyFacts) -> Iterator[Part]:
     for what in ("pairs", "triplets", "trials"):
         page = places.REVIEW / f"{what}.html"
         if record := facts.record(page):
-            rows.append((link(page, f"{what} to look at"), record["items"], record["flagged"]))
+            flagged = f"{record['flagged']} ({record['flagged'] / record['items']:.0%})"
+            rows.append((link(page, f"{what} to look at"), record["items"], flagged))
     if rows:
         yield Table(("page", "items", "with flags"), rows)
     if facts.reviewers:

@@ -15,6 +15,7 @@ from contstim.reporting.report import Details, Picture, changed
 from contstim.reporting.stimuli_page import mark_changes, stimuli_report
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.steps.review import flags_of
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 TRIPLET = Triplet(
@@ -31,9 +32,21 @@ SCORES = ScoreTable((FIRST, SECOND), ("<a>", "b"), np.array([[-8.0, -3.0], [-4.0
 
 def test_changed_words_are_marked() -> None:
     """Witness: by hand."""
-    sat = ("The", " ", changed("<b>"), " ", "sat", ".")
-    assert mark_changes(Sentence.parse("The <b> sat."), {1}) == sat
-    assert "".join(map(str, mark_changes(Sentence.parse("The dog sat?"), ()))) == "The dog sat?"
+    sat = ("The", " ", changed("<b>", title="dog → <b>"), " ", "sat", ".")
+    assert mark_changes(Sentence.parse("The <b> sat."), {1: "dog → <b>"}) == sat
+    assert "".join(map(str, mark_changes(Sentence.parse("The dog sat?"), {}))) == "The dog sat?"
+
+
+def test_the_pointer_on_a_changed_word_tells_both_parts_of_speech() -> None:
+    """Witness: by hand. The page tells the share of flagged triplets, and figures of the set."""
+    ran = replace(TRIPLET, synthetic_2=Sentence.parse("The dogs sat."))
+    html = stimuli_report("x", [ran], flagged=flags_of([ran])).html()
+    tag = '<mark title="dog (noun, singular) → dogs (noun, plural)">dogs</mark>'
+    assert tag in html
+    assert "1 of 1 item (100%) have flags" in html
+    # The smaller side is 5 nats, log p of "The dog sat." less that of "The <b> sat." under <a>
+    assert re.search(r"smaller side, nats</td><td[^>]*>5.00<", html)
+    assert "characters more than the natural sentence" in html
 
 
 def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() -> None:

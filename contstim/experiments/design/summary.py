@@ -55,6 +55,7 @@ class DesignSummary:
             that stand both in pairs and in triplets, and `catch`, of whom the catch trials leave
             out, may be empty.
         cautions: sentences about what tests of its groups cannot show.
+        figures: of its triplets; None where they are not given.
     """
 
     groups: int
@@ -65,6 +66,7 @@ class DesignSummary:
     balance: Mapping[Condition, FloatArray]
     told: Mapping[str, str]
     cautions: tuple[str, ...]
+    figures: Table | None = None
 
 
 def summarise(
@@ -203,6 +205,7 @@ def summary_report(summary: DesignSummary) -> Report:
             Table(roles_header, roles, texts=2),
             Heading("Distinct sentences by source"),
             Table(("condition", "kind", "sentences"), sources, texts=2),
+            *([Heading("Triplets"), summary.figures] if summary.figures is not None else ()),
             Heading("Balance between the two sentences of a trial"),
             Paragraph(summary.told["balance"]),
             Table(balance_header, balance, texts=2),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from contstim.english.tags import tag_table
 from contstim.english.words import indefinite_article
 from contstim.errors import InputError
+from contstim.matching import ENOUGH
 from contstim.models.specifications import parse_models
 from contstim.optimization.search import constraints
 from contstim.optimization.search.few_changes import FewChanges
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
-_ENOUGH = 5.0  # nats
 _LENGTH, _FREQUENCY = 6, 0.2  # margins, in characters and on the Zipf scale
 
 
@@ -142,7 +142,7 @@ class SearchSettings:
     @property
     def nats(self) -> float:
         """The nats that are enough; 0 for as many as can be."""
-        return _ENOUGH * self.framed if self.enough is None else self.enough
+        return ENOUGH * self.framed if self.enough is None else self.enough
 
     @property
     def _asks_table(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import InputError
 from contstim.files import write_text
+from contstim.matching import ENOUGH
 from contstim.options import Help, Reads, check_ranges
 from contstim.stimuli import Pair, Triplet
 from contstim.tables import ShownAsTable, columns_of, frame_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 ModelPair = tuple[str, str]
 PairCounts = tuple[tuple[str, str, int], ...]
 Objective = Literal["readable", "controversiality", "worst-rank"]
-ENOUGH = 5.0  # nats; in a replay of the 2023 study 5 and 10 named models best
 
 
 @dataclass(frozen=True, kw_only=True)

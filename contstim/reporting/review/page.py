@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.item_flags import FlagKind, flag_items
+from contstim.matching import changes_of
 from contstim.reporting.names import short_names
 from contstim.reporting.stimuli_page import log_probs, preferred, rejected_sentences
 from contstim.reporting.templates import page_template
-from contstim.reviews import ReviewedItem, changed_words, undecided
+from contstim.reviews import ReviewedItem, undecided
 from contstim.stimuli import Condition, Pair, Triplet
 
 if TYPE_CHECKING:
@@ -78,6 +79,11 @@ class ReviewPage:
         return undecided(self.stimuli, self.reviewer)
 
     @cached_property
+    def flagged(self) -> FlaggedItems:
+        """The flags."""
+        return self.flags or flag_items(self.stimuli)
+
+    @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of these items, whatever their order: it changes with every sentence."""
         named = sorted([each.item_id, each.kind, *map(str, each.sentences)] for each in self.items)
@@ -86,10 +92,10 @@ class ReviewPage:
     @cached_property
     def facts(self) -> Mapping[str, Any]:
         """Facts that the page reads (JSON)."""
-        flags = self.flags or flag_items(self.stimuli)
+        flags = self.flagged
         own = [m for item in self.items for m in (item.model_1, item.model_2) if m]
         models = list(dict.fromkeys((*own, *(self.scores.models if self.scores else ()))))
-        changed = changed_words(self.stimuli)
+        changes = changes_of(self.stimuli, flags.table)
         if self.scores is not None:  # what they lack is named all at once
             self.scores.rows_of(sentence for item in self.items for sentence in item.sentences)
         return {
@@ -103,8 +109,7 @@ class ReviewPage:
             "reasons": REASONS,
             "flags": [[str(kind), flags.explanations[kind]] for kind in FlagKind],
             "items": [
-                self._content(item, stimulus, flags, models)
-                | {"changed": [sorted(places) for places in changed[item.item_id]]}
+                self._content(item, stimulus, flags, models) | {"changed": changes[item.item_id]}
                 for item, stimulus in zip(self.items, self.stimuli, strict=True)
             ],
         }
@@ -187,6 +192,7 @@ class ReviewPage:
             is_one_person_s=bool(file),
             plural=f"{self.facts['kind']}s",
             n_items=len(self.items),
+            flagged=self.flagged.text,
             has_changes=any(any(each["changed"]) for each in items),
             has_numbers=any(each["columns"] for each in items),
             has_answers=any(each["answers"] for each in items),

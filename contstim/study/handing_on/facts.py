@@ -271,10 +271,12 @@ class StudyFacts:
             reasons.update(of_pair.get("reasons", {}))
         return reasons
 
-    @cached_property
-    def mean_drop(self) -> float:
-        """Mean controversiality of the triplets that were selected."""
-        return fmean(triplet.controversiality for triplet in self.selected)
+    @property
+    def figures(self) -> dict[str, float]:
+        """Figures of the triplets that were selected, or else of all."""
+        of_found: dict[str, float] = self.record(places.TRIPLETS).get("figures", {})
+        figures: dict[str, float] = self.record(places.SELECTED).get("figures", of_found)
+        return figures
 
     @cached_property
     def controversialities(self) -> list[tuple[object, ...]]:

@@ -81,7 +81,7 @@ def test_triplets_hold_the_numbers_of_their_models_and_mark_what_changed() -> No
     assert content["log_probs"] == [["−10.00", "−20.00"], ["−15.00", "−19.00"], ["−9.00", "−inf"]]
     # likelier than the sentence that each is to reject: synthetic_1 and synthetic_2
     assert content["preferred"] == [[True, True], [False, True], [True, False]]
-    assert content["changed"] == [[], [1], [0, 2]]
+    assert list(content["changed"]) == [{}, {1: ""}, {0: "", 2: ""}]
     assert content["labels"] == [["natural", ""], ["synthetic", "hf:x/y"], ["synthetic", "b"]]
     assert content["controversiality"] == 15.0
 

@@ -12,12 +12,13 @@ review.element = (tag, attributes = {}, ...children) => {
 review.model = (name, tag = "span") =>
   review.element(tag, { title: name, class: "model" }, review.data.short_names[name] ?? name);
 
-/** A sentence with its changed words marked; the end mark belongs to no word. */
+/** A sentence with its changed words marked, and their changes told where the pointer rests; the
+ * end mark belongs to no word. */
 review.sentence = (text, changed) => {
   const words = text.slice(0, -1).split(" ");
   const parts = words.flatMap((word, place) => [
     place ? " " : "",
-    changed.includes(place) ? review.element("mark", {}, word) : word,
+    place in changed ? review.element("mark", { title: changed[place] }, word) : word,
   ]);
   return [...parts, text.slice(-1)];
 };
