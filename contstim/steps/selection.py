@@ -24,7 +24,7 @@ from contstim.optimization.selection.question import (
     TripletRules,
     TripletSelection,
 )
-from contstim.optimization.selection.triplet_rules import has_enough
+from contstim.optimization.selection.triplet_rules import has_enough, new_words
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, WritesTable
 from contstim.reporting.stimuli_page import figures_table
@@ -243,13 +243,14 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
         write_triplets(self.out, chosen)
         certificate.save(Path(f"{self.out}.certificate.json"))
         _remark_objective(certificate, distinct, reporter)
-        what = f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f}"
+        words = ""
         if question.objective == "readable":
-            what = f"{certificate.objective:g} new words of another part of speech, proven bound "
-            what += f"{certificate.bound:g}"
+            misfits, new = new_words(chosen, question.tags).sum(axis=1).tolist()
+            words = f" Of {counted(new, 'new word')} {misfits:,} are of another part of speech."
         reporter.say(
-            f"{self.out}: {counted(len(chosen), 'triplet')}; objective {what} "
-            f"({certificate.status})."
+            f"{self.out}: {counted(len(chosen), 'triplet')}; objective "
+            f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
+            f"({certificate.status}).{words}"
         )
         _remark_stayed(certificate, "triplet", reporter)
         tags = None if question.tags is None else Path(question.tags)

@@ -329,8 +329,8 @@ class TripletCertificate(SelectionCertificate):
     was needed, and `bound` is its own account.
 
     Attributes:
-        objective: of the chosen triplets all new words of another part of speech, summed Eq. 4
-            (nats), or summed ranks.
+        objective: of the chosen triplets all new words of another part of speech and, behind the
+            decimal point, all new words (2.034: 2 and 34); summed Eq. 4 (nats); or summed ranks.
         bound: what no set can exceed (controversiality) or fall below (all others): the tighter of
             `price_bound` and the solver's own account.
         status: `optimal`: objective and bound differ by at most 2e-6; `gap`: the time ended before.

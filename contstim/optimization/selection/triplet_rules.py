@@ -33,9 +33,8 @@ _ROUNDING = 1e-5  # of Eq. 4, as a share of the largest log-probability: float32
 _QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
 
 TIE_RULES = {
-    "readable": "among sets with as many new words of another part of speech the one with fewer "
-    "new words stands: for each word less than the most a triplet costs less, by a share too small "
-    "to add up to one; among sets of equal cost the solver's",
+    "readable": "among sets of equal cost, which have as many misfits and as many new words, the "
+    "solver's stands",
     "controversiality": "among sets of equal controversiality the solver's stands",
     "worst-rank": "losses that tie share their mean rank, worst ranks that tie are ranked by first "
     "occurrence; among sets of equal rank sum the more controversial one stands: a triplet costs "
@@ -135,42 +134,42 @@ def triplet_costs(
 ) -> FloatArray:
     """Cost of each triplet to a set of `n_chosen`, (n_triplets,), to be minimised.
 
-    For `readable` it is its new words of another part of speech, for `worst-rank` its rank; less a
-    share of what decides between equal sums, so small that all shares together make less than one
-    half: words that are not new, and controversiality.
+    For `readable` it is its new words of another part of speech, and behind the decimal point all
+    of its new words, so far behind that those of a whole set do not make one. For `worst-rank` it
+    is the rank, less a share of the triplet's controversiality so small that all shares together
+    make less than half a rank: it decides between sets of equal rank sum.
     """
+    if question.objective == "readable":
+        misfits, changed = new_words(triplets, question.tags)
+        costs: FloatArray = misfits + changed / 10.0 ** len(str(n_chosen * int(changed.max())))
+        return costs
     values = np.array([controversiality(triplet) for triplet in triplets])
     if question.objective == "controversiality":
         return -values
-    if question.objective == "readable":
-        worth, changed = new_words(triplets, question.tags)
-        better: FloatArray = -changed.astype(np.float64)
-    else:
-        worth, better = worst_ranks(triplets), values
-    # A share is at most 1 / (2 * n_chosen), so that all of them make one half at most.
-    above = better - better.min()
-    costs: FloatArray = worth - above / (2 * n_chosen * above.max(initial=1.0))
-    return costs
+    # A share is at most 1 / (2 * n_chosen), so that all of them make half a rank at most.
+    above = values - values.min()
+    ranked: FloatArray = worst_ranks(triplets) - above / (2 * n_chosen * above.max(initial=1.0))
+    return ranked
 
 
 def set_value(
     triplets: Sequence[Triplet], chosen: Sequence[Triplet], question: TripletQuestion
 ) -> float:
-    """Value of a set: misfits, summed Eq. 4 (nats), or summed ranks among all triplets."""
-    if question.objective == "readable":
-        return float(new_words(chosen, question.tags)[0].sum())
+    """Value of a set: its summed costs, its summed Eq. 4 (nats), or its ranks among all."""
     if question.objective == "controversiality":
         return fsum(map(controversiality, chosen))
     names = {triplet.triplet_id for triplet in chosen}
-    ranks = worst_ranks(triplets)
-    return fsum(r for t, r in zip(triplets, ranks, strict=True) if t.triplet_id in names)
+    if question.objective == "readable":
+        values = triplet_costs(triplets, question, len(chosen))
+    else:
+        values = worst_ranks(triplets)
+    return fsum(v for t, v in zip(triplets, values, strict=True) if t.triplet_id in names)
 
 
 def as_bound(cost: Fraction | float, objective: Objective) -> float:
-    """A lower bound on summed `triplet_costs` as a bound on `set_value`; all but nats are whole."""
-    if objective == "controversiality":
-        return -float(cost)
-    return float(ceil(cost)) if np.isfinite(float(cost)) else float(cost)
+    """A lower bound on summed `triplet_costs` as a bound on `set_value`; rank sums are whole."""
+    bound = -float(cost) if objective == "controversiality" else float(cost)
+    return float(ceil(cost)) if objective == "worst-rank" and np.isfinite(bound) else bound
 
 
 def build_rules(

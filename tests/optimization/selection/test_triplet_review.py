@@ -76,7 +76,7 @@ def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
         return
     most = max(len(stay & {t.triplet_id for t in some}) for some in sets)
     values = [
-        value_of(triplets, some, question.objective)
+        value_of(triplets, some, question)
         for some in sets
         if len(stay & {t.triplet_id for t in some}) == most
     ]

@@ -96,16 +96,14 @@ def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
     values: FloatArray = disagreements(triplets).sum(axis=0)
     if question.objective == "controversiality":
         return -values
-    sums = ranks(triplets)
-    if question.objective == "readable":
-        sums, values = (
-            np.array([misfits(t) for t in triplets], dtype=float),
-            -np.array([changes(t) for t in triplets], dtype=float),
-        )
     chosen = sum(needed(question, pair) for pair in places_of(triplets))
+    if question.objective == "readable":
+        most = chosen * max(map(changes, triplets))
+        digits = next(k for k in range(1, 20) if most < 10**k)
+        return np.array([misfits(t) + changes(t) / 10**digits for t in triplets])
     above = values - values.min()
     tie_break = above / (2 * chosen * max(1.0, above.max()))
-    found: FloatArray = sums - tie_break
+    found: FloatArray = ranks(triplets) - tie_break
     return found
 
 
@@ -229,4 +227,6 @@ def proved_bound(
         for place, weight in rule.weights.items():
             left[place] -= exact * weight
     bound += sum(cost for cost in left if cost < 0)
+    if question.objective == "readable":
+        return float(bound)
     return -float(bound) if question.objective == "controversiality" else float(ceil(bound))
