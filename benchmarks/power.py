@@ -173,6 +173,48 @@ def real_significance(ratings: Ratings, per_group: int, draws: int) -> None:
         print(f"  {scope:24} {ratings.models[best]:8}{better / draws:7.3f}")
 
 
+def real_mixtures(ratings: Ratings, draws: int) -> None:
+    """How often GPT-2 is first of nine on all trials, for designs of as many trials, drawn anew.
+
+    Published: twice as many natural-synthetic trials as natural controversial ones, or pairs of two
+    synthetic sentences; default: none. Each trial keeps answers of some of its ten people.
+    """
+    # (condition, two models) → the sides of all models, and people's choices, of its trials
+    items: dict[tuple[str, ...], list[tuple[np.ndarray, np.ndarray]]] = {}
+    for group in ratings.groups:
+        for trial, ratios, steps in zip(
+            group.trials, group.ratios.T, group.preferences.T, strict=True
+        ):
+            kind = (str(trial.condition), *sorted((trial.model_1, trial.model_2)))
+            items.setdefault(kind, []).append((np.sign(ratios), np.sign(steps)))
+    pairs, best = sorted({kind[1:] for kind in items if kind[1]}), ratings.models.index("gpt2")
+    published = ["natural-controversial", "synthetic-synthetic", *["natural-synthetic"] * 2]
+    print(
+        f"real answers: how often GPT-2 is first, by mixture and people to a trial ({draws} draws)"
+    )
+    for name, mixture, people, factor in (
+        ("published, 10", published, 10, 1),
+        ("default, 10", published[:2], 10, 1),
+        ("default, 5, twice the trials", published[:2], 5, 2),
+    ):
+        rates, rng = [], np.random.default_rng(0)
+        for total in (18, 36, 72):
+            first = 0.0
+            for _ in range(draws):
+                agreed = np.zeros(len(ratings.models))
+                of_pairs = np.resize(rng.permutation(len(pairs)), factor * total)
+                for pair, condition in zip(
+                    of_pairs, rng.choice(mixture, factor * total), strict=True
+                ):
+                    own = items[(condition, *pairs[pair])]
+                    sides, choices = own[rng.integers(len(own))]
+                    agreed += sides * rng.choice(choices, people).mean()
+                agreed = np.round(agreed, 12)
+                first += float(agreed[best] == agreed.max()) / (agreed == agreed.max()).sum()
+            rates.append(first / draws)
+        print(f"  {name:33}" + "".join(f"{rate:7.3f}" for rate in rates))
+
+
 def by_rivals(found: dict[str, Power]) -> dict[str, Power]:
     return {
         f"{name} {part.populations[0].rivals}".strip(): part
@@ -267,6 +309,7 @@ def main() -> None:
     simulations = 20 if options.quick else 200
     ratings = real_ratings()
     real_first_places(ratings, 100 if options.quick else 2000)
+    real_mixtures(ratings, 100 if options.quick else 1000)
     for per_group in (9, 18, 36, 72):
         print(
             f"real answers: share of comparisons that are significant, {per_group} trials a group"

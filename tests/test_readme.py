@@ -75,8 +75,8 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     results = folder / "results"
     assert n_rows(results / "pairs.csv") == n_rows(results / "selected.csv") == 10
-    # Pairs, triplets in three trials each, random and catch trials
-    assert n_rows(results / "trials.csv") == 10 + 3 * 10 + 10 * (2 + 1)
+    # Pairs, triplets, random and catch trials
+    assert n_rows(results / "trials.csv") == 10 + 10 + 5 * (1 + 1)
     assert (results / "export" / "jspsych" / "index.html").is_file()
     (folder / "study.toml").write_text(first + more, encoding="utf-8")
     again = run_here(folder, *shlex.split(run, comments=True)[1:])
@@ -124,7 +124,7 @@ def test_the_single_commands_do_the_same_step_by_step(folder: Path) -> None:
     assert commands.count("contstim ") == 14
     assert "synthetic" in type_here(commands, folder)
     assert n_rows(folder / "pairs.csv") == n_rows(folder / "selected.csv") == 10
-    assert n_rows(folder / "trials.csv") == 10 + 3 * 10 + 10 * (2 + 1)
+    assert n_rows(folder / "trials.csv") == 10 + 10 + 5 * (2 + 1)
     assert n_rows(folder / "triplets.csv") == 40
     assert "10 triplets" in (folder / "review.html").read_text()
     assert (folder / "results" / "report.html").is_file()

@@ -104,7 +104,7 @@ def catch_rule(number: int | None) -> CatchRule:
     return DEFAULT_RULE if number is None else CatchRule(number=number)
 
 
-class AnalyzeResponses(OfAnswers[Analysis], name="analyze"):
+class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=2):
     """Say which models people agree with, how much a model could, and how sure that is.
 
     Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`. Participants who did

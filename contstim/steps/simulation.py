@@ -103,7 +103,7 @@ class PowerSettings:
 _POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
 
 
-class SimulatePower(Step[DesignPower], name="power"):
+class SimulatePower(Step[DesignPower], name="power", version=2):
     """Simulate an experiment with new people and items, and say which models it would tell apart.
 
     Writes a report (`….power.md`), tables of rates and of sizes, and a figure. `contstim design
