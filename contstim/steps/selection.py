@@ -24,7 +24,7 @@ from contstim.optimization.selection.question import (
     TripletRules,
     TripletSelection,
 )
-from contstim.optimization.selection.triplet_rules import has_enough, new_words
+from contstim.optimization.selection.triplet_rules import has_enough
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, WritesTable
 from contstim.reporting.stimuli_page import figures_table
@@ -243,18 +243,13 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
         write_triplets(self.out, chosen)
         certificate.save(Path(f"{self.out}.certificate.json"))
         _remark_objective(certificate, distinct, reporter)
-        words = ""
-        if question.objective == "readable":
-            misfits, new = new_words(chosen, question.tags).sum(axis=1).tolist()
-            words = f" Of {counted(new, 'new word')} {misfits:,} are of another part of speech."
         reporter.say(
             f"{self.out}: {counted(len(chosen), 'triplet')}; objective "
             f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
-            f"({certificate.status}).{words}"
+            f"({certificate.status})."
         )
         _remark_stayed(certificate, "triplet", reporter)
-        tags = None if question.tags is None else Path(question.tags)
-        figures = figures_of(chosen, flags_of(chosen, tags=tags), max(question.floor, 0.0))
+        figures = figures_of(chosen, flags_of(chosen, tags=question.tags), max(question.floor, 0.0))
         facts = {"earlier": stood.files, "figures": figures}
         return Outcome(selection, facts, shown=[figures_table(figures)])
 

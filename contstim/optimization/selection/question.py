@@ -86,11 +86,7 @@ class TripletRules:
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=0)] = 10
     objective: Annotated[
-        Objective,
-        Help(
-            "Enough nats and then the words that fit best; or, to replicate, the greatest sum of "
-            "Eq. 4, or the least sum of worst ranks."
-        ),
+        Objective, Help("Enough nats, then the words that fit best; or by nats, to replicate.")
     ] = "readable"
     enough: Annotated[
         float | None,
@@ -101,11 +97,7 @@ class TripletRules:
         ),
     ] = None
     tags: Annotated[
-        Path | None,
-        Reads(
-            "Parts of speech and lemmas of the words of another language than English, as for "
-            "searches."
-        ),
+        Path | None, Reads("Parts of speech in another language than English, as for searches.")
     ] = None
     quantiles: Annotated[
         int,
@@ -194,10 +186,6 @@ def demand(
     return needed
 
 
-def _in_json(value: Path | frozenset[str]) -> str | list[str]:
-    return value.as_posix() if isinstance(value, Path) else sorted(value)
-
-
 @dataclass(frozen=True, kw_only=True)
 class SelectionCertificate:
     """Statements common to all certificates, and how these are written and read.
@@ -249,7 +237,11 @@ class SelectionCertificate:
         Raises:
             InputError: the file cannot be written.
         """
-        text = json.dumps(asdict(self), indent=2, ensure_ascii=False, default=_in_json)
+
+        def in_json(value: Path | frozenset[str]) -> str | list[str]:
+            return str(value) if isinstance(value, Path) else sorted(value)
+
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False, default=in_json)
         write_text(path, text + "\n")
 
     @classmethod

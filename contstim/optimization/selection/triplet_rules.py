@@ -20,7 +20,6 @@ from contstim.wording import repeated
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
-    from pathlib import Path
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.optimization.selection.question import ModelPair, Objective, TripletQuestion
@@ -115,20 +114,6 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     return ranks
 
 
-def new_words(triplets: Sequence[Triplet], tags: Path | None) -> IntArray:
-    """New words of both synthetic sentences: of another part of speech, and all, (2, n_triplets).
-
-    Args:
-        triplets: whose sentences are compared with their natural ones.
-        tags: a table of the parts of speech of words; None for the embedded one of English.
-    """
-    table, counts = tag_table(tags), []
-    for triplet in triplets:
-        both = [match(triplet.natural, made, table) for made in triplet.sentences[1:]]
-        counts.append([sum(len(m.misfits) for m in both), sum(len(m.changed) for m in both)])
-    return np.array(counts, dtype=np.int64).reshape(-1, 2).T
-
-
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> FloatArray:
@@ -140,7 +125,10 @@ def triplet_costs(
     make less than half a rank: it decides between sets of equal rank sum.
     """
     if question.objective == "readable":
-        misfits, changed = new_words(triplets, question.tags)
+        table = tag_table(question.tags)
+        both = (match(t.natural, made, table) for t in triplets for made in t.sentences[1:])
+        counts = np.array([(len(each.misfits), len(each.changed)) for each in both])
+        misfits, changed = counts.reshape(-1, 2, 2).sum(axis=1).T
         costs: FloatArray = misfits + changed / 10.0 ** len(str(n_chosen * int(changed.max())))
         return costs
     values = np.array([controversiality(triplet) for triplet in triplets])
@@ -159,10 +147,8 @@ def set_value(
     if question.objective == "controversiality":
         return fsum(map(controversiality, chosen))
     names = {triplet.triplet_id for triplet in chosen}
-    if question.objective == "readable":
-        values = triplet_costs(triplets, question, len(chosen))
-    else:
-        values = worst_ranks(triplets)
+    ranked = question.objective == "worst-rank"
+    values = worst_ranks(triplets) if ranked else triplet_costs(triplets, question, len(chosen))
     return fsum(v for t, v in zip(triplets, values, strict=True) if t.triplet_id in names)
 
 

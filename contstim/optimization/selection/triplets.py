@@ -190,12 +190,9 @@ def _infeasible(
         f"them, each by the number in brackets, such as {named}. Give more triplets, ask for "
         "fewer, or relax a rule."
     )
-    enough = [
-        f"{'-'.join(pair)} {sum(has_enough(triplets[i], question) for i in own)} of {len(own)}"
-        for pair, own in by_model_pair(triplets).items()
-        if not all(has_enough(triplets[i], question) for i in own)
-    ]
-    if enough:
+    able = Counter((t.model_1, t.model_2) for t in triplets if has_enough(t, question))
+    every = Counter((t.model_1, t.model_2) for t in triplets)
+    if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in every.items() if able[p] < n]:
         message += (
             f" Triplets with {question.floor:g} nats or more on each side: {listed(enough)}. "
             "Lower `enough` where these are too few."
