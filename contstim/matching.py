@@ -111,7 +111,7 @@ ENOUGH = 5.0
 
 
 def figures_of(
-    triplets: Sequence[Triplet], flagged: FlaggedItems, enough: float = 0.0, *, balance: bool = True
+    triplets: Sequence[Triplet], flagged: FlaggedItems, enough: float = 0.0
 ) -> dict[str, float]:
     """Figures of a set of triplets, by what they are called in tables: means, and shares.
 
@@ -119,7 +119,6 @@ def figures_of(
         triplets: one or more.
         flagged: the flags of these triplets, and the table of tags that fits them.
         enough: nats that each side is to have; 0 for `ENOUGH`.
-        balance: whether lengths and frequencies are among them.
     """
     enough, smaller = enough or ENOUGH, [min(triplet.drops) for triplet in triplets]
     figures = {
@@ -132,11 +131,8 @@ def figures_of(
         matches = [match(t.natural, s, flagged.table) for t in triplets for s in t.sentences[1:]]
         figures |= {
             "new words of a sentence": fmean(len(each.changed) for each in matches),
-            "of another part of speech": fmean(len(each.misfits) for each in matches),
+            "of these, of another part of speech": fmean(len(each.misfits) for each in matches),
+            "characters above the natural sentence's": fmean(each.characters for each in matches),
+            "mean Zipf frequency above the natural sentence's": fmean(m.zipf for m in matches),
         }
-        if balance:
-            figures |= {
-                "characters more than the natural sentence": fmean(m.characters for m in matches),
-                "mean Zipf frequency above its own": fmean(m.zipf for m in matches),
-            }
     return figures

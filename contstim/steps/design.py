@@ -138,8 +138,8 @@ class MakeDesign(Step[Design], name="design", version=2):
         flagged = {"flags": flags_of(rows, text=settings.text).text}
         if triplets:
             of_triplets = flags_of(triplets, text=settings.text)
-            figures = figures_of(triplets, of_triplets, balance=False)
-            summary = replace(summary, figures=figures_table(figures))
+            figures = figures_table(figures_of(triplets, of_triplets))
+            summary = replace(summary, figures=figures)
         summary = replace(summary, told={**summary.told, **flagged})
         simulated = None
         if table is not None:

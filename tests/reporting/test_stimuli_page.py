@@ -46,7 +46,7 @@ def test_the_pointer_on_a_changed_word_tells_both_parts_of_speech() -> None:
     assert "1 of 1 item (100%) have flags" in html
     # The smaller side is 5 nats, log p of "The dog sat." less that of "The <b> sat." under <a>
     assert re.search(r"smaller side, nats</td><td[^>]*>5.00<", html)
-    assert "characters more than the natural sentence" in html
+    assert "of these, of another part of speech" in html
 
 
 def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() -> None:
