@@ -33,8 +33,8 @@ class Match:
     Attributes:
         changed: positions, from 0, of the new words.
         misfits: those of them where the new word is of another part of speech: less than `MISFIT`
-            of its occurrences have the tag of the word that it replaced. Words that the table does
-            not list are none.
+            of its occurrences have the tag of the word that it replaced. A new word that the table
+            does not list fits nowhere, and in place of such a word every other fits.
         characters: length of the synthetic sentence, less that of the natural one.
         zipf: mean Zipf frequency of its words, less that of the natural one's, in the text in which
             the tags were counted.
@@ -58,15 +58,14 @@ def match(natural: Sentence, synthetic: Sentence, table: TagTable) -> Match:
     tags = table.tags(natural) if changed else ()
     return Match(
         changed,
-        frozenset(i for i in changed if _misfits(synthetic.words[i], tags[i], i, table)),
+        frozenset(i for i in changed if tags[i] and _share(i, synthetic, tags[i], table) < MISFIT),
         len(synthetic.bare) - len(natural.bare),
         table.frequencies.mean_zipf(synthetic) - table.frequencies.mean_zipf(natural),
     )
 
 
-def _misfits(word: str, tag: str, position: int, table: TagTable) -> bool:
-    shares = table.shares(word, initial=position == 0)
-    return bool(tag and shares) and shares.get(tag, 0.0) < MISFIT
+def _share(place: int, sentence: Sentence, tag: str, table: TagTable) -> float:
+    return table.shares(sentence.words[place], initial=place == 0).get(tag, 0.0)
 
 
 Changes = dict[str, tuple[dict[int, str], ...]]
