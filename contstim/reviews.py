@@ -294,11 +294,14 @@ def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:
 
 
 def natural_sentences(stimuli: Iterable[Stimulus]) -> dict[str, Sentence]:
-    """The natural sentences of triplets that some trial names or shows, by its `source_id`."""
+    """The natural sentences of triplets that some trial names or shows, by its `source_id`.
+
+    Trials of an empty `source_id` name no triplet, and are left out.
+    """
     return {
         trial.source_id: trial.source or trial.sentence_1
         for trial in stimuli
-        if isinstance(trial, Trial)
+        if isinstance(trial, Trial) and trial.source_id
         if trial.source or trial.condition is Condition.NATURAL_SYNTHETIC
     }
 
@@ -323,9 +326,11 @@ def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None,
         if isinstance(stimulus, Triplet):
             sources[stimulus.triplet_id] = (None, stimulus.natural, stimulus.natural)
         elif isinstance(stimulus, Trial) and stimulus.kind_2 in _SYNTHETIC:
-            of_both = natural.get(stimulus.source_id)
-            of_first = of_both if stimulus.kind_1 in _SYNTHETIC else None
-            sources[stimulus.trial_id] = (of_first, of_both)
+            if stimulus.kind_1 in _SYNTHETIC:
+                of_both = stimulus.source or natural.get(stimulus.source_id)
+                sources[stimulus.trial_id] = (of_both, of_both)
+            else:
+                sources[stimulus.trial_id] = (None, stimulus.sentence_1)
         else:
             sources[stimulus.trial_id] = (None, None)
     return sources

@@ -185,6 +185,16 @@ def test_trials_of_two_synthetic_sentences_too_where_the_table_has_it() -> None:
     assert places_of([replace(alone, source=None)]) == {alone.trial_id: ({0, 2, 3}, {0, 2, 3})}
 
 
+def test_trials_that_name_no_triplet_are_compared_with_their_own_natural_sentence() -> None:
+    """Witness: by hand. Without `source_id` nothing says which trials share a natural sentence."""
+    other = replace(CHANGED, triplet_id="u", natural=Sentence.parse("Some cats sat still."))
+    made = [t for each in (CHANGED, other) for t in triplet_trials(each, twins=True)]
+    nameless = [replace(trial, source_id="") for trial in made]
+    assert places_of(nameless) == places_of(made)
+    lost = replace(nameless[2], source=None)
+    assert places_of([*nameless[:2], lost])[lost.trial_id] == ({0, 2, 3}, {0, 2, 3})
+
+
 def test_natural_and_shuffled_sentences_have_no_places_of() -> None:
     pair = Pair("p", "a", "b", NATURAL, FIRST, 0, 1, 0.1, 0.9, 0.9, 0.1)
     shuffled = Sentence.parse("sat The dog old.")

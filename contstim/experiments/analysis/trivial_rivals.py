@@ -20,7 +20,7 @@ from contstim.experiments.analysis.effects import compare
 from contstim.experiments.analysis.families import ModelContrast
 from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask
 from contstim.matching import match
-from contstim.reviews import natural_sentences
+from contstim.reviews import naturals_of
 from contstim.stimuli import Condition
 from contstim.wording import counted
 
@@ -58,7 +58,7 @@ def trivial_rivals(
     """Let the trivial rivals choose between the sentences of trials.
 
     Words changed and misfits say something of two synthetic sentences alone, whose natural one is
-    found by `natural_sentences`. A table that has less than half of the words says nothing.
+    found by `naturals_of`. A table that has less than half of the words says nothing.
 
     Args:
         trials: of all conditions.
@@ -68,12 +68,12 @@ def trivial_rivals(
     judged = [trial for trial in trials if trial.condition in TESTING]
     shown = {sentence for trial in judged for sentence in (trial.sentence_1, trial.sentence_2)}
     listed = table.share_listed({word for sentence in shown for word in sentence.words})
-    known, natural = listed >= _FEWEST_LISTED, natural_sentences(trials)
+    known, naturals = listed >= _FEWEST_LISTED, naturals_of(trials)
     synthetic = [t for t in judged if t.condition is Condition.SYNTHETIC_SYNTHETIC]
     matches = {
-        t.trial_id: [match(natural[t.source_id], s, table) for s in (t.sentence_1, t.sentence_2)]
+        t.trial_id: [match(natural, s, table) for s in (t.sentence_1, t.sentence_2)]
         for t in synthetic
-        if t.source_id in natural
+        if (natural := naturals[t.trial_id][0]) is not None
     }
     ratios: dict[str, dict[str, float]] = {
         CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()}
@@ -88,7 +88,7 @@ def trivial_rivals(
     lost, without = len(synthetic) - len(matches), [FREQUENCY] * (not frequencies) + [MISFITS]
     left_out = {
         f"{CHANGED} and {MISFITS} leave out {counted(lost, 'pair')} of synthetic sentences, whose "
-        "natural sentence is in no trial.": lost > 0,
+        f"natural sentence is in no trial, and so does {FREQUENCY} beside them.": lost > 0,
         f"{' and '.join(without)} are left out, since {table.name} has {listed:.0%} of the trials' "
         "words. Give a table of tags of their language (`tags`).": not known,
     }
@@ -108,9 +108,9 @@ def judge_rivals(
         sampling: as for the models.
 
     Returns:
-        In `models` a row for each rival, on all trials of the scope. In `comparisons` a family of
-        its own: every model less the rival of the highest value, on the model's own trials. None
-        where no rival says anything.
+        In `models` a row for each rival, on the trials of the scope that all of them judge. In
+        `comparisons` a family of its own: every model less the rival of the highest value, on the
+        model's own trials. None where no rival says anything.
     """
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
     # Of a natural and a synthetic sentence the natural one always has fewer new words, and a model
@@ -128,7 +128,11 @@ def judge_rivals(
     masks = [
         scope_mask(g.trials, result.scope, models, catch=sampling.catch_trials) for g in groups
     ]
-    spoken = [m.any(axis=0) & ~np.isnan(r) for m, r in zip(masks, ratios, strict=True)]
+    # The trials that all of them judge: values on different trials have no highest one
+    spoken = [
+        np.tile(m.any(axis=0) & ~np.isnan(r).any(axis=0), (len(told), 1))
+        for m, r in zip(masks, ratios, strict=True)
+    ]
     alone = compare(_judged(ratings, told, ratios), *about, (), sampling, masks=spoken)
     best: str = max(alone.models, key=itemgetter("value"))["model"]
     # Each model, and the best rival again for each, on the same trials
@@ -174,4 +178,4 @@ def against_rivals(result: Result, units: Units | None) -> str:
     others = [x["first"] for x in result.comparisons if x["first"] not in better]
     if not others:
         return f"Every model is better, {than}."
-    return f"Not shown to be better, {than}: {', '.join(others)}. They have shown nothing here."
+    return f"Not shown to be better, {than}: {', '.join(others)}."

@@ -314,16 +314,22 @@ def _slot(trial: Trial) -> tuple[Condition, int]:
     return trial.condition, trial.group
 
 
+def _used(trials: Sequence[Trial]) -> set[str]:
+    """The sentences of trials, and the natural ones that synthetic ones resemble; no end marks."""
+    texts = {text for trial in trials for text in trial.bare}
+    return texts | {trial.source.bare for trial in trials if trial.source}
+
+
 def _standing(
     reviewed: Iterable[ReviewedItem],
     natural: Iterable[Sentence],
-    placed: Iterable[Trial],
+    placed: Sequence[Trial],
     wanted: Counter[tuple[Condition, int]],
 ) -> list[Trial]:
     """Random pairs and catch trials that stay as they were, so many as a group is to have.
 
     A trial stays if its group is still there, its natural sentences are still among those to draw
-    from, and neither of its sentences now stands in another trial.
+    from, and neither of its sentences now stands in another trial or is a triplet's natural one.
 
     Args:
         reviewed: trials of any condition that were not rejected.
@@ -332,7 +338,7 @@ def _standing(
         wanted: trials of a condition that each group, from 1, is to have.
     """
     texts = {sentence.bare for sentence in natural}
-    used, vacant = {text for trial in placed for text in trial.bare}, Counter(wanted)
+    used, vacant = _used(placed), Counter(wanted)
     stay = []
     for item in reviewed:
         kind = Kind.SHUFFLED if item.condition == Condition.CATCH else Kind.NATURAL
@@ -371,8 +377,7 @@ def _fillers(
     """
     of_pairs = [t for t in others if t.condition is Condition.NATURAL_CONTROVERSIAL]
     alike = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
-    used = {text for trial in others for text in trial.bare}
-    used |= {trial.source.bare for trial in others if trial.source}  # synthetic ones resemble them
+    used = _used(others)
     free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
     # The group of each trial to be drawn: the first group's first
     random_groups, catch_groups = (

@@ -94,11 +94,18 @@ def _comparisons(
         has, needs = compared[comparison], wanted[comparison]
         if has != needs:
             yield f"{' | '.join(comparison)} is compared {has} times, not {needs}"
+    naturals = {triplet.triplet_id: triplet.natural for triplet in triplets}
+    for trial in trials:
+        is_synthetic = trial.condition is Condition.SYNTHETIC_SYNTHETIC
+        source = naturals.get(trial.source_id) if is_synthetic else None
+        if trial.source != source:
+            yield f"{trial.trial_id} names {trial.source} as its natural sentence, not {source}"
 
 
 def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
     """Random and catch trials whose sentences are not natural, or stand elsewhere too."""
     uses = Counter(text for trial in trials for text in trial.bare)
+    sources = {trial.source.bare for trial in trials if trial.source}
     for trial in trials:
         if trial.condition not in _FILLERS:
             continue
@@ -111,6 +118,8 @@ def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
         for text in (first, second):
             if uses[text] != 1:
                 yield f"{text!r} is used in {uses[text]} places"
+            if text in sources:
+                yield f"{text!r} is the natural sentence of two synthetic ones"
         words = [sorted(text.lower().split(" ")) for text in (first, second)]
         if is_catch and (words[0] != words[1] or first.lower() == second.lower()):
             yield f"{second!r} is not a new order of the words of {first!r}"

@@ -8,6 +8,7 @@ from math import log10
 import pytest
 
 from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.page import methods_text
 from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.trivial_rivals import (
@@ -16,6 +17,7 @@ from contstim.experiments.analysis.trivial_rivals import (
     MISFITS,
     TrivialRivals,
     against_rivals,
+    judge_rivals,
     trivial_rivals,
 )
 from contstim.frequencies import WordFrequencies
@@ -124,6 +126,36 @@ def test_a_rival_that_prefers_what_a_model_does_is_as_good(analysed: Analysis) -
         named = told.partition("rival: ")[2].partition(".")[0].split(", ")
         assert "b" in named
         assert "a" not in named
+
+
+def test_the_best_rival_is_chosen_on_trials_that_all_of_them_judge(analysed: Analysis) -> None:
+    """Witness: the rivals that say nothing of any other trial."""
+    (result,) = [
+        r for r in analysed.results if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
+    ]
+    trials = [t for t in analysed.ratings.trials if t.condition is Condition.SYNTHETIC_SYNTHETIC]
+    frequency = {t.trial_id: (-1.0) ** n for n, t in enumerate(trials)}
+    some = {t.trial_id: 1.0 for t in trials[::3]}
+    few = TrivialRivals({FREQUENCY: {t: frequency[t] for t in some}, CHANGED: some})
+    more = replace(few, ratios={FREQUENCY: frequency, CHANGED: some})
+    expected, found = (
+        judge_rivals(analysed.ratings, result, rivals, analysed.sampling) for rivals in (few, more)
+    )
+    assert expected is not None
+    assert found is not None
+    assert found.models == expected.models
+    assert {row["n_trials"] for row in found.models} == {len(some)}
+
+
+def test_the_methods_tell_of_the_rivals_that_there_are(analysed: Analysis) -> None:
+    text = " ".join(methods_text(analysed))
+    assert "Word frequency prefers" in text
+    assert "Words changed prefers" in text
+    assert "Tag misfits" not in text
+    one = [r for r in analysed.rivals if r.scope is Scope.RANDOM]
+    text = " ".join(methods_text(replace(analysed, rivals=(*one,))))
+    assert "Word frequency prefers" in text
+    assert "Words changed" not in text
 
 
 def test_words_are_rivals_of_synthetic_pairs_alone(analysed: Analysis) -> None:

@@ -290,6 +290,8 @@ def uncapitalise(trials: list[Trial]) -> None:
             "is compared",
         ),
         (change(Condition.CATCH, group=9), "is in group 9"),
+        (change(Condition.SYNTHETIC_SYNTHETIC, source=NATURAL[0]), "as its natural sentence, not"),
+        (change(Condition.SYNTHETIC_SYNTHETIC, source=None), "as its natural sentence, not"),
         (uncapitalise, "begins without the capital"),
         (change(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
     ],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import Design, DesignCertificate, build_design
+from contstim.experiments.design.verification import verify_design
 from contstim.reviews import Decision, ItemKind, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Pair, Trial, Triplet
@@ -97,7 +98,8 @@ def verify_review(
     uses = Counter(
         text for trial in trials for text in (trial.sentence_1.bare, trial.sentence_2.bare)
     )
-    natural_texts = {sentence.bare for sentence in natural}
+    # To draw from, which the natural sentences of synthetic pairs are not
+    natural_texts = {s.bare for s in natural} - {t.source.bare for t in trials if t.source}
     kept: Counter[tuple[str, int]] = Counter()  # (condition, group): trials that stayed
     for trial in trials:
         name = trial.trial_id
@@ -194,6 +196,24 @@ def test_a_random_pair_goes_whose_sentence_now_stands_in_a_triplet() -> None:
     after = design(triplets=used, review=reviewed(BEFORE.trials, set()))
     assert random.trial_id not in {t.trial_id for t in after.trials}
     assert after.certificate.kept == len(BEFORE.trials) - 1 - 3
+
+
+def test_a_random_pair_goes_that_has_the_natural_sentence_of_a_synthetic_pair() -> None:
+    """Witness: the pair is looked for. Without twins no other trial has the natural sentence."""
+    before = design(twins=False)
+    review = reviewed(before.trials, set())
+    random = next(t for t in before.trials if t.condition == Condition.RANDOM_NATURAL)
+    first, *others = of_each(TRIPLETS, set())
+    used = [replace(first, triplet_id="triplet-new", natural=random.sentence_2), *others]
+    after = design(twins=False, triplets=used, review=review)
+    shown = {s for t in after.trials for s in (t.sentence_1, t.sentence_2)}
+    assert random.sentence_2 not in shown
+    assert after.certificate.kept == len(before.trials) - 1 - 1
+    trials = [*after.trials]
+    place = next(i for i, t in enumerate(trials) if t.condition == Condition.RANDOM_NATURAL)
+    trials[place] = replace(trials[place], sentence_1=random.sentence_2)
+    with pytest.raises(VerificationError, match="is the natural sentence of two synthetic ones"):
+        verify_design(trials, of_each(PAIRS, set()), used, NATURAL, twins=False, **SIZES)
 
 
 def test_the_last_review_says_in_which_group_a_trial_was() -> None:
