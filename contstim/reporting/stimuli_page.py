@@ -35,9 +35,9 @@ _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Tria
 _EXPLANATION = (
     "Numbers are natural log-probabilities (nats), of pairs without scores ranks among all "
     "sentences, from 0 to 1: higher is likelier. Bold: the sentence that a model prefers to the "
-    "one it rejects. Words that differ from the natural sentence are marked; the pointer on one "
-    "tells the old and the new part of speech."
+    "one it rejects. Words that differ from the natural sentence are marked"
 )
+_POINTER = "; the pointer on one tells the old and the new part of speech"
 _AGREEMENT = (
     "Of two scored sentences drawn at random, how often two models find the same one likelier, in "
     "percent; 50 is chance. Only where they disagree can people decide between them."
@@ -69,7 +69,8 @@ def stimuli_report(
     if not every:
         raise InputError("There is nothing to show: the table has no rows.")
     changes = changes_of(every, None if flagged is None else flagged.table)
-    parts: list[Part] = [Paragraph(_EXPLANATION, note=True)]
+    has_tags = any(any(of.values()) for each in changes.values() for of in each)
+    parts: list[Part] = [Paragraph(f"{_EXPLANATION}{_POINTER * has_tags}.", note=True)]
     if flagged is not None:
         parts.append(Paragraph(flagged.text))
         if triplets := [each for each in every if isinstance(each, Triplet)]:

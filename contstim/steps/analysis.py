@@ -68,11 +68,13 @@ class AnalysisSettings:
     tags: Annotated[
         Path | None,
         Help(
-            "Parts of speech, for trivial rivals, of another language than English: as in search."
+            "Table or treebank with parts of speech, if the sentences are not English; for the "
+            "trivial rivals."
         ),
     ] = None
     text: Annotated[
-        Path | None, Help("Text, counts or model of word frequencies; else that of the tags.")
+        Path | None,
+        Help("Word frequencies for the trivial rivals; by default those of the table of tags."),
     ] = None
 
 

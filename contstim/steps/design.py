@@ -138,8 +138,10 @@ class MakeDesign(Step[Design], name="design", version=2):
         flagged = {"flags": flags_of(rows, text=settings.text).text}
         if triplets:
             of_triplets = flags_of(triplets, text=settings.text)
-            figures = figures_table(figures_of(triplets, of_triplets))
-            summary = replace(summary, figures=figures)
+            figures = figures_of(triplets, of_triplets)
+            # How many have enough nats is for the selection to say, which knows how many are enough
+            told = {name: each for name, each in figures.items() if "on both sides" not in name}
+            summary = replace(summary, figures=figures_table(told))
         summary = replace(summary, told={**summary.told, **flagged})
         simulated = None
         if table is not None:

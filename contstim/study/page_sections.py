@@ -120,7 +120,10 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
     if facts.found:
         means = {frozenset(row[:2]): f"{row[4]:.2f}" for row in facts.controversialities}
         columns = {name: [f"{n:,}" for n in each] for name, each in facts.triplet_columns.items()}
-        columns["mean controversiality"] = [means.get(frozenset(p), "–") for p in facts.model_pairs]
+        of_these = " of the selected" * bool(facts.selected)
+        columns[f"mean controversiality{of_these}"] = [
+            means.get(frozenset(p), "–") for p in facts.model_pairs
+        ]
         pairs = zip(facts.model_pairs, zip(*columns.values(), strict=True), strict=True)
         table = Table(
             ("model 1", "model 2", *columns), [(*p, *c) for p, c in pairs], 2, is_wide=True
@@ -128,6 +131,7 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
         yield Paragraph((link(places.TRIPLETS, "All triplets"), ", by pair of models:"))
         yield table
         if facts.figures:
+            yield Paragraph((f"Figures{of_these or ' of all'} triplets:",))
             yield figures_table(facts.figures)
         yield from _picture(Path(f"{places.FRONTIER}.png"), NATS_BY_NEW_WORDS)
 

@@ -43,6 +43,8 @@ def test_the_pointer_on_a_changed_word_tells_both_parts_of_speech() -> None:
     html = stimuli_report("x", [ran], flagged=flags_of([ran])).html()
     tag = '<mark title="dog (noun, singular) → dogs (noun, plural)">dogs</mark>'
     assert tag in html
+    assert "the pointer on one tells the old and the new part of speech" in html
+    assert "pointer on one" not in stimuli_report("x", [ran]).html()
     assert "1 of 1 item (100%) have flags" in html
     # The smaller side is 5 nats, log p of "The dog sat." less that of "The <b> sat." under <a>
     assert re.search(r"smaller side, nats</td><td[^>]*>5.00<", html)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
+from contstim.optimization.selection.question import Objective
 from contstim.reviews import Decision, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -87,11 +88,40 @@ def test_triplets_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         SelectTriplets(triplets=candidates, out=out, settings=cap).run()
 
 
+@pytest.mark.parametrize(
+    ("objective", "told"),
+    [
+        ("controversiality", "less often than drawing triplets by lot"),
+        ("worst-rank", "chooses by nats too"),
+    ],
+)
+def test_numbers_against_choosing_by_nats_are_of_what_was_measured(
+    tmp_path: Path, objective: Objective, told: str
+) -> None:
+    """Witness: the table in docs/design.md, which has `controversiality` and no `worst-rank`."""
+    write_triplets(tmp_path / "t.csv", some_triplets(2))
+    settings = SelectionSettings(per_pair=1, quantiles=1, objective=objective)
+    SelectTriplets(triplets=tmp_path / "t.csv", out=tmp_path / "o.csv", settings=settings).run()
+    (warned,) = record(tmp_path / "o.csv")["warnings"]
+    assert told in warned
+    assert (".66 against .85" in warned) is (objective == "controversiality")
+
+
 @pytest.fixture
 def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are empty files: those of designs and power are drawn in other tests."""
     for step in ("design", "simulation"):
         monkeypatch.setattr(f"contstim.steps.{step}.write_figure", lambda _make, path: path.touch())
+
+
+@pytest.mark.usefixtures("unpainted")
+def test_a_summary_counts_no_nats_by_another_limit_than_the_selection(tmp_path: Path) -> None:
+    triplets, out = tmp_path / "t.csv", tmp_path / "trials.csv"
+    write_triplets(triplets, some_triplets(4))
+    MakeDesign(out=out, triplets=triplets, settings=NO_FILLERS).run()
+    text = Path(f"{out}.summary.md").read_text()
+    assert "smaller side, nats" in text
+    assert "on both sides" not in text
 
 
 @pytest.mark.usefixtures("unpainted")

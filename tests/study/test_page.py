@@ -172,6 +172,7 @@ def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
     last = _page(study)
     assert "Running" not in last.text
     assert f" {len(names)} of {len(names)} stages done." in last.text
+    assert "Figures of all triplets:" in last.text
     # Headings appear with what stands under them, and stay
     seen: set[str] = set()
     for page in (*before.values(), last):

@@ -86,7 +86,11 @@ class TripletRules:
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=0)] = 10
     objective: Annotated[
-        Objective, Help("Enough nats, then the words that fit best; or by nats, to replicate.")
+        Objective,
+        Help(
+            "readable: enough nats, then the words that fit best; controversiality: most nats; "
+            "worst-rank: best ranks by nats, as the code of 2023."
+        ),
     ] = "readable"
     enough: Annotated[
         float | None,

@@ -194,6 +194,7 @@ class ReviewPage:
             n_items=len(self.items),
             flagged=self.flagged.text,
             has_changes=any(any(each["changed"]) for each in items),
+            has_tags=any(any(of.values()) for each in items for of in each["changed"]),
             has_numbers=any(each["columns"] for each in items),
             has_answers=any(each["answers"] for each in items),
         )

@@ -273,9 +273,9 @@ class StudyFacts:
 
     @property
     def figures(self) -> dict[str, float]:
-        """Figures of the triplets that were selected, or else of all."""
-        of_found: dict[str, float] = self.record(places.TRIPLETS).get("figures", {})
-        figures: dict[str, float] = self.record(places.SELECTED).get("figures", of_found)
+        """Figures of the triplets that were selected, or, where none were, of all."""
+        place = places.SELECTED if self.selected else places.TRIPLETS
+        figures: dict[str, float] = self.record(place).get("figures", {})
         return figures
 
     @cached_property

@@ -18,6 +18,7 @@ from contstim.reporting.review import ReviewPage, review_page
 from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.steps.review import flags_of
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 EVIL = "</script><script>alert(1)</script> <b>bold</b> <!-- &amp; --> \u2028 end"
@@ -51,6 +52,14 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._is_data:
             self.data += data
+
+
+def test_a_page_promises_parts_of_speech_only_with_a_table_of_tags() -> None:
+    flags = flags_of([TRIPLET])
+    assert "pointer on one tells" in review_page([TRIPLET], flags=flags)
+    without = review_page([TRIPLET], flags=replace(flags, table=None))
+    assert "pointer on one tells" not in without
+    assert "<mark>marked</mark>; numbers are log-probabilities" in without
 
 
 def item(stimulus: Any, **more: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from contstim.reporting.references import works, works_in
 from contstim.scale import Scale
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import datasheet, methods, preregistration
+from contstim.study.places import PAGE
 from contstim.study.study_file import read_study
 from tests.study.small import change, run
 
@@ -239,6 +240,20 @@ def test_a_study_without_people_has_questions_in_their_place(study: Path) -> Non
     assert "To fill in: who took part" in text
     assert "Registration prior to creation of data." in draft
     assert "which tests? The study file has no section" in draft
+
+
+def test_figures_are_of_the_triplets_that_they_are_said_to_be_of(study: Path) -> None:
+    """Witness: the records. Figures of all triplets never stand for those of the selected ones."""
+    selected, found = (study / "results" / f"{n}.csv.meta.json" for n in ("selected", "triplets"))
+    assert "Figures of the selected triplets:" in (study / PAGE).read_text(encoding="utf-8")
+    record = json.loads(selected.read_text())
+    with chdir(study):
+        assert StudyFacts(read_study("study.toml")).figures == record.pop("figures")
+        selected.write_text(json.dumps(record))
+        assert StudyFacts(read_study("study.toml")).figures == {}
+        Path("results/selected.csv").unlink()
+        of_all = json.loads(found.read_text())["figures"]
+        assert StudyFacts(read_study("study.toml")).figures == of_all
 
 
 def test_reviews_are_counted(study: Path) -> None:
