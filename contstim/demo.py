@@ -69,10 +69,7 @@ _WORDS = 7  # BERT is exact over all orders, which costs twice as much for every
 # Each is shown as soon as its second model is trained; models are trained in the order of NAMES.
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
 # Sentences that people could read: few changes where that is enough, else as many as it takes
-_SEARCHES = (
-    SearchSettings(enough=3.0),
-    SearchSettings(enough=0.0, same_length=99, same_frequency=9.0),
-)
+_SEARCHES = (SearchSettings(enough=3.0), SearchSettings(frame="none"))
 _SETTINGS = "demo.json"
 
 

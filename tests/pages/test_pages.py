@@ -90,7 +90,7 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--restarts 20": "--restarts 2 --epochs 1 --validation 0.25",
     },
     "docs/clusters.md": {**_NO_GPU, **_FEW_SEARCHES, **_RAY, "--gpus-per-worker 0.25 ": ""},
-    "docs/design.md": {"--per-pair 40": "--per-pair 10", "--groups 10": "--groups 5"},
+    "docs/design.md": {"--per-pair 40": "--per-pair 10"},
     "docs/english.md": {"0_000": "0"},
     "docs/minimal-pairs.md": {"1000,10000,100000": "500,1000", "--order 5": "--order 3"},
     "docs/minimal-pairs-of-your-own.md": {
