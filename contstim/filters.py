@@ -113,10 +113,14 @@ def finite_verb(table: TagTable) -> SentenceRule:
     Args:
         table: of tags of the basic tagset of the British National Corpus.
     """
-    return SentenceRule(
-        "it has no finite verb",
-        lambda sentence: table.prob_without(sentence, _is_finite) > _SURELY,
-    )
+
+    def rejects(sentence: Sentence) -> bool:
+        # A word that the table lacks may be the verb; a name is none
+        if any(word == word.lower() and not table.lists(word) for word in sentence.words):
+            return False
+        return table.prob_without(sentence, _is_finite) > _SURELY
+
+    return SentenceRule("it has no finite verb", rejects)
 
 
 def _is_finite(tag: str) -> bool:

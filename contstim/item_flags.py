@@ -41,7 +41,6 @@ _MISFITS = 3
 _CHARACTERS, _ZIPF = 12, 0.7  # two standard deviations of natural sentences of eight words
 _LOWEST = 0.05  # quantile of the natural sentences' least likely words
 _SMALL = 1.0  # nats
-_LISTED = 0.5  # share of the words of which a table of tags is of their language
 
 
 class FlagKind(StrEnum):
@@ -388,7 +387,7 @@ def _fitting_table(
     """The table of tags if it lists half of the words, and the kinds of flags that rest on it."""
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}
-    if table is None or table.share_listed(words) < _LISTED:
+    if table is None or not table.fits(words):
         reason = "Not looked for: most words have no part of speech. Give a table with --tags."
         return None, dict.fromkeys(kinds, reason)
     explanations = (

@@ -16,7 +16,6 @@ from contstim.reviews import changed_words, differing, named_sentences, naturals
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.item_flags import FlaggedItems
     from contstim.reviews import Stimulus
     from contstim.sentence import Sentence
     from contstim.stimuli import Triplet
@@ -110,13 +109,14 @@ ENOUGH = 5.0
 
 
 def figures_of(
-    triplets: Sequence[Triplet], flagged: FlaggedItems, enough: float = 0.0
+    triplets: Sequence[Triplet], flagged: float, table: TagTable | None, enough: float = 0.0
 ) -> dict[str, float]:
     """Figures of a set of triplets, by what they are called in tables: means, and shares.
 
     Args:
         triplets: one or more.
-        flagged: the flags of these triplets, and the table of tags that fits them.
+        flagged: the share of them that has flags.
+        table: of tags; None where none fits, so that nothing is told of parts of speech.
         enough: nats that each side is to have; 0 for `ENOUGH`.
     """
     enough, smaller = enough or ENOUGH, [min(triplet.drops) for triplet in triplets]
@@ -124,10 +124,10 @@ def figures_of(
         "smaller side, nats": fmean(smaller),
         "Eq. 4, nats": fmean(triplet.controversiality for triplet in triplets),
         f"share with {enough:g} nats on both sides": fmean(side >= enough for side in smaller),
-        "share with flags": flagged.share,
+        "share with flags": flagged,
     }
-    if flagged.table is not None:
-        matches = [match(t.natural, s, flagged.table) for t in triplets for s in t.sentences[1:]]
+    if table is not None:
+        matches = [match(t.natural, s, table) for t in triplets for s in t.sentences[1:]]
         figures |= {
             "new words of a sentence": fmean(len(each.changed) for each in matches),
             "of these, of another part of speech": fmean(len(each.misfits) for each in matches),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import exp, log
 from pathlib import Path
@@ -42,6 +42,8 @@ START, END = "^", "$"
 _OWN = 0.5  # share of a word's occurrences that have the tag of a word that it may replace
 SELDOM = 20
 """Times that tags follow one another less often than by chance before they seldom do."""
+_SENTENCES = 10_000  # whose tags are kept
+_LISTED = 0.5  # share of words that a table of their language has
 _UNSEEN = 0.1  # occurrences that any tag is taken to have after any other besides those counted
 
 
@@ -116,8 +118,9 @@ class TagTable:
     words: tuple[TaggedWord, ...]
     pairs: tuple[TagPair, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
-    _fitting: dict[tuple[str, str, tuple[str, ...], bool], BoolArray] = field(default_factory=dict)
-    _tags_of: dict[Sentence, tuple[str, ...]] = field(default_factory=dict)
+    _fitting: dict[tuple[str, str, tuple[str, ...], bool], BoolArray] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __repr__(self) -> str:
         return f"<TagTable {self.name}: {len(self._counts):,} words>"
@@ -172,9 +175,17 @@ class TagTable:
         """Share of some words that the table has; 1 for no words."""
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
+    def fits(self, words: Collection[str]) -> bool:
+        """True if the table has half of some words or more: it is of their language, perhaps."""
+        return self.share_listed(words) >= _LISTED
+
     def lemma(self, word: str) -> str:
         """The lemma of a word with its most frequent tag; an unlisted word, in lower case."""
         return self._lemmas.get(word) or self._lemmas.get(word.lower()) or word.lower()
+
+    @cached_property
+    def _tags_of(self) -> Callable[[Sentence], tuple[str, ...]]:
+        return lru_cache(maxsize=_SENTENCES)(self._likeliest_row)
 
     @cached_property
     def _kinds(self) -> dict[tuple[str, str], str]:
@@ -188,7 +199,7 @@ class TagTable:
 
     def forms(self, lemma: str) -> frozenset[str]:
         """The words of a lemma, in lower case; a lemma that is not listed is its only word."""
-        return self._forms.get(lemma, frozenset()) | {lemma}
+        return self._forms.get(lemma) or frozenset({lemma})
 
     @cached_property
     def _forms(self) -> dict[str, frozenset[str]]:
@@ -209,9 +220,7 @@ class TagTable:
         The row of tags of largest probability under a hidden Markov model of the first order
         (Viterbi 1967, IEEE Transactions on Information Theory 13, 260-269).
         """
-        if sentence not in self._tags_of:
-            self._tags_of[sentence] = self._likeliest_row(sentence)
-        return self._tags_of[sentence]
+        return self._tags_of(sentence)
 
     def prob_without(self, sentence: Sentence, kind: Callable[[str], bool]) -> float:
         """Probability, under the same model, that no word has a tag of some kind."""

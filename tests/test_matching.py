@@ -60,12 +60,12 @@ def test_figures_of_triplets_are_means_and_shares() -> None:
     one = Triplet("t1", "a", "b", NATURAL, see, walks, *nats)
     two = replace(one, triplet_id="t2", log_prob_synthetic_2_model_2=-28.0, controversiality=14.0)
     flagged = FlaggedItems((Flag("t2", FlagKind.NAME, "", ""),), {}, 2, TABLE)
-    figures = figures_of([one, two], flagged, 4.5)
+    figures = figures_of([one, two], flagged.share, flagged.table, 4.5)
     assert list(figures.values())[:6] == [5.0, 12.0, 0.5, 0.5, 1.0, 0.5]
     assert "share with 4.5 nats on both sides" in figures
     # "see" for "chase", 2 characters fewer, and "walks" for "cats", 1 more
     assert figures["characters above the natural sentence's"] == -0.5
-    without = figures_of([one], replace(flagged, table=None))
+    without = figures_of([one], flagged.share, None)
     assert list(without) == ["smaller side, nats", "Eq. 4, nats", *list(without)[2:]]
     assert len(without) == 4
 

@@ -74,7 +74,7 @@ def stimuli_report(
     if flagged is not None:
         parts.append(Paragraph(flagged.text))
         if triplets := [each for each in every if isinstance(each, Triplet)]:
-            parts.append(figures_table(figures_of(triplets, flagged)))
+            parts.append(figures_table(figures_of(triplets, flagged.share, flagged.table)))
     for kind, heading in _HEADINGS.items():
         of_kind = [each for each in every if isinstance(each, kind)]
         sections: dict[str, list[Stimulus]] = {}

@@ -134,7 +134,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
         return Outcome(analysis, facts, shown=shown)
 
 
-class CompareControls(OfAnswers[Controls], name="controls"):
+class CompareControls(OfAnswers[Controls], name="controls", version=2):
     """Ask what else models follow: numbers of tokens, word frequency, any feature of a sentence.
 
     Writes token_counts.csv (do models prefer the sentence with fewer tokens, a binomial test each)

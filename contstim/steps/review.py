@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -21,7 +22,14 @@ from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import token_terms
 from contstim.options import AnswerScale, Help, Models, Reads, Writes, WritesTable
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
+from contstim.reviews import (
+    Decision,
+    Review,
+    naturals_of,
+    read_reviews,
+    undecided,
+    write_review,
+)
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
@@ -83,13 +91,19 @@ class ReviewSettings:
 def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     """The flags of stimuli, as `contstim review` finds them with these settings.
 
+    Sentences most words of which no table of English has are of another language.
+
     Raises:
         InputError: a pair has no texts, or a file cannot be read.
     """
-    return flag_items(stimuli, ReviewSettings(**settings).flags())
+    every = list(stimuli)
+    words = {w for item in undecided(every) for s in item.sentences for w in s.words}
+    if settings.get("tags") or not tag_table(None).fits(words):
+        settings["language"] = "any"
+    return flag_items(every, ReviewSettings(**settings).flags())
 
 
-class WriteReviewPage(Step[ReviewPage], name="review"):
+class WriteReviewPage(Step[ReviewPage], name="review", version=2):
     """Write a page on which people look at every item and keep or reject it.
 
     The page is one file that needs no network: open it in a browser, or send it to somebody. It
@@ -163,8 +177,11 @@ def _judged(
     stimuli: Iterable[Stimulus], judge: str, loading: Loading
 ) -> dict[Sentence, list[float]]:
     """Log-probability of each word of the sentences under the judge, nats."""
-    sentences = [sentence for item in undecided(stimuli) for sentence in item.sentences]
-    terms = token_terms(load_models(judge, loading)[0], sentences)
+    every = list(stimuli)
+    # Trials of two synthetic sentences bring their natural one along, which stands in no item
+    shown = chain.from_iterable(item.sentences for item in undecided(every))
+    naturals = filter(None, chain.from_iterable(naturals_of(every).values()))
+    terms = token_terms(load_models(judge, loading)[0], [*dict.fromkeys((*shown, *naturals))])
     return {
         sentence: [fsum(t.log_prob for t in of_all if t.word == i) for i in range(len(sentence))]
         for sentence, of_all in terms.items()

@@ -185,7 +185,7 @@ class SelectionSettings(TripletRules):
         )
 
 
-class SelectTriplets(Step[TripletSelection], name="select triplets"):
+class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
     """Select triplets of a natural and two synthetic sentences, those that read best.
 
     Of the triplets in which each model finds the sentence that it rejects less likely by enough
@@ -249,7 +249,8 @@ class SelectTriplets(Step[TripletSelection], name="select triplets"):
             f"({certificate.status})."
         )
         _remark_stayed(certificate, "triplet", reporter)
-        figures = figures_of(chosen, flags_of(chosen, tags=question.tags), max(question.floor, 0.0))
+        flagged = flags_of(chosen, tags=question.tags)
+        figures = figures_of(chosen, flagged.share, flagged.table, max(question.floor, 0.0))
         facts = {"earlier": stood.files, "figures": figures}
         return Outcome(selection, facts, shown=[figures_table(figures)])
 
@@ -285,12 +286,11 @@ def _remark_objective(
             f"{question.floor:g} nats on a side."
         )
     table = tag_table(question.tags)
-    listed_words = table.share_listed({word for t in triplets for word in t.natural.words})
-    if listed_words < 0.5:
+    if not table.fits({word for t in triplets for word in t.natural.words}):
         reporter.warn(
-            f"{table.name} has {listed_words:.0%} of the words of the natural sentences, and no "
-            "other word counts as one of another part of speech: give `tags` of their language, "
-            "or `objective` readable counts hardly more than new words."
+            f"{table.name} has less than half of the words of the natural sentences, and new words "
+            "in place of others count as fitting: give `tags` of their language, or `objective` "
+            "readable counts hardly more than new words."
         )
 
 

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 3
 
+_IN_VAIN = 3  # searches in vain, at most, for each triplet that a pair of models is to have
+
 
 class Searches:
     """The searches of a study, and what its store knows of them.
@@ -179,8 +181,9 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     Slots of a pair are taken in order, until as many as wanted have a triplet or failed; a sentence
     that turns out inadmissible, or is searched in vain, makes room for the next. So which sentences
-    are taken depends on nothing but their order. Where words allow hardly anything, as many as are
-    wanted make room after a search in vain, and no more: such searches take longest.
+    are taken depends on nothing but their order. Where words allow hardly anything, three for each
+    triplet that is wanted make room after a search in vain, and no more: such searches take
+    longest.
 
     Args:
         searches: of the study.
@@ -239,7 +242,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         """True if the next sentence is to have the triplet that this one does not; asked once."""
         if result.in_vain:
             self._in_vain[pair] += 1
-            if self._in_vain[pair] > self._searches.question.per_pair:
+            if self._in_vain[pair] > _IN_VAIN * self._searches.question.per_pair:
                 self.missing[pair] += 1
                 return False
         return result.in_vain or result.state == "inadmissible"

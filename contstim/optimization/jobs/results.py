@@ -90,7 +90,7 @@ class TripletResults:
             if pair.missing:
                 models = f"{pair.model_1} × {pair.model_2}"
                 vain = f"{counted(pair.unchanged, 'search', 'searches')} found nothing, and "
-                why = f"{vain if pair.unchanged else ''}no other natural sentence could be taken"
+                why = f"{vain if pair.unchanged else ''}no other natural sentence was taken"
                 yield f"missing: {models}, {counted(pair.missing, 'triplet')}: {why}"
 
 

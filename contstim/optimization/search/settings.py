@@ -64,7 +64,8 @@ class SearchSettings:
     same_length: Annotated[
         int | None,
         Help(
-            "Keep the number of characters, within a margin of so many. By default 6 with a frame.",
+            "Keep the number of characters, within a margin of so many. By default 6 with --frame "
+            "words.",
             at_least=0,
         ),
     ] = None
@@ -72,7 +73,7 @@ class SearchSettings:
         float | None,
         Help(
             "Keep the mean frequency of words (Zipf scale), within a margin of so much. By default "
-            "0.2 with a frame.",
+            "0.2 with --frame words.",
             at_least=0.0,
         ),
     ] = None
@@ -88,7 +89,7 @@ class SearchSettings:
         Help(
             "Look for a sentence that the other model finds so many nats less likely, with as few "
             "new words as can be, and among those for the likeliest; 0 for as many nats as can be. "
-            "By default 5 with a frame, and 0 without.",
+            "By default 5 with --frame words and the default recipe, else 0.",
             at_least=0,
         ),
     ] = None
@@ -142,7 +143,9 @@ class SearchSettings:
     @property
     def nats(self) -> float:
         """The nats that are enough; 0 for as many as can be."""
-        return ENOUGH * self.framed if self.enough is None else self.enough
+        if self.enough is not None:
+            return self.enough
+        return ENOUGH if self.framed and self.recipe == "default" else 0.0
 
     @property
     def _asks_table(self) -> bool:
@@ -236,11 +239,11 @@ class SearchSettings:
         if not self._asks_table:
             return
         table, words = tag_table(self.tags), vocabulary.words
-        listed = table.share_listed(words)
-        if listed < 0.5:
+        if not table.fits(words):
             raise InputError(
-                f"Parts of speech: {table.name} has {listed:.0%} of the {len(words):,} words of "
-                f"the vocabulary. Give `tags` of their language, or set `frame` to none."
+                f"Parts of speech: {table.name} has {table.share_listed(words):.0%} of the "
+                f"{len(words):,} words of the vocabulary. Give `tags` of their language, or set "
+                "`frame` to none and leave out `same_frequency`."
             )
 
 

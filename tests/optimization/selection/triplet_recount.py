@@ -88,7 +88,7 @@ def misfits(triplet: Triplet) -> int:
     rows = Path(__file__).with_name("tags.csv").read_text().splitlines()
     tags = dict(row.split(",")[:2] for row in rows)
     pairs = [(tags.get(a.lower()), tags.get(b.lower())) for a, b in new_words(triplet)]
-    return sum(before != tag for before, tag in pairs if before and tag)
+    return sum(before != tag for before, tag in pairs if before)
 
 
 def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
