@@ -126,6 +126,9 @@ def test_forms_of_a_word_have_one_lemma() -> None:
     assert [*map(table.lemma, words.split())] == "run run run woman good was zyzzq".split()
     assert {"run", "runs", "ran", "running"} <= table.forms("run")
     assert table.forms("zyzzq") == {"zyzzq"}
+    # A past tense is no form of the verb that is written like it
+    assert table.lemma("found") == "find"
+    assert "found" not in table.forms("found")
 
 
 def test_table_without_pairs_takes_the_most_frequent_tag(tmp_path: Path) -> None:

@@ -6,11 +6,16 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from contstim.experiments.design.building import build_design
+import pytest
+
+from contstim.experiments.design.building import build_design, triplet_trials
 from contstim.experiments.design.presentation import Shown, presentation
-from contstim.steps.review import trials_in_place
+from contstim.item_flags import FlagKind
+from contstim.models.ngram.training import DiscountWarning, train_ngram
+from contstim.sentence import Sentence
+from contstim.steps.review import ReviewSettings, WriteReviewPage, flags_of, trials_in_place
 from contstim.stimuli import Condition, Trial, content_id, read_trials, write_trials
-from tests.experiments.stimuli import natural, some_pairs
+from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 BEFORE = build_design(
     some_pairs(6, ("ngram", "rnn")), natural=natural(60), groups=3, random_per_group=3,
@@ -53,3 +58,28 @@ def test_what_stays_is_presented_as_before(tmp_path: Path) -> None:
                 assert (new.trial.trial_id == old.trial.trial_id) == stays
         assert trials_in_place(after, [replace(t, instead_of="") for t in after]) == list(after)
         trials = after
+
+
+def test_a_judge_reads_the_natural_sentence_of_trials_that_do_not_show_it(tmp_path: Path) -> None:
+    (triplet,) = some_triplets(1, ("ngram", "rnn"))
+    (trial,) = triplet_trials(triplet, twins=False)
+    write_trials(tmp_path / "trials.csv", [replace(trial, group=1)])
+    with pytest.warns(DiscountWarning):
+        train_ngram([*triplet.sentences, *natural(9)], 2, tmp_path / "2.arpa")
+    settings = ReviewSettings(judge=f"kenlm:{tmp_path / '2.arpa'}")
+    out = tmp_path / "page.html"
+    page = WriteReviewPage(table=tmp_path / "trials.csv", out=out, settings=settings).run()
+    assert page.flags is not None
+    assert not page.flags.explanations[FlagKind.UNLIKELY].startswith("Not looked for")
+
+
+def test_sentences_that_are_not_english_are_not_flagged_by_rules_of_english() -> None:
+    """Witness: the German nouns, capitalised as they must be, are no names."""
+    (triplet,) = some_triplets(1, ("ngram", "rnn"))
+    german = replace(
+        triplet,
+        natural=Sentence.parse("Der alte Hund schläft"),
+        synthetic_1=Sentence.parse("Der alte Vogel schläft"),
+        synthetic_2=Sentence.parse("Der junge Hund schläft"),
+    )
+    assert not flags_of([german]).flags

@@ -216,7 +216,7 @@ def test_number_of_searches_is_refused_beside_enough() -> None:
         ({"frame": "none"}, False, 0.0, None, None),
         ({"frame": "none", "enough": 3.0, "same_length": 2}, False, 3.0, 2, None),
         ({"recipe": "golan2023"}, False, 0.0, None, None),
-        ({"recipe": "golan2023", "frame": "words", "enough": 0.0}, True, 0.0, 6, 0.2),
+        ({"recipe": "golan2023", "frame": "words"}, True, 0.0, 6, 0.2),
     ],
 )
 def test_a_frame_brings_its_defaults(

@@ -256,6 +256,16 @@ def test_figures_are_of_the_triplets_that_they_are_said_to_be_of(study: Path) ->
         assert StudyFacts(read_study("study.toml")).figures == of_all
 
 
+def test_a_selection_made_before_there_was_a_floor_has_a_datasheet(study: Path) -> None:
+    path = study / "results" / "selected.csv.certificate.json"
+    certificate = json.loads(path.read_text())
+    del certificate["question"]["enough"], certificate["question"]["tags"]
+    path.write_text(json.dumps(certificate))
+    with chdir(study):
+        page = datasheet(StudyFacts(read_study("study.toml"))).markdown()
+    assert "nats on each side" not in page
+
+
 def test_reviews_are_counted(study: Path) -> None:
     pairs = rows(study / "results" / "pairs.csv")
     header = (
