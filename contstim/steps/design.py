@@ -58,10 +58,11 @@ class MakeDesign(Step[Design], name="design", version=2):
     """Turn pairs and triplets into the trials of an experiment, shared out to groups.
 
     Of a triplet people compare the two synthetic sentences, with `--twins` also the natural one
-    with either: in experiment 1 of 2023 such an answer told models apart a quarter as well.
-    No group sees a sentence twice, and every group has the same number of trials of each condition,
-    model pair and role. The finished table is checked independently. Beside it stand a summary to
-    read before ethics and preregistration (`….summary.md`, `….summary.png`) and a certificate.
+    with either: in experiment 1 of 2023 such an answer told models apart a quarter to a third as
+    well. No group sees a sentence twice, and every group has the same number of trials of each
+    condition, model pair and role. The finished table is checked independently. Beside it stand a
+    summary to read before ethics and preregistration (`….summary.md`, `….summary.png`) and a
+    certificate.
 
     After a review of trials, as many as possible stay in their groups. Rejected random and catch
     trials are drawn anew; for rejected pairs and triplets run `select natural` and `select
