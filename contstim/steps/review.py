@@ -18,7 +18,6 @@ from contstim.files import checksum, write_text
 from contstim.frequencies import read_frequencies
 from contstim.item_flags import FlagSettings, flag_items
 from contstim.models.catalog import load_models
-from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import token_terms
 from contstim.options import AnswerScale, Help, Models, Reads, Writes, WritesTable
 from contstim.reporting.review import ReviewPage
@@ -130,7 +129,6 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=2):
     merged: Annotated[Path | None, WritesTable("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()
-    loading: Loading = DEFAULT_LOADING
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
         """Write the page."""
@@ -147,7 +145,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=2):
             earlier = before if review is None else Review((*review.decisions, *before.decisions))
         scores = None if self.scores is None else ScoreTable.read(self.scores)
         judge = self.settings.judge
-        judged = {} if judge is None else _judged(stimuli, judge, self.loading)
+        judged = {} if judge is None else _judged(stimuli, judge)
         settings = replace(self.settings.flags(), scores=scores, judged=judged)
         flags = flag_items(stimuli, settings)
         content = ReviewPage(
@@ -173,15 +171,13 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=2):
         return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*shown])
 
 
-def _judged(
-    stimuli: Iterable[Stimulus], judge: str, loading: Loading
-) -> dict[Sentence, list[float]]:
+def _judged(stimuli: Iterable[Stimulus], judge: str) -> dict[Sentence, list[float]]:
     """Log-probability of each word of the sentences under the judge, nats."""
     every = list(stimuli)
     # Trials of two synthetic sentences bring their natural one along, which stands in no item
     shown = chain.from_iterable(item.sentences for item in undecided(every))
     naturals = filter(None, chain.from_iterable(naturals_of(every).values()))
-    terms = token_terms(load_models(judge, loading)[0], [*dict.fromkeys((*shown, *naturals))])
+    terms = token_terms(load_models(judge)[0], [*dict.fromkeys((*shown, *naturals))])
     return {
         sentence: [fsum(t.log_prob for t in of_all if t.word == i) for i in range(len(sentence))]
         for sentence, of_all in terms.items()
