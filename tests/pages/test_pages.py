@@ -81,7 +81,7 @@ NOT_RUN = {
 `tests.test_site` all the same."""
 
 _NO_GPU = {"--device cuda": "--device cpu"}
-_FEW_SEARCHES = {"--per-pair 100": "--per-pair 1 --restarts 1"}
+_FEW_SEARCHES = {"--per-pair 100": "--per-pair 1 --enough 0 --restarts 1"}
 _RAY = {
     "--executor ray": "--executor processes --workers 1"
 }  # tests.jobs.test_ray starts Ray, which takes long
@@ -111,7 +111,7 @@ INSTEAD: dict[str, dict[str, str]] = {
         '"none", "0.05", "0.1", "0.25", "0.5"': '"none", "0.25"',
     },
     "docs/study.md": {"contstim plan my-study": "contstim plan my-study --no-measure"},
-    "docs/synthesis.md": {"--reject hf": "--restarts 1 --reject hf"},
+    "docs/synthesis.md": {"--reject hf": "--enough 0 --restarts 1 --reject hf"},
     "docs/training.md": {
         "train lstm ": "train lstm --embedding 16 --hidden 32 --epochs 1 ",
         "train gpt2 ": "train gpt2 --width 16 --layers 1 --epochs 1 ",
