@@ -23,6 +23,7 @@ from contstim.reporting.report import (
     code,
     strong,
 )
+from contstim.reviews import differing
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from contstim.study import places
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from contstim.reporting.report import Part, Value
-    from contstim.stimuli import Pair
+    from contstim.stimuli import Pair, Triplet
     from contstim.study.handing_on.facts import StudyFacts
 
 _SHOWN = 4  # pairs of models whose items are seen without unfolding anything
@@ -142,7 +143,7 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
     shown = facts.selected if "selection" in facts.study.sections else facts.found
     yield from _folded(
         Details(f"Triplet: {_rivals(best)}", [stimuli_table([best])], is_open=True)
-        for best in _best(shown, lambda triplet: triplet.controversiality)
+        for best in _best(shown, _words_kept)
     )
     if facts.pairs and places.SCORES.is_file():
         scores = ScoreTable.read(places.SCORES)
@@ -163,6 +164,11 @@ def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
     for item in items:
         groups.setdefault(frozenset((item.model_1, item.model_2)), []).append(item)
     return [max(group, key=value) for group in groups.values()]
+
+
+def _words_kept(triplet: Triplet) -> float:
+    """Words that the synthetic sentences keep, as a negative number of new ones."""
+    return -sum(len(differing(made, triplet.natural)) for made in triplet.sentences[1:])
 
 
 def _rank_difference(pair: Pair) -> float:
