@@ -49,7 +49,7 @@ def test_few_changes_of_the_same_part_of_speech(
                 shares = english_tags().shares(new, initial=index == 0)
                 assert new == old or shares[tag] >= 0.5
             compared = match(triplet.natural, synthetic, english_tags())
-            assert abs(compared.characters) <= 12
+            assert abs(compared.characters) <= 6
             assert abs(compared.zipf) <= 0.2 + 1e-9
         assert min(triplet.drops) >= 2
     frontier = read_table(tmp_path / "frontier.csv")
@@ -66,7 +66,7 @@ def test_few_changes_of_the_same_part_of_speech(
     results = replace(search, settings=replace(search.settings, enough=9.0)).run()
     assert [pair.missing for pair in results.pairs] == [3]
     told = [line for line in results.lacking if "few new words do not reach 9 nats" in line]
-    assert len(told) == sum(pair.unchanged for pair in results.pairs) <= 6
+    assert len(told) == sum(pair.unchanged for pair in results.pairs) <= 12
 
 
 def test_triplets_are_searched(
