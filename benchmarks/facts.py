@@ -230,9 +230,10 @@ def searches(folder: Path, at_most: int | None) -> dict[str, Any]:
             found[recipe] = {}
             for sentence, case in zip(natural, cases[:at_most], strict=False):
                 accept, reject, name, more = case
-                models = ("--accept", accept, "--reject", reject, "--recipe", recipe, "--quiet")
-                where = ("--sentence", sentence, "--vocabulary", "words.txt", "--json")
-                status, printed, said = run("synthesize", *models, *where, *shlex.split(more))
+                models = ("--accept", accept, "--reject", reject, "--recipe", recipe)
+                where = ("--sentence", sentence, "--vocabulary", "words.txt", "--json", "--quiet")
+                how = ("--frame", "none", *shlex.split(more))
+                status, printed, said = run("synthesize", *models, *where, *how)
                 result = json.loads(printed) if printed.startswith("{") else said
                 found[recipe][f"{accept} {reject} {name}"] = [status, masked_json(result, folder)]
     return found

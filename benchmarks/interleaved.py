@@ -69,7 +69,12 @@ def main() -> None:
         }
         for kind, models in list(kinds.items())[: 1 if options.quick else None]:
             question = SearchQuestion(
-                per_pair=searches, seed=1, restarts=1, plausible="none", capitals="anywhere"
+                per_pair=searches,
+                seed=1,
+                frame="none",
+                restarts=1,
+                plausible="none",
+                capitals="anywhere",
             )
             plan = Plan(question, models, natural, words)
             for latency in (options.latency, 0.0):
