@@ -37,7 +37,7 @@ def made_up(per_pair: int, n_models: int) -> tuple[Triplet, ...]:
     for one, two in combinations([f"model-{m}" for m in range(n_models)], 2):
         for i in range(per_pair):
             n1, n2, s1, s2 = map(float, rng.normal([-40, -40, -80, -80], 8))
-            n, a, b = (Sentence.parse(f"{one} {two} sentence {k} number {i}.") for k in "nab")
+            n, a, b = (Sentence.parse(f"{one} {two} {k}{i} is sentence {k} of {i}.") for k in "nab")
             scores = (n1, n2, s1, n2, n1, s2, n1 - s1 + n2 - s2)
             triplets.append(Triplet(f"t-{one}-{two}-{i}", one, two, n, a, b, *scores))
     return tuple(triplets)
