@@ -41,7 +41,6 @@ from contstim.models.training.recurrent import train_recurrent
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.constraints import capitals
-from contstim.optimization.search.few_changes import n_changed
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import repeats
@@ -149,13 +148,13 @@ def measure(
         if show:
             for natural, sentence in synthetic:
                 print(f"    {natural.text}  ->  {sentence.text}")
-        kept = 1 - np.mean([n_changed(*pair) / len(pair[0]) for pair in synthetic])
-        astray = [len(match(*pair, english_tags()).misfits) for pair in synthetic]
+        matches = [match(*pair, english_tags()) for pair in synthetic]
+        new = [len(m.changed) / len(n) for m, (n, _) in zip(matches, synthetic, strict=True)]
         zipfs = [frequencies.mean_zipf(s) - frequencies.mean_zipf(n) for n, s in synthetic]
         print(
             f"  {way:22} parsed {np.mean(parsed([s for _, s in synthetic])):.2f}"
-            f"  kept {kept:.2f}"
-            f"  misfits {np.mean(astray):4.2f}"
+            f"  kept {1 - np.mean(new):.2f}"
+            f"  misfits {np.mean([len(each.misfits) for each in matches]):4.2f}"
             f"  nats {np.mean([min(t.drops) for t in triplets]):5.1f}"
             f" (least {min(min(t.drops) for t in triplets):4.1f})"
             f"  characters {np.mean([len(s.bare) - len(n.bare) for n, s in synthetic]):+5.1f}"

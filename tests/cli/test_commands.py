@@ -44,6 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) ->
 
 
 MODELS = ("--model", "kenlm:bigram.arpa", "--model", "kenlm:trigram.arpa")
+SEARCH = ("--frame", "none", "--restarts", "1")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -102,7 +103,7 @@ def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None
     natural = (folder / "natural.txt").read_text().splitlines()[0]
     command = (
         *("synthesize", "--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa"),
-        *("--vocabulary", "vocab.txt", "--frame", "none", "--restarts", "1", "--sentence", natural),
+        *("--vocabulary", "vocab.txt", *SEARCH, "--sentence", natural),
     )
     first = json.loads(succeed(folder, *command, "--seed", "4", "--json"))
     assert first == json.loads(succeed(folder, *command, "--seed", "4", "--json"))
@@ -125,10 +126,7 @@ def test_words_come_from_the_models_without_a_vocabulary(folder: Path) -> None:
             folder,
             "synthesize",
             *models,
-            "--frame",
-            "none",
-            "--restarts",
-            "1",
+            *SEARCH,
             "--sentence",
             natural,
             "--json",
@@ -148,10 +146,7 @@ def test_unknown_words_are_dropped_and_counted_unless_allowed(folder: Path) -> N
         *(
             "--vocabulary",
             "more-words.txt",
-            "--frame",
-            "none",
-            "--restarts",
-            "1",
+            *SEARCH,
             "--sentence",
             natural,
         ),
@@ -334,10 +329,7 @@ def test_names_and_folders_with_brackets_are_shown_as_they_are(folder: Path) -> 
     options = (
         "--vocabulary",
         "vocab.txt",
-        "--frame",
-        "none",
-        "--restarts",
-        "1",
+        *SEARCH,
         "--sentence",
         natural,
     )

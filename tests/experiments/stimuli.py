@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from contstim.experiments.design.building import Design, build_design
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet, content_id
 
@@ -45,3 +46,16 @@ def some_triplets(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Tripl
 
 def natural(n: int) -> list[Sentence]:
     return [Sentence.parse(f"The dog number {i} sees the cat") for i in range(n)]
+
+
+def small_design() -> Design:
+    """Trials of every condition for three groups."""
+    return build_design(
+        some_pairs(3),
+        some_triplets(3),
+        natural(60),
+        groups=3,
+        random_per_group=5,
+        catch_per_group=4,
+        twins=True,
+    )

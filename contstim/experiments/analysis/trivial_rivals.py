@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 RIVALS = FREQUENCY, CHANGED, MISFITS = "word frequency", "words changed", "tag misfits"
 
-_FEWEST_LISTED = 0.5  # share of the trials' words that a table has, or says nothing of them
-
 
 @dataclass(frozen=True)
 class TrivialRivals:
@@ -67,8 +65,8 @@ def trivial_rivals(
     """
     judged = [trial for trial in trials if trial.condition in TESTING]
     shown = {sentence for trial in judged for sentence in (trial.sentence_1, trial.sentence_2)}
-    listed = table.share_listed({word for sentence in shown for word in sentence.words})
-    known, naturals = listed >= _FEWEST_LISTED, naturals_of(trials)
+    words = {word for sentence in shown for word in sentence.words}
+    known, listed, naturals = table.fits(words), table.share_listed(words), naturals_of(trials)
     synthetic = [t for t in judged if t.condition is Condition.SYNTHETIC_SYNTHETIC]
     matches = {
         t.trial_id: [match(natural, s, table) for s in (t.sentence_1, t.sentence_2)]

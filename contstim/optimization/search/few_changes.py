@@ -27,6 +27,7 @@ from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.constraints import Candidates, max_changes
 from contstim.optimization.search.objectives import Objective, ScoredSentence
 from contstim.options import Help, check_ranges
+from contstim.reviews import differing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,7 +156,7 @@ def climb_by_changes(
     for best, steps, visits in levels:
         drop = start.loss - objective.assess(best.sentence, best.log_probs).loss
         if drop > max((point.drop for point in frontier), default=0.0):
-            changed = n_changed(natural, best.sentence)
+            changed = len(differing(natural, best.sentence))
             frontier = [point for point in frontier if point.changed < changed]
             frontier.append(FrontierPoint(changed, best.sentence, best.log_probs, drop))
         if drop >= goal.enough:
@@ -291,8 +292,3 @@ def _step(
     old, new = before.words[index], after.sentence.words[index]
     told = after.sentence, after.log_probs, after.loss
     return Step(index, old, new, *told, visits, changes - 1, evaluator.cost)
-
-
-def n_changed(natural: Sentence, sentence: Sentence) -> int:
-    """Number of words in which two sentences of one length differ."""
-    return sum(old != new for old, new in zip(natural.words, sentence.words, strict=True))

@@ -9,21 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
-from contstim.experiments.design.building import build_design
 from contstim.experiments.design.presentation import presentation
 from contstim.stimuli import Condition
 from tests.examples import examples
-from tests.experiments.stimuli import natural, some_pairs, some_triplets
+from tests.experiments.stimuli import small_design
 
-TRIALS = build_design(
-    some_pairs(3),
-    some_triplets(3),
-    natural(60),
-    groups=3,
-    random_per_group=5,
-    catch_per_group=4,
-    twins=True,
-).trials
+TRIALS = small_design().trials
 
 
 @settings(max_examples=examples(50))

@@ -14,17 +14,9 @@ from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
 from contstim.frequencies import WordFrequencies
 from contstim.stimuli import Condition, Kind
-from tests.experiments.stimuli import natural, some_pairs, some_triplets
+from tests.experiments.stimuli import natural, small_design, some_pairs, some_triplets
 
-DESIGN = build_design(
-    some_pairs(3),
-    some_triplets(3),
-    natural(60),
-    groups=3,
-    random_per_group=5,
-    catch_per_group=4,
-    twins=True,
-)
+DESIGN = small_design()
 FREQUENCIES = WordFrequencies.of(natural(60))
 
 

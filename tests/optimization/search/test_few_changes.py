@@ -15,9 +15,10 @@ from contstim.errors import InputError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.constraints import without_words
-from contstim.optimization.search.few_changes import FewChanges, n_changed
+from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
+from contstim.reviews import differing
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
@@ -92,7 +93,7 @@ def test_result_reaches_enough_with_the_fewest_words_and_is_the_likeliest(
         if not result.changed:
             assert all(point.drop < 3.0 for point in result.frontier)
             continue
-        changed = n_changed(natural, result.synthetic)
+        changed = len(differing(natural, result.synthetic))
         drop = result.natural_log_probs[1] - result.log_probs[1]
         assert drop >= 3.0
         assert result.log_probs[0] >= result.natural_log_probs[0]
