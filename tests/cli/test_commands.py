@@ -298,7 +298,7 @@ def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
 
 
 def test_interrupting_by_hand_leaves_no_table_and_no_traceback(folder: Path) -> None:
-    (folder / "many.txt").write_text("".join(f"She saw {i} dogs\n" for i in range(30_000)))
+    (folder / "many.txt").write_text("".join(f"She saw {i} dogs\n" for i in range(300_000)))
     arguments = ["--sentences", "many.txt", "--out", "hand.csv", "--store", "hand.sqlite", "-q"]
     command = [sys.executable, "-m", "contstim", "score", *MODELS[:2], *arguments]
     process = subprocess.Popen(
