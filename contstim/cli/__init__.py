@@ -2,7 +2,7 @@
 
 A mistake in what the user gave is one message on standard error and exit status 2; an interrupt is
 silence and exit status 130, from the first moment on. So this module is light: the commands are
-imported when an interrupt is provided for.
+imported when an interrupt is provided for. Later imports are finished before an interrupt counts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contstim.errors import ContstimError, InputError
 
 TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import NoReturn, TextIO
 
     from contstim.cli.program import app
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 _MISTAKE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
+_LATER = 0.05  # seconds from an interrupt during an import to the next try
 
 
 def main() -> None:
@@ -34,7 +36,8 @@ def main() -> None:
     from contstim.cli.program import app
 
     warnings.showwarning = show_warning
-    signal.signal(signal.SIGINT, before)
+    # A shell's background job may have been started to ignore interrupts
+    signal.signal(signal.SIGINT, _interrupt if before is signal.default_int_handler else before)
     try:
         # Records, tables and pages are UTF-8, and could not hold what a shell gave in another.
         for argument in sys.argv[1:]:
@@ -76,6 +79,23 @@ def __getattr__(name: str) -> object:
     from contstim.cli.program import app
 
     return app
+
+
+def _interrupt(_signal: int, frame: FrameType | None) -> None:
+    """Stop the command; while it imports a module, try again a moment later.
+
+    Python turns an interrupt of half a class into an error of its own, or loses it.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            from threading import Timer, main_thread
+
+            again = Timer(_LATER, signal.pthread_kill, [main_thread().ident, signal.SIGINT])
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def _leave(*_signal: object) -> NoReturn:

@@ -88,3 +88,41 @@ def test_an_interrupt_is_quiet_from_the_first_moment(module: str) -> None:
     )
     assert done.returncode == 130
     assert done.stderr == ""
+
+
+HALF_A_CLASS = """
+import os, signal
+
+class Attribute:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), signal.SIGINT)
+
+class Owner:
+    attribute = Attribute()
+"""
+
+
+def test_an_interrupt_while_a_module_defines_its_classes_waits_for_it(tmp_path: Path) -> None:
+    """Python itself would make a RuntimeError of it, and the command a traceback."""
+    (tmp_path / "half_a_class.py").write_text(HALF_A_CLASS)
+    code = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import contstim.cli
+import contstim.cli.program
+
+def app():
+    import half_a_class
+    print("imported", half_a_class.Owner.__name__, flush=True)
+    time.sleep(60)
+
+contstim.cli.program.app = app
+contstim.cli.main()
+"""
+    environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=50
+    )
+    assert done.returncode == 130
+    assert done.stdout == "imported Owner\n"
+    assert done.stderr == ""
