@@ -6,7 +6,7 @@ import pytest
 
 from contstim.experiments.design import power as module
 from contstim.experiments.design.power import DesignPower, design_power
-from tests.experiments.design.test_power import DESIGN, scores
+from tests.experiments.design.scored_design import DESIGN, scores
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ from contstim.experiments.design.power_report import power_report, power_table
 from contstim.stimuli import Condition
 from contstim.tables import write_table
 from tests.experiments.analysis.simulation import Experiment, simulate
-from tests.experiments.design.test_power import DESIGN, MODELS, scores
+from tests.experiments.design.scored_design import DESIGN, MODELS, scores
 
 KINDS = tuple(MeasuredPeople().kinds)
 CEILINGS = dict(zip(KINDS, (0.7, 0.75, 0.8, 0.92, 0.9), strict=True))
@@ -202,13 +202,18 @@ def test_what_a_pilot_measured_is_read(
 
 
 def test_what_ties_forbid_is_named(power: DesignPower, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of distant rivals alone: close ones are not listed."""
+    """Witness: accuracies of drawn answers. Distant rivals alone: close ones are not listed."""
     monkeypatch.setattr(calibration, "_among_rivals", calibration._planted)
     table = scores()
     table.log_probs[:, 0] = -40.0
     trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
-    _, unreached = calibrate(preferences_by_scope(trials, table), MeasuredPeople())
-    assert [model for scope, model in unreached if scope is Scope.RANDOM] == [MODELS[0]]
+    study, measured = preferences_by_scope(trials, table), MeasuredPeople()
+    populations, unreached = calibrate(study, measured)
+    planted = [people for people in populations[Scope.RANDOM] if people.rivals == DISTANT]
+    drawn = [shown(study, Scope.RANDOM, people, 6, m)[0] for m, people in enumerate(planted)]
+    short = np.array(drawn) < measured.kinds[Scope.RANDOM].accuracy - 0.03
+    missed = [people.name for people, falls in zip(planted, short, strict=True) if falls]
+    assert [model for scope, model in unreached if scope is Scope.RANDOM] == missed == [MODELS[0]]
     page = power_report(replace(power, unreached=unreached)).markdown()
     assert f"{MODELS[0]} in random-natural" in page
 

@@ -18,7 +18,6 @@ from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 from contstim.experiments.design import power as module
-from contstim.experiments.design.building import build_design
 from contstim.experiments.design.population import (
     CLOSE,
     DISTANT,
@@ -44,28 +43,11 @@ from contstim.reporting.canvas import write_figure
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
-from tests.experiments.stimuli import natural, some_pairs, some_triplets
+from tests.experiments.design.scored_design import DESIGN, MODELS, scores
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.effects import Units
-
-MODELS = ("ngram", "rnn", "bert")
-DESIGN = build_design(
-    some_pairs(4, MODELS),
-    some_triplets(4, MODELS),
-    natural(99),
-    groups=4,
-    random_per_group=9,
-    catch_per_group=2,
-    twins=True,
-)
-
-
-def scores(seed: int = 0) -> ScoreTable:
-    sentences = dict.fromkeys(s for t in DESIGN.trials for s in (t.sentence_1, t.sentence_2))
-    values = np.random.default_rng(seed).normal(-40, 8, (len(sentences), len(MODELS)))
-    return ScoreTable(tuple(sentences), MODELS, values)
 
 
 def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPreferences:

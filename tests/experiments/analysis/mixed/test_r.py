@@ -1,6 +1,7 @@
 """The same models by R's `ordinal::clmm` and `lme4::glmer`: what they say is recorded in `r.json`.
 
-Where R is installed, a slow test asks it again. To record anew, write what `by_r` returns.
+Where R is installed, a slow test asks it again. To record anew, with the versions of R (`base`) and
+of the two packages: `python -m tests.experiments.analysis.mixed.test_r`
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import csv
 import json
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +103,9 @@ say(sort(as.numeric(unlist(lapply(VarCorr(m), function(v) attr(v, "stddev"))))))
 """
 
 
+VERSIONS = 'for (p in c("base", "ordinal", "lme4")) cat(p, format(packageVersion(p)), "\\n")'
+
+
 def by_r(case: Case, folder: Path) -> list[list[float]]:
     """Log-likelihood, estimates, standard errors and deviations, of thresholds before slopes."""
     program = shutil.which("Rscript")
@@ -125,7 +130,7 @@ def by_r(case: Case, folder: Path) -> list[list[float]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_r_says_what_is_recorded(name: str, tmp_path: Path) -> None:
-    recorded = json.loads(RECORD.read_text())[name]
+    recorded = json.loads(RECORD.read_text())["fits"][name]
     for found, expected in zip(by_r(CASES[name], tmp_path), recorded, strict=True):
         assert found == pytest.approx(expected, rel=1e-4)
 
@@ -133,7 +138,7 @@ def test_r_says_what_is_recorded(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_r_fits_the_same(name: str) -> None:
     case = CASES[name]
-    (likelihood,), estimates, errors, deviations = json.loads(RECORD.read_text())[name]
+    (likelihood,), estimates, errors, deviations = json.loads(RECORD.read_text())["fits"][name]
     fit = fit_mixed(case.ratings, case.models, case.settings)
     assert fit.log_likelihood == pytest.approx(likelihood, abs=case.likelihood)
     ours = [(row["estimate"], row["standard_error"]) for row in fit.thresholds]
@@ -148,3 +153,22 @@ def test_r_fits_the_same(name: str) -> None:
     ]
     sizes = [row["standard_deviation"] for row in fit.variances]
     assert np.sort(np.multiply(sizes, scales)) == pytest.approx(deviations, rel=case.errors)
+
+
+def record() -> None:
+    """Ask R for all fits, and write them one line each with the versions that made them."""
+    said = subprocess.run(["Rscript", "-e", VERSIONS], capture_output=True, text=True, check=True)
+    versions = dict(line.split() for line in said.stdout.splitlines())
+    with tempfile.TemporaryDirectory() as folder:
+        fits = [
+            f'    "{name}": [\n      '
+            + ",\n      ".join(json.dumps(row) for row in by_r(case, Path(folder)))
+            + "\n    ]"
+            for name, case in CASES.items()
+        ]
+    text = f'{{\n  "versions": {json.dumps(versions)},\n  "fits": {{\n'
+    RECORD.write_text(text + ",\n".join(fits) + "\n  }\n}\n")
+
+
+if __name__ == "__main__":
+    record()

@@ -1,0 +1,26 @@
+"""A design of three models with made-up scores, for tests of people who follow these."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contstim.experiments.design.building import build_design
+from contstim.scores import ScoreTable
+from tests.experiments.stimuli import natural, some_pairs, some_triplets
+
+MODELS = ("ngram", "rnn", "bert")
+DESIGN = build_design(
+    some_pairs(4, MODELS),
+    some_triplets(4, MODELS),
+    natural(99),
+    groups=4,
+    random_per_group=9,
+    catch_per_group=2,
+    twins=True,
+)
+
+
+def scores(seed: int = 0) -> ScoreTable:
+    sentences = dict.fromkeys(s for t in DESIGN.trials for s in (t.sentence_1, t.sentence_2))
+    values = np.random.default_rng(seed).normal(-40, 8, (len(sentences), len(MODELS)))
+    return ScoreTable(tuple(sentences), MODELS, values)
