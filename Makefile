@@ -15,7 +15,7 @@ BENCHMARKS := $(notdir $(shell grep -l __main__ benchmarks/*.py))
 demo: .venv/base
 	$(RUN)contstim demo
 
-# Three at a time on two cores: some tests wait for Ray, servers and browsers while others compute
+# Two at a time on two cores, each file by one worker: its tests share what its fixtures make
 test: .venv/ready
 	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published and not slow" -n 2 --dist loadfile
 
@@ -24,7 +24,6 @@ slow: .venv/ready
 
 # Which lines no test of `make test` runs; takes about half as long again
 coverage: .venv/ready
-	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
 	$(RUN)python -m coverage erase
 	OMP_NUM_THREADS=1 $(RUN)python -m coverage run -m pytest -q -m "not published and not slow" -n 2 --dist loadfile
 	$(RUN)python -m coverage combine --quiet
@@ -50,7 +49,6 @@ run-%: .venv/ready
 	@echo "== $*"; $(RUN)python benchmarks/$* $(BENCH)
 
 package: .venv/ready
-	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
 	PYTHON=$(abspath $(RUN)python) .ci/package
 
 clean:

@@ -25,6 +25,8 @@ pytest.register_assert_rewrite("contstim.testing.contract")
 register_profiles()
 STYLE_OF_READERS = dict(canvas._STYLE)
 """Style of figures as users get them; see `quick_figures`."""
+FROZEN = [0]
+"""Number of modules when `freeze_what_lasts` was last called."""
 
 
 def pytest_collection() -> None:
@@ -51,12 +53,14 @@ def freeze_what_lasts() -> None:
     """
     gc.collect()
     gc.freeze()
+    FROZEN[0] = len(sys.modules)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen() -> None:
-    """At the start of every file: the file before it may have imported libraries."""
-    freeze_what_lasts()
+    """At the start of a file, where the one before it has imported libraries."""
+    if len(sys.modules) > FROZEN[0]:
+        freeze_what_lasts()
 
 
 @pytest.fixture(scope="session", autouse=True)
