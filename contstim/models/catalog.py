@@ -26,7 +26,7 @@ from contstim.models.transforms import LETTER_CASES, InLetterCase, transformed
 from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.loading import Loading
@@ -36,15 +36,14 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-def check_model(specification: str | Specification, loading: Loading = DEFAULT_LOADING) -> None:
+def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
     """Refuse within a moment a model whose files are missing or unreadable.
 
     Reads the configuration only: no weights, no tokenizer, nothing on the hub.
 
     Raises:
-        ModelError: see `parse_model`; the file or folder is missing, or its configuration damaged.
+        ModelError: the file or folder is missing, or its configuration damaged.
     """
-    model = parse_model(specification)
     family = family_named(model.family)
     if family.checker:
         check: Callable[..., None] = resolve_name(family.checker)
@@ -138,7 +137,9 @@ def load_models(
 
 
 def with_each_model(
-    specifications: Models, work: Callable[[Scorer], _Result], loading: Loading = DEFAULT_LOADING
+    models: Sequence[Specification],
+    work: Callable[[Scorer], _Result],
+    loading: Loading = DEFAULT_LOADING,
 ) -> list[_Result]:
     """Load each model, work with it, and drop it before the next one is loaded.
 
@@ -146,7 +147,7 @@ def with_each_model(
     checkpoint, such as two rules, share its network.
 
     Args:
-        specifications: parsed, or `[NAME=]SPECIFICATION` each.
+        models: parsed.
         work: a function of the model; its result must not hold the model.
         loading: how they are loaded.
 
@@ -156,7 +157,6 @@ def with_each_model(
     Raises:
         ModelError: see `load_scorer`.
     """
-    models = parse_models(specifications)
     for model in models:
         check_model(model, loading)
     results = []

@@ -1,8 +1,8 @@
 """Scores of many sentences under several models, stored every few seconds, with what a record says.
 
-`score_sentences` takes models that are loaded, here or by workers (see `remote`). Where there are
-more than memory holds, `score_in_turn` loads one after the other, and asks all that is wanted of a
-model before it makes room for the next one.
+Models are loaded, here or by workers (see `remote`). Where there are more than memory holds,
+`with_each_model` loads one after the other, and `score_together` asks all that is wanted of a model
+before it makes room for the next one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ import numpy as np
 
 from contstim.documents import read_json_object
 from contstim.errors import InputError, ScoreError
-from contstim.models.base import Convention, conventions, require_language_model
-from contstim.models.catalog import with_each_model
-from contstim.models.loading import DEFAULT_LOADING
+from contstim.models.base import Convention, record_entry, require_language_model
 from contstim.models.remote import CHUNK, ModelCall, RemoteModel
 from contstim.models.training_text import Contamination, contamination
 from contstim.models.transforms import UnknownWords, unknown_words
@@ -30,9 +28,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.models.base import Continuation, Scorer, TokenScore
-    from contstim.models.loading import Loading
     from contstim.models.remote import Answer
-    from contstim.models.specifications import Models
     from contstim.sentence import Sentence
     from contstim.store import Store
 
@@ -149,10 +145,11 @@ def _score(
             keep(column, rows, getattr(model, method)([distinct[row] for row in rows]))
     for answer, asked in calls.items():
         answer(asked, lambda call, values: keep(*targets[call], values))
-    for row, column in np.argwhere(np.isnan(scores))[:1]:
+    for row, column in np.argwhere(~(scores < np.inf))[:1]:
         what = " | ".join(texts[row].split("\n"))
         raise ScoreError(
-            f"The score of {what!r} under {models[column].name} is not a number (nan)."
+            f"The score of {what!r} under {models[column].name} is not a number "
+            f"({scores[row, column]})."
         )
     return scores[[row_of[item] for item in items]]
 
@@ -239,37 +236,6 @@ class ModelScores:
     unknown: UnknownWords
 
 
-def score_in_turn(
-    models: Models,
-    sentences: Sequence[Sentence],
-    wanted: Collection[Wanted] = (),
-    *,
-    loading: Loading = DEFAULT_LOADING,
-    store: Store | None = None,
-    progress: Progress | None = None,
-) -> list[ModelScores]:
-    """Score sentences under models, one model in memory at a time.
-
-    Args:
-        models: parsed, or `[NAME=]SPECIFICATION` each.
-        sentences: the sentences to score.
-        wanted: of every model.
-        loading: how models are loaded.
-        store: where sums are kept between runs; see `score_sentences`.
-        progress: told the model and how many distinct sentences more have their score.
-
-    Raises:
-        ModelError: see `load_scorers`; or a model cannot score a sentence.
-        ScoreError: a model gave nan.
-        StoreError: the store cannot be written.
-    """
-
-    def work(model: Scorer) -> ModelScores:
-        return score_together([model], sentences, wanted, store=store, progress=progress)[0]
-
-    return with_each_model(models, work, loading)
-
-
 def score_together(
     models: Sequence[Scorer],
     sentences: Sequence[Sentence],
@@ -278,19 +244,31 @@ def score_together(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[ModelScores]:
-    """The same of models that are loaded; sums under all at once, so that no worker waits.
+    """Scores of sentences under all models at once, so that no worker waits, and all else wanted.
 
     The results do not hold the models, which can be dropped.
+
+    Args:
+        models: that are loaded.
+        sentences: the sentences to score.
+        wanted: of every model.
+        store: where sums are kept between runs; see `score_sentences`.
+        progress: told the model and how many distinct sentences more have their score.
+
+    Raises:
+        ModelError: a model cannot score a sentence.
+        ScoreError: a model gave nan.
+        StoreError: the store cannot be written.
     """
     sums: Sequence[FloatArray | None] = [None] * len(models)
     if "terms" not in wanted:
-        table = score_sentences(models, sentences, store=store, progress=progress)
-        sums = list(table.log_probs.T)
+        stored_as = [model.convention for model in models]
+        sums = list(_score(models, "scores", stored_as, sentences, store, progress).T)
     completed = "completed_words" in wanted
     return [
         ModelScores(
             name=model.name,
-            convention=conventions([model])[model.name],
+            convention=record_entry(model.specification, model.convention),
             log_probs=log_probs,
             terms=token_terms(model, sentences, completed=completed, progress=progress)
             if "terms" in wanted

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.errors import InputError
+from contstim.models.catalog import with_each_model
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.masked.rules import RULES
 from contstim.models.scoring import (
     bounds_table,
-    score_in_turn,
     score_table,
     score_together,
     standard_error_table,
@@ -102,22 +103,16 @@ class ScoreSentences(
         # Words are not kept between runs, so that they need no store.
         path = self.store or self.out.parent / "contstim.sqlite"
         with nullcontext() if self.per_word else Store(path) as store:
+            score = partial(
+                score_together, sentences=stimuli, wanted=wanted, store=store, progress=progress
+            )
             if not self.execution.is_local:
                 workers = self.execution.scorers(specifications, self.loading, reporter.say)
                 with workers as scorers:
-                    scores = score_together(
-                        scorers, stimuli, wanted, store=store, progress=progress
-                    )
+                    scores = score(scorers)
             else:
                 # One model in memory at a time
-                scores = score_in_turn(
-                    specifications,
-                    stimuli,
-                    wanted,
-                    loading=self.loading,
-                    store=store,
-                    progress=progress,
-                )
+                scores = with_each_model(specifications, lambda m: score([m])[0], self.loading)
         # Every table gets a record of how each model scored, without which numbers mean nothing.
         conventions = {scored.name: scored.convention for scored in scores}
         if self.per_word:

@@ -9,12 +9,13 @@ import pytest
 from contstim.arrays import FloatArray
 from contstim.errors import ScoreError
 from contstim.models.base import Continuation
+from contstim.models.catalog import load_scorers
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.scoring import (
     score_continuations,
-    score_in_turn,
     score_sentences,
     score_table,
+    score_together,
     standard_error_table,
     term_table,
 )
@@ -130,7 +131,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     sentences = [*unseen[:5], english[0]]
     expected = [NgramModel(trained / f"{n}gram.arpa").log_probs(sentences).tolist() for n in (2, 3)]
     with Store(tmp_path / "scores.sqlite") as store:
-        sums = score_in_turn(names, sentences, ["standard_errors"], store=store)
+        sums = score_together(load_scorers(names), sentences, ["standard_errors"], store=store)
     table = score_table(sums, sentences)
     assert table.models == ("two", "three")
     np.testing.assert_array_equal(table.log_probs.T, expected)
@@ -139,7 +140,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     seen = sums[0].contamination
     assert seen is not None
     assert len(seen.hashes) == 1  # the last sentence is of the training text
-    scored = score_in_turn(names, sentences, ["terms"])
+    scored = score_together(load_scorers(names), sentences, ["terms"])
     terms = term_table({model.name: model.terms or {} for model in scored}, sentences)
     for name, scores in zip(("two", "three"), expected, strict=True):
         rows = [i for i, model in enumerate(terms["model"]) if model == name]

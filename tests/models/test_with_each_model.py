@@ -12,6 +12,7 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.catalog import check_model, load_model, load_scorer, with_each_model
 from contstim.models.loading import Loading
+from contstim.models.specifications import parse_model, parse_models
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     for name, folder in copies.items():
         shutil.copytree(tiny_checkpoint(name), folder)
     names = [f"hf:{folder}" for folder in copies.values()]
-    with_each_model(names, lambda model: model.scores([SENTENCE])[0], CPU)
+    with_each_model(parse_models(names), lambda model: model.scores([SENTENCE])[0], CPU)
     assert alive == [0, 0, 0]
 
 
@@ -54,7 +55,7 @@ def test_two_rules_of_a_checkpoint_share_its_network(
 ) -> None:
     name = f"hf:{tiny_checkpoint('pythia')}"
     seen = with_each_model(
-        [name, f"{name}@chain"], lambda model: id(vars(model)["checkpoint"]), CPU
+        parse_models([name, f"{name}@chain"]), lambda model: id(vars(model)["checkpoint"]), CPU
     )
     assert seen[0] == seen[1]
 
@@ -64,7 +65,7 @@ def test_results_are_those_of_models_loaded_together(
 ) -> None:
     names = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "pythia")]
     together = [load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
-    apart = with_each_model(names, lambda model: model.scores([SENTENCE])[0], CPU)
+    apart = with_each_model(parse_models(names), lambda model: model.scores([SENTENCE])[0], CPU)
     assert np.array_equal(apart, together)
 
 
@@ -81,9 +82,9 @@ def test_the_last_model_is_checked_before_the_first_is_loaded(
         (bad / "config.json").write_text("null")
     names = [f"hf:{tiny_checkpoint('gpt2')}", "x.nonsense" if damage == "name" else f"hf:{bad}"]
     with pytest.raises(ModelError, match=message):
-        with_each_model(names, lambda _model: pytest.fail("worked with the first"))
+        with_each_model(parse_models(names), lambda _model: pytest.fail("worked with the first"))
 
 
 def test_a_missing_ngram_file_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"There is no .*gone\.arpa"):
-        check_model(f"kenlm:{tmp_path / 'gone.arpa'}")
+        check_model(parse_model(f"kenlm:{tmp_path / 'gone.arpa'}"))

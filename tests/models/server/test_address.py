@@ -93,7 +93,7 @@ def test_a_rule_that_needs_the_whole_distribution_is_refused_by_name() -> None:
 )
 def test_what_is_not_an_address_is_refused(location: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        check_model(f"server:{location}")
+        check_model(parse_model(f"server:{location}"))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_is_not_an_address_is_refused(location: str, message: str) -> None:
 )
 def test_a_key_in_an_address_is_refused_and_not_repeated(location: str) -> None:
     with pytest.raises(ModelError, match=KEY_VARIABLE) as caught:
-        check_model(f"server:{location}")
+        check_model(parse_model(f"server:{location}"))
     assert SECRET not in str(caught.value)
 
 
