@@ -73,20 +73,9 @@ class PairSettings(NaturalRules):
         tuple[Path, ...], Reads("Leave out sentences of this file. Repeatable.")
     ] = ()
 
-    def question(self) -> NaturalQuestion:
-        """The same with files read.
-
-        Raises:
-            InputError: a file cannot be read, or names exceptions of a rule that is not asked for.
-        """
+    def __post_init__(self) -> None:
         if self.repeatable is not None and not self.no_repeats:
             raise InputError("`repeatable` names the exceptions of `no_repeats`: give both.")
-        exempt = self.repeatable
-        return NaturalQuestion(
-            **{each.name: getattr(self, each.name) for each in fields(NaturalRules)},
-            counts=_counts(self.counts),
-            repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
-        )
 
 
 class SelectPairs(Step[NaturalSelection], name="select natural"):
@@ -111,6 +100,12 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
 
     def work(self, reporter: Reporter) -> Outcome[NaturalSelection]:
         """Select the pairs, and write them with a certificate."""
+        settings, exempt = self.settings, self.settings.repeatable
+        question = NaturalQuestion(
+            **{each.name: getattr(settings, each.name) for each in fields(NaturalRules)},
+            counts=_counts(settings.counts),
+            repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
+        )
         table = ScoreTable.read(self.scores)
         stood = EarlierStimuli.read(self.review, self.earlier)
 
@@ -122,30 +117,19 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
 
         selection = select_natural(
             table,
-            self.settings.question(),
-            excluded=[each for path in self.settings.exclude for each in read_stimuli(path)],
+            question,
+            excluded=[each for path in settings.exclude for each in read_stimuli(path)],
             review=stood.review(holds),
         )
         certificate = selection.certificate
         pairs = in_place(stood.of_kind(Pair), selection.pairs, attrgetter("trial_id"), _BY_MODELS)
         write_pairs(self.out, pairs)
         certificate.save(Path(f"{self.out}.certificate.json"))
-        sides = [(p.sentence_1, p.sentence_2) for p in pairs]
-        selected = [sentence for side in sides for sentence in side if sentence is not None]
+        selected = [s for p in pairs for s in (p.sentence_1, p.sentence_2) if s is not None]
         seen = read_contamination(self.scores, table.models, selected)
         contamination = tell_contamination(seen, reporter, "selected sentences")
-        of_all = f"of {counted(len(pairs), 'pair')}"
-        unequal = sum(a is not None and b is not None and len(a) != len(b) for a, b in sides)
-        if unequal:
-            reporter.warn(
-                f"in {unequal:,} {of_all} the sentences differ in their number of words, and "
-                "longer ones are less likely under every model: ask for `same_length`."
-            )
-        if agreed := [pair.trial_id for pair in pairs if not pair.controversial]:
-            reporter.warn(
-                f"in {len(agreed):,} {of_all} both models prefer the same sentence, so that people "
-                f"cannot tell them apart: {listed(agreed)}. Leave out `agreeing` to have none."
-            )
+        agreed = [pair.trial_id for pair in pairs if not pair.controversial]
+        _warn_of_pairs(pairs, agreed, reporter)
         reporter.say(
             f"{self.out}: {counted(len(pairs), 'pair')}; objective {certificate.objective:.10f}, "
             f"proven bound {certificate.bound:.10f}."
@@ -161,6 +145,23 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
         return Outcome(selection, facts)
 
 
+def _warn_of_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter) -> None:
+    """Warn of pairs that differ in length, and of those whose models agree."""
+    of_all = f"of {counted(len(pairs), 'pair')}"
+    sides = [(p.sentence_1, p.sentence_2) for p in pairs]
+    unequal = sum(a is not None and b is not None and len(a) != len(b) for a, b in sides)
+    if unequal:
+        reporter.warn(
+            f"in {unequal:,} {of_all} the sentences differ in their number of words, and longer "
+            "ones are less likely under every model: ask for `same_length`."
+        )
+    if agreed:
+        reporter.warn(
+            f"in {len(agreed):,} {of_all} both models prefer the same sentence, so that people "
+            f"cannot tell them apart: {listed(agreed)}. Leave out `agreeing` to have none."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class SelectionSettings(TripletRules):
     """Options of selecting triplets."""
@@ -169,20 +170,10 @@ class SelectionSettings(TripletRules):
     uncapped: Uncapped = None
     tokens: Annotated[Path | None, Reads("With --token-balance: from `score --per-word`.")] = None
 
-    def question(self, earlier: Sequence[Path]) -> TripletQuestion:
-        """The same with files read, and quantiles as certificates beside earlier tables have them.
-
-        Raises:
-            InputError: a file cannot be read, or one of two settings that need each other lacks.
-        """
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.token_balance is None) != (self.tokens is None):
             raise InputError("`tokens` are the numbers that `token_balance` is about: give both.")
-        return TripletQuestion(
-            **{each.name: getattr(self, each.name) for each in fields(TripletRules)},
-            uncapped=uncapped_words(self.uncapped, self.word_cap),
-            counts=_counts(self.counts),
-            edges=_edges(earlier, self.quantiles),
-        )
 
 
 class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
@@ -215,7 +206,13 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
 
     def work(self, reporter: Reporter) -> Outcome[TripletSelection]:
         """Select the triplets, and write them with a certificate."""
-        question, tokens = self.settings.question(self.earlier), self.settings.tokens
+        settings, tokens = self.settings, self.settings.tokens
+        question = TripletQuestion(
+            **{each.name: getattr(settings, each.name) for each in fields(TripletRules)},
+            uncapped=uncapped_words(settings.uncapped, settings.word_cap),
+            counts=_counts(settings.counts),
+            edges=_edges(self.earlier, settings.quantiles),
+        )
         candidates = read_triplets(self.triplets)
         # Left out here and not refused: searches that found nothing belong to any study
         distinct = [triplet for triplet in candidates if triplet.distinct]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
-from math import ceil, fsum
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,11 +92,6 @@ def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
     return min(triplet.drops) >= question.floor
 
 
-def controversiality(triplet: Triplet) -> float:
-    """Eq. 4 of the 2023 study, nats, without the rounding of what a triplet states."""
-    return sum(triplet.drops)
-
-
 def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     """The published code's measure, (n_triplets,), 1 … n: the lower, the more controversial.
 
@@ -116,13 +111,15 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
-) -> FloatArray:
-    """Cost of each triplet to a set of `n_chosen`, (n_triplets,), to be minimised.
+) -> tuple[FloatArray, FloatArray]:
+    """Cost of each triplet to a set of `n_chosen`, to be minimised, and its part in a set's value.
 
-    For `readable` it is its new words of another part of speech, and behind the decimal point all
-    of its new words, so far behind that those of a whole set do not make one. For `worst-rank` it
-    is the rank, less a share of the triplet's controversiality so small that all shares together
-    make less than half a rank: it decides between sets of equal rank sum.
+    Both are (n_triplets,). For `readable` they are its new words of another part of speech, and
+    behind the decimal point all of its new words, so far behind that those of a whole set do not
+    make one. For `controversiality` the value is Eq. 4 of the 2023 study, nats, and the cost its
+    negation. For `worst-rank` the value is the rank, and the cost the rank less a share of Eq. 4 so
+    small that all shares together make less than half a rank: it decides between sets of equal rank
+    sum.
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
@@ -130,30 +127,17 @@ def triplet_costs(
         counts = np.array([(len(each.misfits), len(each.changed)) for each in both])
         misfits, changed = counts.reshape(-1, 2, 2).sum(axis=1).T
         costs: FloatArray = misfits + changed / 10.0 ** len(str(n_chosen * int(changed.max())))
-        return costs
-    values = np.array([controversiality(triplet) for triplet in triplets])
+        return costs, costs
+    nats = np.array([sum(triplet.drops) for triplet in triplets])
     if question.objective == "controversiality":
-        return -values
+        return -nats, nats
     # A share is at most 1 / (2 * n_chosen), so that all of them make half a rank at most.
-    above = values - values.min()
-    ranked: FloatArray = worst_ranks(triplets) - above / (2 * n_chosen * above.max(initial=1.0))
-    return ranked
-
-
-def set_value(
-    triplets: Sequence[Triplet], chosen: Sequence[Triplet], question: TripletQuestion
-) -> float:
-    """Value of a set: its summed costs, its summed Eq. 4 (nats), or its ranks among all."""
-    if question.objective == "controversiality":
-        return fsum(map(controversiality, chosen))
-    names = {triplet.triplet_id for triplet in chosen}
-    ranked = question.objective == "worst-rank"
-    values = worst_ranks(triplets) if ranked else triplet_costs(triplets, question, len(chosen))
-    return fsum(v for t, v in zip(triplets, values, strict=True) if t.triplet_id in names)
+    ranks, above = worst_ranks(triplets), nats - nats.min()
+    return ranks - above / (2 * n_chosen * above.max(initial=1.0)), ranks
 
 
 def as_bound(cost: Fraction | float, objective: Objective) -> float:
-    """A lower bound on summed `triplet_costs` as a bound on `set_value`; rank sums are whole."""
+    """A lower bound on summed costs as a bound on summed values; rank sums are whole."""
     bound = -float(cost) if objective == "controversiality" else float(cost)
     return float(ceil(cost)) if objective == "worst-rank" and np.isfinite(bound) else bound
 

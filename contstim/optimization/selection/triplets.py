@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from importlib import metadata
-from math import floor
+from math import floor, fsum
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,6 @@ from contstim.optimization.selection.triplet_rules import (
     by_model_pair,
     edges_of,
     has_enough,
-    set_value,
     triplet_costs,
     usable_triplets,
 )
@@ -93,7 +92,7 @@ def select_triplets(
     triplets = usable_triplets(triplets)
     needs = demand(question, by_model_pair(triplets))
     rules = build_rules(triplets, question, needs, tokens or {})
-    costs = triplet_costs(triplets, question, sum(needs.values()))
+    costs, values = triplet_costs(triplets, question, sum(needs.values()))
     after = None if review is None else ReviewedTriplets.of(review, triplets)
     most_kept, shared = None, False
     if after is not None:
@@ -116,7 +115,7 @@ def select_triplets(
     by_prices = as_bound(proved, question.objective)
     by_solver = as_bound(choice.bound - EXACT, question.objective)
     bound = (min if question.objective == "controversiality" else max)(by_prices, by_solver)
-    objective = set_value(triplets, chosen, question)
+    objective = fsum(values[choice.chosen])
     kept: dict[str, Any] = {}
     if after is not None and most_kept is not None:
         kept = _kept(after, choice, most_kept, rules[:-1], len(triplets)) | {"shared": shared}

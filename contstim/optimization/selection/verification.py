@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import permutations
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,6 @@ from contstim.optimization.selection.triplet_rules import (
     build_rules,
     by_model_pair,
     edges_of,
-    set_value,
     triplet_costs,
     usable_triplets,
 )
@@ -174,13 +174,13 @@ def verify_triplets(
             rule.lower <= has <= rule.upper, f"{rule.name}: {has} in all, allowed is {allowed}"
         )
 
-    value, bound = set_value(triplets, chosen, question), certificate.bound
+    costs, values = triplet_costs(triplets, question, sum(needs.values()))
+    value, bound = fsum(values[[*names]]), certificate.bound
     _require(_same(certificate.objective, value), f"it is worth {value}")
     prices = dict(certificate.prices)
     unknown = sorted({*prices, *dict(certificate.kept_prices)} - {rule.name for rule in rules})
     _require(not unknown, f"its prices are of other rules: {', '.join(unknown)}")
-    costs = triplet_costs(triplets, question, sum(needs.values())).tolist()
-    by_prices = as_bound(priced_bound(costs, rules, prices), objective)
+    by_prices = as_bound(priced_bound(costs.tolist(), rules, prices), objective)
     _require(_same(certificate.price_bound, by_prices), f"its prices prove the bound {by_prices}")
     # The set is worth no more than the bound, and the bound is no looser than what prices prove.
     sign = 1 if objective == "controversiality" else -1

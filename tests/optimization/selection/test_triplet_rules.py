@@ -54,7 +54,7 @@ def test_rules_ranks_and_bounds_are_those_of_a_second_account(
     )
     assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
     prices = dict(zip((rule.name for rule in rules), values, strict=False))
-    costs = triplet_costs(triplets, question, sum(needs.values()))
+    costs, _ = triplet_costs(triplets, question, sum(needs.values()))
     bound = priced_bound(costs.tolist(), rules, prices)
     witness = proved_bound(prices, triplets, question, recounted)
     assert as_bound(bound, question.objective) == pytest.approx(witness, abs=1e-9)
