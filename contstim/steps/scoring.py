@@ -127,22 +127,25 @@ class ScoreSentences(
         contaminations = {scored.name: scored.contamination for scored in scores}
         facts = {"models": conventions, **tell_contamination(contaminations, reporter)}
         for scored in scores:
-            tell_unknown(scored.unknown, reporter.warn, reporter.say)
-            if scored.lower_bounds is not None and scored.log_probs is not None:
-                gap = (scored.log_probs - scored.lower_bounds).mean()
-                reporter.say(
-                    f"  {scored.name}: on average {gap:.2f} nats above the mean over orders."
-                )
-            if scored.n_sampled:
-                reporter.say(
-                    f"  {scored.name}: {scored.n_sampled:,} scores are sampled; `standard_errors` "
-                    "tells how good they are."
-                )
+            _tell(scored, reporter)
         reporter.say(
             f"{self.out}: {counted(len(stimuli), 'sentence')} under "
             f"{counted(len(scores), 'model')}."
         )
         return Outcome(scores, facts)
+
+
+def _tell(scored: ModelScores, reporter: Reporter) -> None:
+    """Say which words a model does not know, how far its bounds are, and what is sampled."""
+    tell_unknown(scored.unknown, reporter.warn, reporter.say)
+    if scored.lower_bounds is not None and scored.log_probs is not None:
+        gap = (scored.log_probs - scored.lower_bounds).mean()
+        reporter.say(f"  {scored.name}: on average {gap:.2f} nats above the mean over orders.")
+    if scored.n_sampled:
+        reporter.say(
+            f"  {scored.name}: {scored.n_sampled:,} scores are sampled; `standard_errors` tells "
+            "how good they are."
+        )
 
 
 def _require_mixture(models: Sequence[Specification], *, per_word: bool) -> None:
