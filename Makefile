@@ -35,7 +35,7 @@ published: .venv/ready
 check: .venv/ready
 	$(RUN)ruff check contstim tests benchmarks docs
 	$(RUN)ruff format --check contstim tests benchmarks docs
-	$(RUN)mypy contstim tests benchmarks
+	$(RUN)mypy
 
 # Tutorials are executed and commands and names described as they are; a warning is an error
 docs: .venv/ready
