@@ -35,7 +35,8 @@ T = TypeVar("T")
 Arguments = ParamSpec("Arguments")
 
 APPLICATION_ID = 0x636F6E63  # "conc", so that a study's store is not mistaken for this
-LAYOUT = 2
+LAYOUT = 3
+_OLDER = 2  # which is read, and becomes this layout where a server writes to it
 
 _BUSY_SECONDS = 5.0
 _MOST_AT_ONCE = 500  # requests in a commit
@@ -56,6 +57,11 @@ def digest(key: str, field: str, value: str) -> str:
     """Code that follows from a value, and tells nobody without the key anything about it."""
     # a sign that no field's name holds: so no two fields and values give one text
     return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]
+
+
+def completion_code(secret: str, participant: str) -> str:
+    """A code for one participant, short enough to be copied by hand."""
+    return digest(secret, "code", participant)[:10].upper()
 
 
 def equal_secrets(first: str, second: str) -> bool:
@@ -98,8 +104,8 @@ class Recorder:
         return digest(self._secret, "secret", participant)
 
     def completion_code(self, participant: str) -> str:
-        """A code for one participant, short enough to be copied by hand."""
-        return digest(self._secret, "code", participant)[:10].upper()
+        """The participant's own code."""
+        return completion_code(self._secret, participant)
 
     async def run(
         self,
@@ -259,6 +265,13 @@ def _server_of(path: Path) -> str:
     return "another server"
 
 
+def _execute(connection: sqlite3.Connection, file: str) -> None:
+    """Execute the statements of one of our files within a transaction, which a script would end."""
+    text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
+    for statement in text.split(";\n"):
+        connection.execute(statement)
+
+
 def _has_tables(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
 
@@ -271,14 +284,14 @@ def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server:
     """
     connection.execute("BEGIN IMMEDIATE")
     if not _has_tables(connection):
-        tables = resources.files(__package__).joinpath("tables.sql").read_text(encoding="utf-8")
-        for statement in tables.split(";\n"):  # in this transaction, which a script would end
-            connection.execute(statement)
+        _execute(connection, "tables.sql")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
         values = {"fingerprint": fingerprint}
         values |= {name: secrets.token_hex(32) for name in ("secret", "salt")}
         connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
+    elif _recognise(connection, path) == _OLDER:
+        _execute(connection, "tables_of_2.sql")
     connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
     stored = connection.execute("SELECT value FROM study WHERE name = 'fingerprint'").fetchone()
     if stored != (fingerprint,):
@@ -299,7 +312,11 @@ def open_readable(path: Path) -> sqlite3.Connection:
             _require_one_name(path)
         uri = f"{path.resolve().as_uri()}?mode=ro"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
-        _recognise(connection, path)
+        if _recognise(connection, path) == _OLDER:
+            with closing(connection) as older:
+                connection = sqlite3.connect(":memory:", isolation_level=None)
+                older.backup(connection)
+            _execute(connection, "tables_of_2.sql")
         connection.row_factory = sqlite3.Row
         connection.execute("BEGIN")
     except sqlite3.Error as error:
@@ -317,8 +334,14 @@ def _require_one_name(path: Path) -> None:
         raise StoreError(f"{path} has {names} names (hard links), and may be in use under another.")
 
 
-def _recognise(connection: sqlite3.Connection, path: Path) -> None:
+def _recognise(connection: sqlite3.Connection, path: Path) -> int:
+    """Layout of a database of answers.
+
+    Raises:
+        StoreError: it is something else, or of another version.
+    """
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
-    if (kind, layout) != (APPLICATION_ID, LAYOUT):
+    if kind != APPLICATION_ID or layout not in (LAYOUT, _OLDER):
         raise StoreError(f"{path} is not a database of answers of this version of contstim.")
+    return int(layout)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.experiments.collection.requests import PlatformIdentity, RequestRefusal
+from contstim.experiments.collection.requests import RequestRefusal
+from contstim.experiments.platforms.jspsych.study import IDENTITY, STUDY, VISIT
 from contstim.experiments.responses.table import SIMULATED_NAME
 
 if TYPE_CHECKING:
@@ -26,15 +28,18 @@ class StudyOptions:
         code: handed out on completion; None: that of the exported experiment, or one for each
             participant if there is no redirect either.
         redirect: where the browser goes after completion; None: where the experiment says.
+        identify: fields of who somebody is on a platform that are kept.
     """
 
     dropout: float = 30
     participants: int = 10_000
     code: str | None = None
     redirect: str | None = None
+    identify: tuple[str, ...] = IDENTITY
 
 
-_ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")
+_ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")  # which the page goes on with
+_KEPT = (*_ANSWER, "input", "blurs", "away_ms")
 
 
 def join(
@@ -59,35 +64,37 @@ def join(
         RequestRefusal: there is no such group, or the study is full.
     """
     simulated = bool(asked.simulated)
-    identity = asked.platform or PlatformIdentity.model_validate({})
+    given = asked.platform or {}
+    fields = {name: given[name] for name in options.identify if given.get(name)}
+    # Of those who come again on a platform; the name of its study alone says nobody
+    own = {name: value for name, value in fields.items() if name not in VISIT}
+    person = "\x1f".join(map("\x1f".join, own.items())) if own.keys() - {STUDY} else None
     if asked.group is not None and asked.group not in groups:
         raise RequestRefusal(422, f"There is no such group; there are {', '.join(groups)}.")
     known = connection.execute(
-        "SELECT participant FROM participant JOIN identity USING (number) "
-        "WHERE prolific_pid = ? AND study_id = ?",
-        (identity.prolific_pid, identity.study_id),
+        "SELECT participant FROM participant JOIN identity USING (number) WHERE person = ?",
+        (person,),
     ).fetchone()
     if known is not None:
         connection.execute(  # not all of their answers are a person's any more
             "UPDATE participant SET simulated = max(simulated, ?) WHERE participant = ?",
             (simulated, known[0]),
         )
-        return resume(connection, known[0], now)
+        return resume(connection, known[0], now, second_tab=False)
     if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= options.participants:
         raise RequestRefusal(403, "This study has all the participants it needs. Thank you.")
     name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"
     seed = secrets.randbelow(2**31)
     group = asked.group or least_filled(connection, groups, now - 60 * options.dropout)
     number = connection.execute(
-        "INSERT INTO participant (participant, study_group, seed, joined, seen, simulated) "
-        "VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
-        (name, group, seed, now, now, simulated),
+        "INSERT INTO participant "
+        "(participant, study_group, seed, joined, seen, simulated, device, viewport) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
+        (name, group, seed, now, now, simulated, asked.device, asked.viewport),
     ).fetchone()[0]
-    if identity.prolific_pid:
-        connection.execute(
-            "INSERT INTO identity VALUES (?, ?, ?, ?)",
-            (number, identity.prolific_pid, identity.study_id, identity.session_id),
-        )
+    if person is not None:
+        row = (number, person, json.dumps(fields))
+        connection.execute("INSERT INTO identity VALUES (?, ?, ?)", row)
     return {"participant": name, "group": group, "seed": seed, "answered": []}
 
 
@@ -107,7 +114,9 @@ def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: f
     return min(groups, key=lambda group: filled.get(group, 0))
 
 
-def resume(connection: sqlite3.Connection, name: str, now: float) -> dict[str, Any]:
+def resume(
+    connection: sqlite3.Connection, name: str, now: float, *, second_tab: bool
+) -> dict[str, Any]:
     """A participant who comes back, as the browser is told.
 
     The random name that everybody outside the database sees, the group whose trials are shown, the
@@ -118,6 +127,10 @@ def resume(connection: sqlite3.Connection, name: str, now: float) -> dict[str, A
     """
     number, group, seed = _find(connection, name)
     _touch(connection, number, now)
+    connection.execute(
+        "UPDATE participant SET second_tabs = second_tabs + ? WHERE number = ?",
+        (second_tab, number),
+    )
     rows = connection.execute(
         "SELECT trial_id, rating, left_sentence, position, rt_ms FROM response "
         "WHERE number = ? ORDER BY position, trial_id",
@@ -166,8 +179,9 @@ def save(
         raise RequestRefusal(422, f"There is no such trial in group {group}.")
     # Pages repeat what they have not heard of: the first answer to a trial stands
     connection.executemany(
-        "INSERT INTO response VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [(number, a.trial_id, a.rating, a.left, a.position, a.rt_ms, now) for a in answers],
+        "INSERT INTO response (number, received, trial_id, rating, left_sentence, position, rt_ms, "
+        "input, blurs, away_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [(number, now, *(getattr(answer, name) for name in _KEPT)) for answer in answers],
     )
     _touch(connection, number, now)
     return list(dict.fromkeys(answer.trial_id for answer in answers))

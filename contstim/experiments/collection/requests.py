@@ -104,36 +104,42 @@ OptionalText = Annotated[
 ]
 
 
+Milliseconds = Annotated[float, Field(ge=0, le=_LONGEST_TIME)]
+
+
 class _Body(BaseModel):
     """Strict: 3.0 and "3" are not whole numbers. Further fields are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-class PlatformIdentity(_Body):
-    """Who somebody is on a recruiting platform; what is unknown is empty or missing."""
-
-    prolific_pid: OptionalText = Field("", alias="PROLIFIC_PID")
-    study_id: OptionalText = Field("", alias="STUDY_ID")
-    session_id: OptionalText = Field("", alias="SESSION_ID")
-
-
 class JoinRequest(_Body):
-    """Somebody takes part; pages that do not speak of simulation are people's."""
+    """Somebody takes part; pages that do not speak of simulation are people's.
+
+    Attributes:
+        platform: who somebody is on a recruiting platform; what is unknown is empty or missing.
+        device: told by the browser's name of itself, which is not kept.
+        viewport: width and height that the page has, in pixels.
+    """
 
     group: Text | None = None
-    platform: PlatformIdentity | None = None
+    platform: dict[Text, OptionalText] | None = None
     simulated: bool | None = None
+    device: Literal["phone", "tablet", "computer"] | None = None
+    viewport: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,6}x[0-9]{1,6}$")] | None = None
 
 
 class ReceivedAnswer(_Body):
-    """The answer to one trial; see `Response`. A reaction time of None was not measured."""
+    """The answer to one trial; see `Response`. None was not measured."""
 
     trial_id: Text
     rating: Annotated[int, Field(ge=_ANSWERS[0], le=_ANSWERS[-1])]
     left: Annotated[int, Field(ge=1, le=2)]
     position: Annotated[int, Field(ge=1, le=_LAST_POSITION)]
-    rt_ms: Annotated[float, Field(ge=0, le=_LONGEST_TIME)] | None = None
+    rt_ms: Milliseconds | None = None
+    input: Literal["key", "mouse", "touch"] | None = None
+    blurs: Annotated[int, Field(ge=0, le=_LAST_POSITION)] | None = None
+    away_ms: Milliseconds | None = None
 
 
 class ParticipantRequest(_Body):
@@ -141,6 +147,12 @@ class ParticipantRequest(_Body):
 
     participant: Text
     secret: Text | None = None
+
+
+class ResumeRequest(ParticipantRequest):
+    """A participant comes back, perhaps in a second tab beside one that is open."""
+
+    second_tab: bool | None = None
 
 
 class SaveRequest(ParticipantRequest):

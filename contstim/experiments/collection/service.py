@@ -7,6 +7,7 @@ import logging
 import math
 import sqlite3
 import time
+from dataclasses import replace
 from functools import partial
 from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from contstim.experiments.collection.requests import (
     JoinRequest,
     ParticipantRequest,
     RequestRefusal,
+    ResumeRequest,
     SaveRequest,
     Throttle,
     address,
@@ -169,7 +171,8 @@ class Service:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder, self._study, self._recorder = folder, study, recorder
-        self._token, self._options, self._limits, self._clock = token, options, limits, clock
+        self._token, self._limits, self._clock = token, limits, clock
+        self._options = replace(options, identify=tuple(study.identify) or options.identify)
         self._code = options.code or study.code
         self._redirect = options.redirect or study.redirect
         self._joining = Throttle(*limits.joining)
@@ -203,9 +206,11 @@ class Service:
 
     async def resume(self, request: Request) -> Response:
         """Tell a participant which answers the server holds."""
-        asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
-        now = self._admit(request, asked)
-        found = await self._recorder.run(participants.resume, asked.participant, now)
+        asked = check_fields(await read_json(request, self._limits), ResumeRequest)
+        now, again = self._admit(request, asked), bool(asked.second_tab)
+        found = await self._recorder.run(
+            participants.resume, asked.participant, now, second_tab=again
+        )
         return self._welcome(found, status=200)
 
     async def save(self, request: Request) -> Response:
@@ -240,7 +245,8 @@ class Service:
         name = request.url.path.rpartition("/")[2]
         table = responses_csv
         if name == "participants.csv":
-            table = partial(participants_csv, since=now - 60 * self._options.dropout)
+            since, plain = now - 60 * self._options.dropout, self._study.identities == "plain"
+            table = partial(participants_csv, since=since, plain=plain)
         text = await asyncio.to_thread(table, self._recorder.path)
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/csv", headers=HEADERS | disposition)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import sqlite3
 from contextlib import closing
@@ -11,10 +12,20 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import StoreError
-from contstim.experiments.collection.database import digest, open_readable, stored_key
+from contstim.experiments.collection.database import (
+    completion_code,
+    digest,
+    open_readable,
+    stored_key,
+)
+from contstim.experiments.platforms.jspsych.study import PROLIFIC
 from contstim.experiments.platforms.platform import Platform, Reader
 from contstim.experiments.responses.alignment import Imported
-from contstim.experiments.responses.table import Response, response_columns
+from contstim.experiments.responses.table import (
+    Response,
+    escape_formula,
+    response_columns,
+)
 from contstim.tables import write_csv
 
 if TYPE_CHECKING:
@@ -52,19 +63,27 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
             if state != "ok":
                 raise sqlite3.DatabaseError(shortened(state))
             rows = connection.execute(
-                "SELECT participant, CAST(study_group AS INTEGER), trial_id, rating, "
-                "left_sentence, position, rt_ms, simulated FROM response "
-                "JOIN participant USING (number) ORDER BY number, position, trial_id"
+                "SELECT * FROM response JOIN participant USING (number) "
+                "ORDER BY number, position, trial_id"
             ).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"Cannot read {database}, which is damaged: {error}.") from error
     return tuple(
         Response(
-            *(person, group, trial, rating, left, position),
-            math.nan if rt_ms is None else rt_ms,
-            bool(simulated),
+            row["participant"],
+            int(row["study_group"]),
+            row["trial_id"],
+            row["rating"],
+            row["left_sentence"],
+            row["position"],
+            math.nan if row["rt_ms"] is None else row["rt_ms"],
+            bool(row["simulated"]),
+            input=row["input"] or "",
+            blurs=row["blurs"],
+            away_ms=math.nan if row["away_ms"] is None else row["away_ms"],
+            received=_utc(row["received"]),
         )
-        for person, group, trial, rating, left, position, rt_ms, simulated in rows
+        for row in rows
     )
 
 
@@ -73,29 +92,34 @@ def responses_csv(database: Path) -> str:
     return _csv(response_columns(collected_responses(database)))
 
 
-_IDENTITIES = ("prolific_pid", "study_id", "session_id")
 _PARTICIPANTS = """
-    SELECT participant.*, prolific_pid, study_id, session_id,
+    SELECT participant.*, coalesce(fields, '{}') AS fields,
         (SELECT count(*) FROM response WHERE response.number = participant.number) AS answered
     FROM participant LEFT JOIN identity USING (number) ORDER BY participant.number
 """
 
 
-def participants_csv(database: Path, since: float) -> str:
+def participants_csv(database: Path, since: float, *, plain: bool = False) -> str:
     """The text of participants.csv: a row for everybody who joined.
 
-    Columns: participant, group, seed, state (complete, active, left), answered, simulated (true or
-    false), joined, seen and completed (UTC), and hashes of prolific_pid, study_id and session_id.
+    Columns: number, participant, group, seed, state (complete, active, left), answered, simulated
+    (true or false), joined, seen and completed (UTC), code (which the page shows on completion,
+    unless the study has a code or link for all), device, viewport, second_tabs (how often the
+    person opened the page in a second tab), and who somebody is on a platform, a column a field.
 
     Args:
         database: which a server may go on writing.
         since: seconds since 1970 after which somebody was seen who takes part still.
+        plain: who somebody is on a platform as it stands; else its hashes.
     """
     with closing(open_readable(database)) as connection:
-        salt = stored_key(connection, "salt")
+        salt, secret = (stored_key(connection, name) for name in ("salt", "secret"))
         rows = connection.execute(_PARTICIPANTS).fetchall()
+    identities = [json.loads(row["fields"]) for row in rows]
+    fields = dict.fromkeys([*PROLIFIC, *(name for each in identities for name in each)])
     return _csv(
         {
+            "number": [row["number"] for row in rows],
             "participant": [row["participant"] for row in rows],
             "group": [int(row["study_group"]) for row in rows],
             "seed": [row["seed"] for row in rows],
@@ -103,13 +127,26 @@ def participants_csv(database: Path, since: float) -> str:
             "answered": [row["answered"] for row in rows],
             "simulated": [str(bool(row["simulated"])).lower() for row in rows],
             **{name: [_utc(row[name]) for row in rows] for name in ("joined", "seen", "completed")},
-            # They cannot be turned back, nor joined with another study's; empty ones stay
+            "code": [
+                completion_code(secret, row["participant"]) if row["completed"] else ""
+                for row in rows
+            ],
+            **{name: [row[name] for row in rows] for name in ("device", "viewport", "second_tabs")},
             **{
-                f"{n}_hash": [digest(salt, n, row[n]) if row[n] else "" for row in rows]
-                for n in _IDENTITIES
+                f"{name.lower()}_{'plain' if plain else 'hash'}": [
+                    _identity(salt, name, each.get(name, ""), plain=plain) for each in identities
+                ]
+                for name in fields
             },
         }
     )
+
+
+def _identity(salt: str, field: str, value: str, *, plain: bool) -> str:
+    if plain or not value:
+        return escape_formula(value)
+    # It cannot be turned back, nor joined with another study's
+    return digest(salt, field.lower(), value)
 
 
 def _state(row: sqlite3.Row, since: float) -> str:

@@ -10,16 +10,18 @@ CREATE TABLE participant (
     joined REAL NOT NULL,
     seen REAL NOT NULL,
     completed REAL,
-    simulated INTEGER NOT NULL DEFAULT 0
+    simulated INTEGER NOT NULL DEFAULT 0,
+    device TEXT,
+    viewport TEXT,
+    second_tabs INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- Who somebody is on a recruiting platform stands apart, so that it can be deleted by itself.
+-- Who somebody is on a recruiting platform stands apart, so that it can be deleted by itself: all
+-- fields as JSON, and those as a text that are the same whenever the person comes.
 CREATE TABLE identity (
     number INTEGER PRIMARY KEY REFERENCES participant (number),
-    prolific_pid TEXT NOT NULL,
-    study_id TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    UNIQUE (prolific_pid, study_id)
+    person TEXT NOT NULL UNIQUE,
+    fields TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE response (
@@ -30,5 +32,8 @@ CREATE TABLE response (
     position INTEGER NOT NULL CHECK (position >= 1),
     rt_ms REAL,
     received REAL NOT NULL,
+    input TEXT,
+    blurs INTEGER,
+    away_ms REAL,
     PRIMARY KEY (number, trial_id)
 ) STRICT, WITHOUT ROWID;

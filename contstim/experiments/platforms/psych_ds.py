@@ -18,12 +18,12 @@ from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
 from contstim.experiments.responses.table import (
     NO_BREAK_SPACE,
-    SIMULATED,
     cells_of,
     escape_formula,
     numbered,
     origin_of,
     read_responses,
+    response_columns,
 )
 from contstim.options import AnswerScale, Help
 from contstim.reporting.report import Paragraph, Report
@@ -150,8 +150,8 @@ def write_psych_ds(
     }
     # The first row names the columns, so that a table without rows cannot be written.
     columns = {what: list(rows[0]) for what, rows in tables.items() if rows}
-    if responses and not settings.simulated:
-        columns["responses"].remove(SIMULATED)
+    if responses:  # dates of answers are nobody's business
+        columns["responses"] = [name for name in response_columns(shown) if name != "received"]
     for what, names in columns.items():
         folder.rows(f"data/study-{study}_description-{what}_data.csv", tables[what], names)
     # Every column of any table is described once, whichever tables have it.

@@ -20,6 +20,7 @@ from contstim.experiments.responses.checks import (
 )
 from contstim.experiments.responses.table import (
     UNKNOWN,
+    Count,
     Mark,
     Position,
     Response,
@@ -50,6 +51,9 @@ class RecordedAnswer(BaseModel):
         rt_ms: nan unknown.
         rt_s: the same in seconds, of platforms that count these.
         simulated: whether an artificial participant answered.
+        input: by key, mouse or touch.
+        blurs: how often the page lost the focus.
+        away_ms: how long it was without.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -63,6 +67,9 @@ class RecordedAnswer(BaseModel):
     rt_ms: Time = math.nan
     rt_s: Time = math.nan
     simulated: Mark = False
+    input: Text = ""
+    blurs: Count = None
+    away_ms: Time = math.nan
 
 
 def recorded(where: str, **cells: object) -> RecordedAnswer:
@@ -155,6 +162,9 @@ def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:
         rt_ms,
         answer.simulated,
         trial.scale,
+        answer.input,
+        answer.blurs,
+        answer.away_ms,
     )
 
 

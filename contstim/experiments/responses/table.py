@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 APOSTROPHE = "'"
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 UNKNOWN = 0  # of rating, left and position: not recorded
+OBSERVED = ("input", "blurs", "away_ms", "received")  # columns that few platforms have
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
 SCALE = "scale"  # of a table: what its record calls it
 SIMULATED_NAME = "simulated-"  # how contstim begins the names of artificial participants
@@ -85,6 +86,7 @@ Name = Annotated[
 Whole = Annotated[int, _or_unknown(whole_number, UNKNOWN)]
 Position = Annotated[int, _or_unknown(whole_number, UNKNOWN), Field(ge=0)]
 """A place in an order, from 1; 0 unknown."""
+Count = Annotated[int | None, _or_unknown(whole_number, None)]
 Time = Annotated[float, _or_unknown(number, math.nan)]
 Mark = Annotated[bool, _or_unknown(lambda cell: cell, False)]
 """Whether an artificial participant answered; an empty cell says that a person did."""
@@ -98,6 +100,8 @@ _CELLS = {
     "position": "a place in an order",
     "rt_ms": "a number",
     "rt_s": "a number",
+    "blurs": "a whole number",
+    "away_ms": "a number",
     SIMULATED: "a truth value; write true or false, or leave it empty where a person answered",
 }
 
@@ -112,11 +116,12 @@ def mistake(wrong: ErrorDetails) -> str:
 class Response:
     """A participant's rating of one trial; fields are the columns of responses.csv.
 
-    What was not recorded is an empty cell in the file; here it is 0 (rating, left, position) or nan
-    (rt_ms). The column `simulated` (true or false) is in a file only if some answer is simulated;
-    where it or its cell is missing, a person answered, unless the participant's name begins with
-    `simulated-`: so the mark outlives the column. The scale is that of a whole table, and stands in
-    its record.
+    What was not recorded is an empty cell in the file; here it is 0 (rating, left, position), nan
+    (rt_ms, away_ms), None (blurs) or an empty text; columns from `input` on are in a file only if
+    something was. The column `simulated` (true or false) is in a file only if some answer is
+    simulated; where it or its cell is missing, a person answered, unless the participant's name
+    begins with `simulated-`: so the mark outlives the column. The scale is that of a whole table,
+    and stands in its record.
     """
 
     participant: Name
@@ -128,6 +133,10 @@ class Response:
     rt_ms: Time
     simulated: Mark = False
     scale: Scale = Scale.CONFIDENCE
+    input: Text = ""  # key, mouse or touch
+    blurs: Count = None  # how often the page lost the focus while the trial was shown
+    away_ms: Time = math.nan  # how long it was without, in all
+    received: Text = field(default="", compare=False)  # when the server had the answer, UTC
 
     def __post_init__(self) -> None:
         # Past the frozen dataclass: a table that lost the column must not pass for people's
@@ -203,24 +212,28 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
 
 
 _ROWS = TypeAdapter(list[Response])
-_OF_THE_PAGE = ("seed", "assigned_by")  # how the exported page came to its order and its group
+_OF_THE_PAGE = ("seed", "assigned_by", "device", "viewport")  # what the exported page says besides
 
 
 def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     """The columns of responses.csv; see `write_responses` and `Response`."""
     rows = [cells_of(response, APOSTROPHE) for response in responses]
-    names = [field.name for field in fields(Response) if field.name != SCALE]
+    names = [each.name for each in fields(Response) if each.name != SCALE]
     columns = {name: [row[name] for row in rows] for name in names}
     if "true" not in columns[SIMULATED]:  # tables of people alone have no such column
         del columns[SIMULATED]
-    return columns
+    return {name: c for name, c in columns.items() if name not in OBSERVED or any(map(_said, c))}
+
+
+def _said(cell: Any) -> bool:
+    return cell not in (None, "")
 
 
 def cells_of(row: Trial | Response, mark: str) -> dict[str, Any]:
     """The fields of a row as cells: texts escaped by a mark, unknown numbers empty."""
     cells: dict[str, Any] = {}
     # The scale is that of the whole table, and told with it
-    for name in (field.name for field in fields(row) if field.name != SCALE):
+    for name in (each.name for each in fields(row) if each.name != SCALE):
         value = getattr(row, name)
         # Elsewhere 0 is a number as any other; here it stands for what nobody recorded
         unknown = name in ("rating", "left", "position") and value == UNKNOWN

@@ -6,16 +6,24 @@ import csv
 import io
 import re
 import sqlite3
+import warnings
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.tables import PLATFORM, collected_responses
+from contstim.experiments.collection.service import read_study
+from contstim.experiments.collection.tables import (
+    PLATFORM,
+    collected_responses,
+    participants_csv,
+)
 from contstim.experiments.responses.table import read_responses
 from contstim.testing.platform import PlantedAnswers, ReadContract
 from tests.experiments.collection.conftest import Serve
-from tests.experiments.collection.servers import answer, write_study
+from tests.experiments.collection.servers import answer, small_study, write_study
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -114,11 +122,122 @@ def test_states_of_participants(serve: Serve) -> None:
     served.now[0] += 601
     active = served.join()
     rows = cells(served.download("participants").text)
-    found = {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
+    found = {row[1]: dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
     states = [found[one["participant"]]["state"] for one in (done, gone, active)]
     assert states == ["complete", "left", "active"]
     assert found[done["participant"]]["answered"] == "4"
     assert found[done["participant"]]["completed"] == "1970-01-12T13:46:40+00:00"
+
+
+@pytest.mark.parametrize("identities", ["hashed", "plain"])
+def test_what_an_address_says_of_a_person_is_kept_as_the_study_chooses(
+    serve: Serve, tmp_path: Path, identities: str
+) -> None:
+    """Fields that the study does not name are dropped; a visit's own do not make another person."""
+    named = ["sona_id", "workerId", "assignmentId", "lab"]
+    served = serve(small_study(tmp_path / "study", identify=named, identities=identities))
+    sona, worker = {"sona_id": "17"}, {"workerId": "=A1", "assignmentId": "x"}
+    first = served.join(platform={**sona, "lab": "", "email": "ann@example.org"})["participant"]
+    second = served.join(platform=worker)["participant"]
+    assert served.join(platform=sona)["participant"] == first
+    assert served.join(platform={**worker, "assignmentId": "y"})["participant"] == second
+    assert served.join(platform={**sona, "lab": "2"})["participant"] not in (first, second)
+    text = served.download("participants").text
+    one, two, three = csv.DictReader(io.StringIO(text))
+    assert "ann@" not in text
+    assert b"ann@" not in Path(f"{served.database}-wal").read_bytes()
+    if identities == "plain":
+        assert (one["sona_id_plain"], one["workerid_plain"]) == ("17", "")
+        assert (two["workerid_plain"], two["assignmentid_plain"]) == ("'=A1", "x")
+    else:
+        assert not {"17", "=A1", "x"} & {*one.values(), *two.values()} - {""}
+        assert one["sona_id_hash"] == three["sona_id_hash"] != ""
+    assert [row["number"] for row in (one, two, three)] == ["1", "2", "3"]
+
+
+def test_a_code_is_that_which_the_page_shows_and_comes_with_completion(serve: Serve) -> None:
+    served = serve()
+    joined, other = served.join(), served.join()
+    served.save(joined, *(answer(f"t1-{n}") for n in range(4)))
+    code = served.complete(joined).json()["code"]
+    rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
+    assert [row["code"] for row in rows] == [code, ""]
+    assert [row["participant"] for row in rows] == [joined["participant"], other["participant"]]
+
+
+def test_how_it_was_answered_stands_beside_the_answer(serve: Serve, tmp_path: Path) -> None:
+    served = serve()
+    joined = served.join(device="phone", viewport="390x844")
+    served.now[0] += 61
+    how = {"input": "touch", "blurs": 2, "away_ms": 4000.5}
+    served.save(joined, answer("t1-0", **how), answer("t1-1", position=2))
+    for again in (True, False, True):
+        body = {name: joined[name] for name in ("participant", "secret")}
+        assert served.http.post("/api/resume", json={**body, "second_tab": again}).is_success
+    rows = list(csv.DictReader(io.StringIO(served.download("responses").text)))
+    assert [row["input"] for row in rows] == ["touch", ""]
+    assert [row["blurs"] for row in rows] == ["2", ""]
+    assert [row["away_ms"] for row in rows] == ["4000.5", ""]
+    assert {row["received"] for row in rows} == {"1970-01-12T13:47:41+00:00"}
+    (person,) = csv.DictReader(io.StringIO(served.download("participants").text))
+    assert [person[name] for name in ("device", "viewport", "second_tabs")] == [
+        "phone",
+        "390x844",
+        "2",
+    ]
+    (tmp_path / "responses.csv").write_bytes(served.download("responses").content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing in it is foreign
+        assert read_responses(tmp_path / "responses.csv") == collected_responses(served.database)
+
+
+OLDER = """
+CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE participant (
+    number INTEGER PRIMARY KEY, participant TEXT NOT NULL UNIQUE, study_group TEXT NOT NULL,
+    seed INTEGER NOT NULL, joined REAL NOT NULL, seen REAL NOT NULL, completed REAL,
+    simulated INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE identity (
+    number INTEGER PRIMARY KEY REFERENCES participant (number), prolific_pid TEXT NOT NULL,
+    study_id TEXT NOT NULL, session_id TEXT NOT NULL, UNIQUE (prolific_pid, study_id)
+) STRICT;
+CREATE TABLE response (
+    number INTEGER NOT NULL REFERENCES participant (number), trial_id TEXT NOT NULL,
+    rating INTEGER NOT NULL, left_sentence INTEGER NOT NULL, position INTEGER NOT NULL, rt_ms REAL,
+    received REAL NOT NULL, PRIMARY KEY (number, trial_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO participant VALUES (1, 'pa', '1', 7, 10, 20, 30, 0), (2, 'pb', '2', 8, 11, 21, NULL, 0);
+INSERT INTO identity VALUES (1, '5f''3c', 's1', 'x'), (2, '5f3d', '', '');
+INSERT INTO response VALUES (1, 't1-0', 6, 2, 1, 812.5, 15);
+INSERT INTO study VALUES ('secret', '00ff'), ('salt', 'ff00'), ('server', 'one');
+PRAGMA application_id = 0x636F6E63;
+PRAGMA user_version = 2;
+"""
+
+
+def test_a_database_of_the_earlier_layout_is_read_and_goes_on(serve: Serve, tmp_path: Path) -> None:
+    """Read as it stands, byte for byte, until a server takes it over; people stay who they are."""
+    folder, path = small_study(tmp_path / "study"), tmp_path / "older.sqlite"
+    with closing(sqlite3.connect(path)) as older:
+        older.executescript(OLDER)
+        older.execute(
+            "INSERT INTO study VALUES (?, ?)", ("fingerprint", read_study(folder).fingerprint)
+        )
+        older.commit()
+    before = path.read_bytes()
+    (kept,) = collected_responses(path)
+    assert (kept.participant, kept.rating, kept.left, kept.rt_ms) == ("pa", 6, 2, 812.5)
+    assert (kept.input, kept.blurs) == ("", None)
+    text = participants_csv(path, 500_000)
+    assert path.read_bytes() == before
+    served = serve(folder, database=path)
+    assert served.download("participants").text == participants_csv(path, 500_000) == text
+    who = {"PROLIFIC_PID": "5f'3c", "STUDY_ID": "s1", "SESSION_ID": "another"}
+    assert served.join(platform=who)["participant"] == "pa"
+    assert served.join(platform={"PROLIFIC_PID": "5f3d"})["participant"] == "pb"
+    assert served.join(platform={"PROLIFIC_PID": "5f3d", "STUDY_ID": "s1"})["participant"] != "pb"
+    assert collected_responses(path) == (kept,)
 
 
 class TestContract(ReadContract):
@@ -143,6 +262,8 @@ class TestContract(ReadContract):
                     rating = button if left == 1 else 7 - button
                     answer = (number, row["trial_id"], rating, left, position, rt_ms, 0)
                     marks = ", ".join("?" * len(answer))
-                    connection.execute(f"INSERT INTO response VALUES ({marks})", answer)
+                    connection.execute(
+                        f"INSERT INTO response VALUES ({marks}, NULL, NULL, NULL)", answer
+                    )
             connection.commit()
         return [path]

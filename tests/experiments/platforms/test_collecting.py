@@ -16,7 +16,7 @@ from contstim.experiments.responses.checks import check_responses
 from contstim.experiments.responses.table import read_responses
 from tests.experiments.collection.conftest import Serve, Served, serve
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
-from tests.experiments.platforms.walking import answer, begin, picture, reach
+from tests.experiments.platforms.walking import answer, begin, picture, reach, state
 
 __all__ = ["serve"]
 
@@ -127,6 +127,96 @@ def test_whoever_comes_from_a_platform_is_nobody_else(server: Served, visit: Vis
     page.reload()
     reach(page, "resume")
     assert page.locator("button.next").count() == 1
+
+
+@pytest.mark.slow
+def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
+    export: Export, serve: Serve, visit: Visit
+) -> None:
+    """By the browser's own mouse, keys and touch; the loss of the focus is one of its events."""
+    server = serve(export())
+    page = visit(f"{address(server)}?sona_id=17&group=1", viewport={"width": 1280, "height": 800})
+    begin(page)
+    answer(page, 1)
+    page.wait_for_selector("button.confidence:enabled")
+    for event, milliseconds in (("blur", 700), ("focus", 0), ("blur", 400), ("focus", 0)):
+        page.evaluate(f"dispatchEvent(new Event('{event}'))")
+        page.wait_for_timeout(milliseconds)
+    answer(page, 5, key=True)
+    page.wait_for_function("() => JSON.parse(Object.values(localStorage)[0]).saved.length === 2")
+    page.reload()  # no second tab
+    reach(page, "resume")
+    page.click("button.next")
+    reach(page, "trials")
+    second = page.context.new_page()
+    second.goto(f"{address(server)}?sona_id=17&group=1")
+    reach(second, "resume")
+    second.click("button.next")
+    reach(second, "trials")
+    second.close()
+    answer(page, 1)
+    reach(page, "saved")
+    rows = table(server, "responses")
+    assert [row["input"] for row in rows] == ["mouse", "key", "mouse"]
+    assert [row["blurs"] for row in rows][:2] == ["0", "2"]
+    assert [float(row["away_ms"]) for row in rows][:2] == [0, pytest.approx(1100, abs=500)]
+    (person,) = table(server, "participants")
+    assert [person[name] for name in ("device", "viewport", "second_tabs")] == [
+        "computer",
+        "1280x800",
+        "1",
+    ]
+    assert person["sona_id_hash"] != ""
+    assert person["code"] == page.inner_text(".code")
+    agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E"
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = visit(address(server), user_agent=agent, **phone)
+    reach(page, "consent")
+    page.tap("button.next >> nth=0")
+    for _ in range(2):
+        page.wait_for_selector("#jspsych-content button")
+        page.locator("button.next").last.tap()
+        if state(page) == "trials":
+            break
+    page.wait_for_selector("button.confidence:enabled")
+    page.locator("button.confidence").nth(2).tap()
+    page.wait_for_function("() => JSON.parse(Object.values(localStorage)[0]).saved.length === 1")
+    assert table(server, "responses")[-1]["input"] == "touch"
+    assert table(server, "participants")[-1]["device"] == "phone"
+    assert "iPhone" not in server.database.read_bytes().decode(errors="replace")
+
+
+AGENTS = {
+    "phone": (
+        "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 Chrome/126 Mobile Safari",
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Version/17.5 Mobile/15E148",
+    ),
+    "tablet": (
+        "Mozilla/5.0 (Linux; Android 14; SM-X910) AppleWebKit/537.36 Chrome/126 Safari/537.36",
+        "Mozilla/5.0 (iPad; CPU OS 12_5 like Mac OS X) Version/12.1 Mobile/15E148 Safari/604.1",
+        "Mozilla/5.0 (Android 13; Tablet; rv:127.0) Gecko/127.0 Firefox/127.0",
+    ),
+    "computer": (
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/17.5 Safari",
+        "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 Chrome/126 Safari/537.36",
+    ),
+}
+"""Browsers' names of themselves, as their makers document them."""
+
+
+@pytest.mark.slow
+def test_devices_are_told_by_the_names_that_browsers_give_themselves(
+    server: Served, visit: Visit
+) -> None:
+    page = visit(address(server))
+    told = "userAgent => contstim.deviceOf({ userAgent, maxTouchPoints: 0 })"
+    assert {
+        agent: page.evaluate(told, agent) for agents in AGENTS.values() for agent in agents
+    } == {agent: kind for kind, agents in AGENTS.items() for agent in agents}
+    mac = AGENTS["computer"][1]  # as an iPad calls itself, which has five points of touch
+    told = "userAgent => contstim.deviceOf({ userAgent, maxTouchPoints: 5 })"
+    assert page.evaluate(told, mac) == "tablet"
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
 RESPONSES = make_responses(TRIALS, {"ann": 1, "bob": 2})
+OBSERVED = [replace(each, input="touch", blurs=1, away_ms=40.5) for each in RESPONSES]
 
 
 def page(responses: list[Response], *, rating: bool = True, button: bool = True) -> list[Any]:
@@ -145,7 +146,7 @@ def test_an_unknown_trial_and_a_duplicate_are_named(tmp_path: Path) -> None:
 
 def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_path: Path) -> None:
     """A reload before JATOS's word begins a second result with the same row."""
-    rows = [asdict(response) for response in RESPONSES]
+    rows = [asdict(response) for response in OBSERVED]
     path = tmp_path / "jatos_results.txt"
     for change in ({}, {"rating": 7 - RESPONSES[1].rating}, {"rt_ms": 1.0}, {"position": 99}):
         again = rows[1] | change
@@ -153,7 +154,7 @@ def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_pat
         found = import_jspsych([path], TRIALS)
         duplicates = found.report.of(Problem.DUPLICATE)
         noted = f"{path}: left aside 1 row, identical to an earlier one." in found.notes
-        assert (list(found.responses) == RESPONSES, noted) == (not change, not change)
+        assert (list(found.responses) == OBSERVED, noted) == (not change, not change)
         assert [f.about for f in duplicates] == ([(RESPONSES[1].trial_id,)] if change else [])
 
 
@@ -205,6 +206,6 @@ def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: s
 
 def test_our_own_page_calls_the_reaction_time_rt_ms(tmp_path: Path) -> None:
     """A file with the columns of responses.csv is read like one with those of jsPsych."""
-    rows = [asdict(response) for response in RESPONSES]
-    assert list(import_jspsych([write(tmp_path / "p1.csv", rows)], TRIALS).responses) == RESPONSES
-    assert list(import_jspsych([write(tmp_path / "p1.json", rows)], TRIALS).responses) == RESPONSES
+    rows = [asdict(response) for response in OBSERVED]
+    assert list(import_jspsych([write(tmp_path / "p1.csv", rows)], TRIALS).responses) == OBSERVED
+    assert list(import_jspsych([write(tmp_path / "p1.json", rows)], TRIALS).responses) == OBSERVED

@@ -49,7 +49,7 @@ _COLUMNS = {
 _PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
 # In the order in which they are loaded.
-_PARTS = "address markdown tables texts order keeping sending screens timeline".split()
+_PARTS = "address markdown tables texts order watching keeping sending screens timeline".split()
 _SCRIPTS = ("parts/escape.js", "study.js", *(f"parts/{name}.js" for name in _PARTS))
 
 

@@ -96,7 +96,7 @@ def _answer(
         "position": _cell(row, "position") or position,
         # jsPsych itself calls the time rt; our own page saves it as rt_ms.
         "rt_ms": _cell(row, "rt") or _cell(row, "rt_ms"),
-        "simulated": _cell(row, SIMULATED),
+        **{name: _cell(row, name) for name in (SIMULATED, "input", "blurs", "away_ms")},
     }
     answer = recorded(where, **cells, rating=_cell(row, "rating"))
     trial = by_id.get(answer.trial_id)

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 
+STUDY = "STUDY_ID"
+PROLIFIC = ("PROLIFIC_PID", STUDY, "SESSION_ID")
+IDENTITY = (*PROLIFIC, "participant", "sona_id", "workerId", "assignmentId", "hitId")
+"""Parameters of the page's address by which platforms say who somebody is."""
+VISIT = frozenset({"SESSION_ID", "assignmentId", "hitId"})
+"""Those that are another each time the same person comes."""
+_OTHER_PARAMETERS = {"group", "fresh", "simulate"}
+
+
 def check_web_address(address: str) -> None:
     """Refuse what is not an address of the web, such as `javascript:…` or a bare host.
 
@@ -63,6 +72,8 @@ class PageSettings:
         language: of the sentences and texts, as HTML names it.
         practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
             of an earlier export into the same folder.
+        identify: parameters of the page's address, beside `IDENTITY`, that say who somebody is.
+        identities: whether participants.csv has them hashed or plain.
         vendor: copy jsPsych into the folder, so that the page needs no other server.
         library: a folder with jsPsych's files to copy; None: they are fetched from npm.
 
@@ -89,6 +100,17 @@ class PageSettings:
         bool,
         Help("Copy jsPsych into the folder, from npm: works offline.", flag="--vendor"),
     ] = False
+    identify: Annotated[
+        tuple[str, ...],
+        Help(
+            "Further parameters of the page's address that say who somebody is; kept as those of "
+            "Prolific, SONA, MTurk and `participant`. Repeatable."
+        ),
+    ] = ()
+    identities: Annotated[
+        Literal["hashed", "plain"],
+        Help("These in participants.csv of `contstim collect`: hashed, or as they stand."),
+    ] = "hashed"
     library: Annotated[
         Path | None,
         Help(
@@ -115,6 +137,12 @@ class PageSettings:
             raise InputError(f"{self.datapipe_id!r} is not a DataPipe ID: letters and digits only.")
         if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
             raise InputError(f"`language` must be such as en, de or pt-BR, not {self.language!r}.")
+        for name in self.identify:
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) or name in _OTHER_PARAMETERS:
+                raise InputError(
+                    f"`identify` names parameters of an address, in letters, digits, - and _, but "
+                    f"none of {', '.join(sorted(_OTHER_PARAMETERS))}; {name!r} is none."
+                )
         for address in filter(None, (self.redirect, self.datapipe_address)):
             check_web_address(address)
 
@@ -154,6 +182,8 @@ class PageStudy(BaseModel):
         completion: `code` and `redirect`; None where the server alone knows them.
         texts: by the names of their files.
         groups: the trials of each group, under its number.
+        identify: parameters of the address that say who somebody is; empty in older files.
+        identities: hashed or plain, in participants.csv.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -172,6 +202,8 @@ class PageStudy(BaseModel):
         ],
         Field(min_length=1),
     ]
+    identify: list[Text] = []
+    identities: Literal["hashed", "plain"] = "hashed"
 
     @property
     def content(self) -> dict[str, Any]:
@@ -265,4 +297,6 @@ def build_study(
         },
         texts=dict(texts),
         groups=groups,
+        identify=list(dict.fromkeys((*IDENTITY, *settings.identify))),
+        identities=settings.identities,
     )

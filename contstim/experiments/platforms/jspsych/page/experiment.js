@@ -4,14 +4,16 @@
 
 const stage = () => document.querySelector("#jspsych-content") ?? document.querySelector("#stage");
 
-/** The record to go on with: this study's (here and on Prolific), and this person's. */
+const VISIT = ["SESSION_ID", "assignmentId", "hitId"]; // another each time that somebody comes
+
+/** The record to go on with: this study's (here and on a platform), and this person's. */
 function recordToResume(keep, study, platform) {
   const record = keep.read();
   if (!record) return null;
   const differs = (name) => (platform?.[name] ?? null) !== (record.platform?.[name] ?? null);
   const other =
     record.study !== study.id ||
-    ["PROLIFIC_PID", "STUDY_ID"].some(differs) ||
+    study.identify.some((name) => !VISIT.includes(name) && differs(name)) ||
     contstim.query.has("fresh");
   if (!other) return record;
   keep.setAside(record);
@@ -42,7 +44,7 @@ class Experiment {
   async run() {
     this.backend = await contstim.backends[this.study.save.to](this.study, this.screens);
     this.parameters = contstim.parametersOf(this.backend);
-    this.platform = contstim.platformOf(this.parameters);
+    this.platform = contstim.platformOf(this.parameters, this.study.identify);
     const simulation = contstim.simulationMode();
     this.simulated = Boolean(simulation);
     const { place } = this.backend;
@@ -54,6 +56,7 @@ class Experiment {
       display_element: "stage",
       show_progress_bar: true,
       auto_update_progress_bar: false,
+      on_interaction_data_update: contstim.watch.interaction,
       message_progress_bar: () => this.progressText ?? "",
     });
     listenToKeys();
@@ -108,15 +111,20 @@ class Experiment {
       throw new contstim.Refused(`There is no group ${group} in this study.`);
     }
     screens.waiting("connecting");
+    const earlier = this.record?.participant;
     const wish = {
       record: this.record,
+      second_tab: Boolean(earlier) && (await contstim.secondTab(earlier)),
+      device: contstim.deviceOf(navigator),
+      viewport: `${innerWidth}x${innerHeight}`,
       group: group === null ? null : String(group),
       platform: this.platform,
       simulated: this.simulated,
       groups,
     };
     const joined = await contstim.retrying(() => this.backend.join(wish), screens.delayed);
-    this.record = this.merged(joined);
+    this.record = this.merged(joined, wish);
+    if (this.record.participant !== earlier) contstim.secondTab(this.record.participant);
     this.keep.write(this.record);
     this.outbox = new contstim.Outbox(this.backend, this.record, this.keep);
     if (this.backend.asItHappens && this.outbox.pending.length) this.outbox.send();
@@ -125,12 +133,14 @@ class Experiment {
   }
 
   /** What the backend says of a participant, and what this browser knows of the same one. */
-  merged({ answered = [], saved, ...who }) {
+  merged({ answered = [], saved, ...who }, { device, viewport }) {
     const same = this.record?.participant === who.participant;
     if (this.record && !same) this.keep.setAside(this.record);
     const answers = same ? this.record.answers : [];
     const known = new Set(answers.map((answer) => answer.trial_id));
     return {
+      device,
+      viewport,
       ...(same ? this.record : {}),
       ...who,
       group: String(who.group),

@@ -9,9 +9,9 @@ contstim.parametersOf = (backend) => {
   return Object.fromEntries(all.filter(([, value]) => value && !/^\{\{.*\}\}$/.test(value)));
 };
 
-/** Who the person is on Prolific, if anybody. */
-contstim.platformOf = (parameters) => {
-  const names = ["PROLIFIC_PID", "STUDY_ID", "SESSION_ID"].filter((name) => parameters[name]);
+/** Who the person is on Prolific or another platform, if anybody. */
+contstim.platformOf = (parameters, identify) => {
+  const names = identify.filter((name) => parameters[name]);
   if (!names.length) return null;
   return Object.fromEntries(names.map((name) => [name, parameters[name]]));
 };

@@ -3,7 +3,7 @@
 /**
  * The local copy: who takes part here, and every answer, kept in the browser until it is done.
  *
- * A record has participant, secret, group, seed, assigned_by, platform, answers, saved (the
+ * A record has participant, secret, group, seed, assigned_by, platform, device, viewport, answers, saved (the
  * trial_ids whose answers are safe elsewhere) and, at the end, done, or left where somebody else
  * took this person's place. Where the browser keeps nothing, the record lives as long as the page.
  */
@@ -50,6 +50,7 @@ contstim.keeping = (place) => {
 
 contstim.COLUMNS = [
   "participant", "group", "trial_id", "rating", "left", "position", "rt_ms", "seed", "assigned_by",
+  "input", "blurs", "away_ms", "device", "viewport",
 ];
 
 /**
@@ -63,6 +64,8 @@ contstim.rows = (record, answers = record.answers) =>
     ...answer,
     seed: record.seed,
     assigned_by: record.assigned_by,
+    device: record.device,
+    viewport: record.viewport,
     ...(record.simulated ? { simulated: "true" } : {}),
   }));
 

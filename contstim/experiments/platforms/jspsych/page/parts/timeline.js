@@ -17,12 +17,16 @@ contstim.pairTrial = (screens, shown, answered, more = {}) => {
     css_classes: ["pair"],
     enable_button_after: GUARD_MS,
     simulation_options: planned ? { data: { response: buttonOf(planned) } } : {},
+    ...more,
+    on_load: () => {
+      contstim.watch.begin();
+      more.on_load?.();
+    },
     on_finish: (data) => {
       const rating = shown.left === 1 ? data.response + 1 : 6 - data.response;
       const { trial_id, left, position } = shown;
-      answered({ trial_id, rating, left, position, rt_ms: data.rt });
+      answered({ trial_id, rating, left, position, rt_ms: data.rt, ...contstim.watch.end() });
     },
-    ...more,
   };
 };
 

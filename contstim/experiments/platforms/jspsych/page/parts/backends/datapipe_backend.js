@@ -33,10 +33,13 @@ contstim.backends.datapipe = (study) => {
     async save(record, answers) {
       if (record.platform) {
         // These come from the address, so whoever opens it chooses them.
-        const names = Object.keys(record.platform);
-        const ids = names.map((name) => [name, contstim.escapeFormula(record.platform[name])]);
+        const column = (name) => (name === "participant" ? "participant_plain" : name);
+        const ids = Object.entries(record.platform).map(([name, value]) => [
+          column(name),
+          contstim.escapeFormula(value),
+        ]);
         const row = { participant: record.participant, ...Object.fromEntries(ids) };
-        const columns = ["participant", ...names];
+        const columns = Object.keys(row);
         await write(`identity-${record.participant}.csv`, contstim.writeTable(columns, [row]));
       }
       const table = contstim.table(record);

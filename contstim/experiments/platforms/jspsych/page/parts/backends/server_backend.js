@@ -8,19 +8,21 @@ contstim.backends.server = () => {
     place: location.pathname,
     asItHappens: true,
 
-    async join({ record, group, platform, simulated }) {
+    async join({ record, second_tab, group, ...about }) {
       if (location.protocol === "file:") {
         throw new contstim.Refused("This page saves to a server: start it with contstim collect.");
       }
       if (record) {
         const { participant, secret } = record;
         try {
-          return await contstim.post("api/resume", { participant, secret });
+          return await contstim.post("api/resume", { participant, secret, second_tab });
         } catch (error) {
           if (error.status !== 403) throw error; // unknown there: join anew
         }
       }
-      const joined = await contstim.post("api/participants", { group, platform, simulated });
+      const { platform, simulated, device, viewport } = about;
+      const wish = { group, platform, simulated, device, viewport };
+      const joined = await contstim.post("api/participants", wish);
       return { ...joined, assigned_by: group === null ? "server" : "address" };
     },
 
