@@ -176,8 +176,9 @@ def cased(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> 
 
 
 class TestContract(LanguageModelContract):
-    @pytest.fixture(params=[*CASES, "rnn"])
-    def model(self, cased: Path, request: pytest.FixtureRequest) -> LanguageModel:
+    @pytest.fixture(params=[*CASES, "rnn"], scope="class")
+    @classmethod
+    def model(cls, cased: Path, request: pytest.FixtureRequest) -> LanguageModel:
         if request.param == "rnn":
             return InLetterCase(build("rnn"), "lower")
         return load_model(f"kenlm:{cased / request.param}.2.arpa@{request.param}")

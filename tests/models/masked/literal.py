@@ -34,6 +34,7 @@ class Literal:
             self.words.append(body[done:length])
         self.end = body[sum(map(len, self.words)) :]
         self.last = len(self.ids) - 1
+        self.vocabulary = self.tokenizer.get_vocab()
         self.restricted = restricted
         self.log_p = cache(self._log_p)
         self.logits = cache(self._logits)
@@ -64,12 +65,11 @@ class Literal:
         return result
 
     def _is_boundary(self, token: str) -> bool:
-        vocabulary = self.tokenizer.get_vocab()
-        if "the</w>" in vocabulary:
+        if "the</w>" in self.vocabulary:
             return token.endswith("</w>") and token not in {m + "</w>" for m in END_MARKS}
         if token in END_MARKS:
             return True
-        if any(t.startswith("##") for t in vocabulary):
+        if any(t.startswith("##") for t in self.vocabulary):
             return not token.startswith("##")
         return token.startswith(("Ġ", "▁"))
 

@@ -19,7 +19,7 @@ from tests.models.masked.conftest import KINDS, of_kinds
 from tests.models.masked.literal import Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from contstim.models.checkpoints import Checkpoint
 
@@ -44,6 +44,7 @@ class TestContractOfKinds(LanguageModelContract):
         for rule in RULES
         if rule != "pll-original"
     ],
+    scope="class",
 )
 class TestContractOfRules(LanguageModelContract):
     """With few orders; the shortest sentences are exact.
@@ -51,12 +52,12 @@ class TestContractOfRules(LanguageModelContract):
     By default the chain and its mixture; other rules are plans of the same passes.
     """
 
-    @pytest.fixture
-    def model(
-        self, masked: Callable[..., MaskedModel], rule: str, monkeypatch: pytest.MonkeyPatch
-    ) -> MaskedModel:
-        monkeypatch.setattr(rules, "orders_plan", partial(orders_plan, n_orders=3))
-        return masked("bert", rule=rule, pass_budget=50)
+    @pytest.fixture(scope="class")
+    @classmethod
+    def model(cls, masked: Callable[..., MaskedModel], rule: str) -> Iterator[MaskedModel]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rules, "orders_plan", partial(orders_plan, n_orders=3))
+            yield masked("bert", rule=rule, pass_budget=50)
 
 
 @pytest.mark.parametrize(("kind", "rule"), [*of_kinds("chain"), ("roberta", "chain-unrestricted")])

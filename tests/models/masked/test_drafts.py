@@ -26,9 +26,10 @@ PATTERNS = [
 
 
 class TestDraftContract(LanguageModelContract):
-    @pytest.fixture(params=[0, pytest.param(1, marks=pytest.mark.slow)])
+    @pytest.fixture(params=[0, pytest.param(1, marks=pytest.mark.slow)], scope="class")
+    @classmethod
     def model(
-        self, masked: Callable[..., MaskedModel], request: pytest.FixtureRequest
+        cls, masked: Callable[..., MaskedModel], request: pytest.FixtureRequest
     ) -> MaskedModel:
         draft = masked("bert").draft(request.param)
         assert draft is not None

@@ -36,10 +36,11 @@ class TestContract(LanguageModelContract):
 
 
 class TestContractWithKenlm(LanguageModelContract):
-    @pytest.fixture(params=[3])
-    def model(self, trained: Path, request: pytest.FixtureRequest) -> LanguageModel:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def model(cls, trained: Path) -> LanguageModel:
         pytest.importorskip("kenlm")
-        return NgramModel(trained / f"{request.param}gram.arpa")
+        return NgramModel(trained / "3gram.arpa")
 
     def test_the_sentence_matters(self, model: Scorer) -> None:
         assert len(set(model.scores(SENTENCES[:4]).tolist())) == 4
