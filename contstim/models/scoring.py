@@ -60,7 +60,7 @@ def score_sentences(
         progress: called with the model and the number of distinct sentences scored since.
 
     Raises:
-        ScoreError: a model gave nan.
+        ScoreError: a model gave nan or +inf.
         ModelError: a model cannot score a sentence.
         StoreError: the store cannot be written.
     """
@@ -81,7 +81,7 @@ def score_continuations(
     Stored and resumed as by `score_sentences`.
 
     Raises:
-        ScoreError: a model gave nan.
+        ScoreError: a model gave nan or +inf.
         ModelError: a model does not read from left to right, or cannot read a sentence.
         StoreError: the store cannot be written.
     """
@@ -257,7 +257,7 @@ def score_together(
 
     Raises:
         ModelError: a model cannot score a sentence.
-        ScoreError: a model gave nan.
+        ScoreError: a model gave nan or +inf.
         StoreError: the store cannot be written.
     """
     sums: Sequence[FloatArray | None] = [None] * len(models)

@@ -115,11 +115,13 @@ def test_continuations_are_told_apart_by_where_they_start(
     assert score_continuations([], given).shape == (9, 0)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_continuation_without_a_number_is_refused(
-    bigram: NgramModel, monkeypatch: pytest.MonkeyPatch
+    bigram: NgramModel, monkeypatch: pytest.MonkeyPatch, value: float
 ) -> None:
-    monkeypatch.setattr(bigram, "continuation_log_probs", lambda asked: np.full(len(asked), np.nan))
-    with pytest.raises(ScoreError, match=r"'She saw \| 0 dogs' under 2-gram is not a number"):
+    monkeypatch.setattr(bigram, "continuation_log_probs", lambda asked: np.full(len(asked), value))
+    told = rf"'She saw \| 0 dogs' under 2-gram is not a number \({value}\)"
+    with pytest.raises(ScoreError, match=told):
         score_continuations([bigram], [Continuation(sentences(1)[0], 2)])
 
 
