@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from contstim.cli.commands import parameter, run_step
 from contstim.cli.output import Quiet, remark, warn
-from contstim.errors import WorkerError
+from contstim.errors import InputError, WorkerError
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import counted
 
@@ -46,12 +47,25 @@ def collect(
         typer.Option(min=0.1, help="Minutes without an answer after which a place is free again."),
     ] = 30,
     participants: Annotated[
-        int, typer.Option(min=1, help="Participants in all; further ones are turned away.")
+        int,
+        typer.Option(
+            min=0, help="Participants in all; further ones are turned away, by 0 everybody."
+        ),
     ] = 10_000,
     behind_proxy: Annotated[
         bool,
         typer.Option("--behind-proxy", help="Believe X-Forwarded-For of a proxy on this machine."),
     ] = False,
+    whose: Annotated[
+        str, typer.Option(help="Serve nothing: say whose personal completion code this is.")
+    ] = "",
+    withdraw: Annotated[
+        str,
+        typer.Option(
+            help="Serve nothing: delete the person with this ID on a platform, completion code, "
+            "number or name."
+        ),
+    ] = "",
     quiet: Quiet = False,
 ) -> None:
     """Hand out an experiment and keep every answer as it comes, until Ctrl-C.
@@ -69,6 +83,9 @@ def collect(
     from contstim.records import Record, record_path
 
     path = database or database_of(folder)
+    if whose or withdraw:
+        print(_about_person(path, whose, withdraw))
+        return
     warn(unfilled_warning(folder))
 
     def opened(url: str, token_file: Path | None) -> None:
@@ -100,6 +117,21 @@ def collect(
         port=port,
         behind_proxy=behind_proxy,
         opened=opened,
+    )
+
+
+def _about_person(database: Path, code: str, withdraws: str) -> str:
+    """Whose a code is, or what was deleted."""
+    from contstim.experiments.collection.withdrawal import whose_code, withdraw
+
+    if code and withdraws:
+        raise InputError("Give either --whose or --withdraw.")
+    if code:
+        return whose_code(database, code)
+    gone = withdraw(database, withdraws, datetime.now(UTC).date().isoformat())
+    return (
+        f"{gone} Download responses.csv and participants.csv again, and run the study again; "
+        "copies and archives made before still hold them."
     )
 
 

@@ -38,7 +38,11 @@ APPLICATION_ID = 0x636F6E63  # "conc", so that a study's store is not mistaken f
 LAYOUT = 3
 _OLDER = 2  # which is read, and becomes this layout where a server writes to it
 
-_BUSY_SECONDS = 5.0
+BUSY_SECONDS = 5.0
+LAST_NUMBER = (
+    "SELECT max(coalesce(max(number), 0), coalesce((SELECT CAST(value AS INTEGER) FROM study "
+    "WHERE name = 'last number'), 0)) FROM participant"
+)  # that any participant ever had, also who is gone
 _MOST_AT_ONCE = 500  # requests in a commit
 _LOCKED_BYTE = (1 << 31) - 1  # of the database: beyond its content and SQLite's own locks
 
@@ -218,7 +222,7 @@ def _opened(path: Path) -> Iterator[int]:
 def _connected(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that has read the database, and so holds a lock of SQLite until it is closed."""
     connection = sqlite3.connect(
-        path, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False
+        path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
     with closing(connection):
         if _has_tables(connection):
@@ -311,7 +315,7 @@ def open_readable(path: Path) -> sqlite3.Connection:
         if path.exists() and not Path(f"{path}-wal").exists():  # else it is the name in use
             _require_one_name(path)
         uri = f"{path.resolve().as_uri()}?mode=ro"
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
         if _recognise(connection, path) == _OLDER:
             with closing(connection) as older:
                 connection = sqlite3.connect(":memory:", isolation_level=None)

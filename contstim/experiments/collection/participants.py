@@ -7,6 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from contstim.experiments.collection.database import LAST_NUMBER
 from contstim.experiments.collection.requests import RequestRefusal
 from contstim.experiments.platforms.jspsych.study import IDENTITY, STUDY, VISIT
 from contstim.experiments.responses.table import SIMULATED_NAME
@@ -64,38 +65,55 @@ def join(
         RequestRefusal: there is no such group, or the study is full.
     """
     simulated = bool(asked.simulated)
-    given = asked.platform or {}
-    fields = {name: given[name] for name in options.identify if given.get(name)}
-    # Of those who come again on a platform; the name of its study alone says nobody
-    own = {name: value for name, value in fields.items() if name not in VISIT}
-    person = "\x1f".join(map("\x1f".join, own.items())) if own.keys() - {STUDY} else None
     if asked.group is not None and asked.group not in groups:
         raise RequestRefusal(422, f"There is no such group; there are {', '.join(groups)}.")
-    known = connection.execute(
-        "SELECT participant FROM participant JOIN identity USING (number) WHERE person = ?",
-        (person,),
-    ).fetchone()
+    fields, person, known = _identified(connection, asked, options)
     if known is not None:
         connection.execute(  # not all of their answers are a person's any more
             "UPDATE participant SET simulated = max(simulated, ?) WHERE participant = ?",
-            (simulated, known[0]),
+            (simulated, known),
         )
-        return resume(connection, known[0], now, second_tab=False)
-    if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= options.participants:
-        raise RequestRefusal(403, "This study has all the participants it needs. Thank you.")
+        return resume(connection, known, now, second_tab=False)
+    if not is_open(connection, asked, options):
+        sentence = "This study has all the participants it needs. Thank you."
+        raise RequestRefusal(403, sentence, full=True)
     name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"
     seed = secrets.randbelow(2**31)
     group = asked.group or least_filled(connection, groups, now - 60 * options.dropout)
     number = connection.execute(
         "INSERT INTO participant "
-        "(participant, study_group, seed, joined, seen, simulated, device, viewport) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
+        "(participant, study_group, seed, joined, seen, simulated, device, viewport, number) "
+        f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1 + ({LAST_NUMBER})) RETURNING number",
         (name, group, seed, now, now, simulated, asked.device, asked.viewport),
     ).fetchone()[0]
     if person is not None:
         row = (number, person, json.dumps(fields))
         connection.execute("INSERT INTO identity VALUES (?, ?, ?)", row)
     return {"participant": name, "group": group, "seed": seed, "answered": []}
+
+
+def is_open(connection: sqlite3.Connection, asked: JoinRequest, options: StudyOptions) -> bool:
+    """True if somebody can take part, or go on."""
+    if _identified(connection, asked, options)[2] is not None:
+        return True
+    (number,) = connection.execute("SELECT count(*) FROM participant").fetchone()
+    return bool(number < options.participants)
+
+
+def _identified(
+    connection: sqlite3.Connection, asked: JoinRequest, options: StudyOptions
+) -> tuple[dict[str, str], str | None, str | None]:
+    """Fields that are kept, what of them is the same at each visit, and the participant's name."""
+    given = asked.platform or {}
+    fields = {name: given[name] for name in options.identify if given.get(name)}
+    # The name of the platform's study alone says nobody
+    own = {name: value for name, value in fields.items() if name not in VISIT}
+    person = "\x1f".join(map("\x1f".join, own.items())) if own.keys() - {STUDY} else None
+    known = connection.execute(
+        "SELECT participant FROM participant JOIN identity USING (number) WHERE person = ?",
+        (person,),
+    ).fetchone()
+    return fields, person, None if known is None else known[0]
 
 
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:

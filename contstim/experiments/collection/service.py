@@ -175,7 +175,7 @@ class Service:
         self._options = replace(options, identify=tuple(study.identify) or options.identify)
         self._code = options.code or study.code
         self._redirect = options.redirect or study.redirect
-        self._joining = Throttle(*limits.joining)
+        self._joining, self._opening = Throttle(*limits.joining), Throttle(*limits.joining)
         self._asking = Throttle(*limits.asking)
         self._failing = Throttle(*limits.failing)
 
@@ -184,6 +184,7 @@ class Service:
         refused = (RequestRefusal, HTTPException, ClientDisconnect, sqlite3.Error, StoreError)
         return Starlette(
             routes=[
+                Route("/api/open", self.open, methods=["POST"]),
                 Route("/api/participants", self.join, methods=["POST"]),
                 Route("/api/resume", self.resume, methods=["POST"]),
                 Route("/api/responses", self.save, methods=["POST"]),
@@ -192,6 +193,14 @@ class Service:
                 Route("/{path:path}", self.file),
             ],
             exception_handlers=dict.fromkeys(refused, error_response),
+        )
+
+    async def open(self, request: Request) -> Response:
+        """Say before consent whether somebody can take part."""
+        self._opening.take(address(request), self._clock())
+        asked = check_fields(await read_json(request, self._limits), JoinRequest)
+        return json_response(
+            {"open": await self._recorder.run(participants.is_open, asked, self._options)}
         )
 
     async def join(self, request: Request) -> Response:

@@ -63,27 +63,24 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
             if state != "ok":
                 raise sqlite3.DatabaseError(shortened(state))
             rows = connection.execute(
-                "SELECT * FROM response JOIN participant USING (number) "
+                'SELECT participant, CAST(study_group AS INTEGER) AS "group", trial_id, rating, '
+                'left_sentence AS "left", position, rt_ms, simulated, input, blurs, away_ms, '
+                "received FROM response JOIN participant USING (number) "
                 "ORDER BY number, position, trial_id"
             ).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"Cannot read {database}, which is damaged: {error}.") from error
+    known = ({k: cell for k, cell in dict(row).items() if cell is not None} for row in rows)
     return tuple(
         Response(
-            row["participant"],
-            int(row["study_group"]),
-            row["trial_id"],
-            row["rating"],
-            row["left_sentence"],
-            row["position"],
-            math.nan if row["rt_ms"] is None else row["rt_ms"],
-            bool(row["simulated"]),
-            input=row["input"] or "",
-            blurs=row["blurs"],
-            away_ms=math.nan if row["away_ms"] is None else row["away_ms"],
-            received=_utc(row["received"]),
+            **{
+                "rt_ms": math.nan,
+                **cells,
+                "simulated": bool(cells["simulated"]),
+                "received": _utc(cells["received"]),
+            }
         )
-        for row in rows
+        for cells in known
     )
 
 
@@ -92,7 +89,7 @@ def responses_csv(database: Path) -> str:
     return _csv(response_columns(collected_responses(database)))
 
 
-_PARTICIPANTS = """
+PARTICIPANTS = """
     SELECT participant.*, coalesce(fields, '{}') AS fields,
         (SELECT count(*) FROM response WHERE response.number = participant.number) AS answered
     FROM participant LEFT JOIN identity USING (number) ORDER BY participant.number
@@ -114,7 +111,7 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
     """
     with closing(open_readable(database)) as connection:
         salt, secret = (stored_key(connection, name) for name in ("salt", "secret"))
-        rows = connection.execute(_PARTICIPANTS).fetchall()
+        rows = connection.execute(PARTICIPANTS).fetchall()
     identities = [json.loads(row["fields"]) for row in rows]
     fields = dict.fromkeys([*PROLIFIC, *(name for each in identities for name in each)])
     return _csv(

@@ -33,7 +33,7 @@ CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,"
     "response_schema_conformance"
 )
-ADDRESSES = ("/api/participants", "/api/resume", "/api/responses", "/api/complete")
+ADDRESSES = ("/api/open", "/api/participants", "/api/resume", "/api/responses", "/api/complete")
 
 
 @pytest.fixture

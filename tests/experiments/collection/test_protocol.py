@@ -244,7 +244,7 @@ def test_a_full_study_turns_people_away(serve: Serve) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("_impatient")

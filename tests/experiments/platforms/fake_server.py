@@ -22,6 +22,7 @@ class FakeServer:
         failing: how many requests to the API it still answers with 503.
         muttering: how many requests it still does what they ask for, and answers with 503.
         refusing: whether it takes no answers.
+        full: whether it takes nobody in any more.
         forgetting: whether it loses all answers once, when it is first asked for a code.
         completed: for each participant, how many answers were kept when the code was given.
     """
@@ -36,6 +37,7 @@ class FakeServer:
     refusing: bool = False
     forgetting: bool = False
     redirect: str | None = None
+    full: bool = False
     address: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -67,6 +69,10 @@ class FakeServer:
     def _do(
         self, path: str, secret: str | None, body: dict[str, Any]
     ) -> tuple[int, dict[str, Any]]:
+        if path == "/api/open":
+            return 200, {"open": not self.full}
+        if path == "/api/participants" and self.full:
+            return 403, {"error": "The study is full.", "full": True}
         if path == "/api/participants":
             return 201, self._join(body)
         person = self.people.get(body["participant"])

@@ -172,7 +172,35 @@ def test_texts_are_read_anew_and_a_refusal_to_agree_is_not_recorded(
     assert page.inner_text("h1") == "Ethics approval 17"
     page.click("button.next >> nth=1")
     reach(page, "refused")
-    assert server.requests == []
+    assert server.requests == ["/api/open"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_who_does_not_take_part_is_sent_back_and_reads_of_no_error(
+    export: Export, collect: Collect, visit: Visit, width: int
+) -> None:
+    """Decliners; who comes to a full study; and for whom it fills up while they read consent."""
+    server = collect(export())
+    back = f"{server.address}README.md?cc=RETURN"
+    server = collect(export(return_link=back))
+    said = []
+    for case in ("declines", "late", "overtaken"):
+        server.full = case == "late"
+        page = visit(server.address, viewport=SIZES[width])
+        if case != "late":
+            reach(page, "consent")
+            server.full = case == "overtaken"
+            page.click(f"button.next >> nth={int(case == 'declines')}")
+        reach(page, "refused")
+        picture(page, f"6-refused-{case}")
+        said.append(page.inner_text("#stage"))
+        assert "Something went wrong" not in said[-1]
+        page.click("button.leave")
+        page.wait_for_url("**cc=RETURN")
+    assert ["all the participants it needs" in text for text in said] == [False, True, True]
+    assert "You did not agree" in said[0]
+    assert server.people == {}
 
 
 @pytest.mark.slow

@@ -68,6 +68,7 @@ class PageSettings:
         completion_code: what participants see when all is saved; empty: none, or from the server
             a code for each participant unless there is a redirect.
         redirect: where they go then, such as Prolific's completion link; empty: nowhere.
+        return_link: where those go who decline, or come when the study is full; empty: nowhere.
         title: of the browser's window.
         language: of the sentences and texts, as HTML names it.
         practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
@@ -91,6 +92,10 @@ class PageSettings:
         str, Help("What participants see when all their answers are saved.")
     ] = ""
     redirect: Annotated[str, Help("Where they go then, such as Prolific's completion link.")] = ""
+    return_link: Annotated[
+        str,
+        Help("Where those go who decline, or come when the study is full, back to the platform."),
+    ] = ""
     title: Annotated[str, Help("Of the browser's window.")] = "Comparing sentences"
     language: Annotated[str, Help("Of sentences and texts: en, de, pt-BR, …")] = "en"
     practice: Annotated[
@@ -143,7 +148,7 @@ class PageSettings:
                     f"`identify` names parameters of an address, in letters, digits, - and _, but "
                     f"none of {', '.join(sorted(_OTHER_PARAMETERS))}; {name!r} is none."
                 )
-        for address in filter(None, (self.redirect, self.datapipe_address)):
+        for address in filter(None, (self.redirect, self.return_link, self.datapipe_address)):
             check_web_address(address)
 
 
@@ -184,6 +189,7 @@ class PageStudy(BaseModel):
         groups: the trials of each group, under its number.
         identify: parameters of the address that say who somebody is; empty in older files.
         identities: hashed or plain, in participants.csv.
+        return_link: where those go who do not take part; empty for nowhere.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -204,6 +210,7 @@ class PageStudy(BaseModel):
     ]
     identify: list[Text] = []
     identities: Literal["hashed", "plain"] = "hashed"
+    return_link: str = ""
 
     @property
     def content(self) -> dict[str, Any]:
@@ -299,4 +306,5 @@ def build_study(
         groups=groups,
         identify=list(dict.fromkeys((*IDENTITY, *settings.identify))),
         identities=settings.identities,
+        return_link=settings.return_link,
     )

@@ -52,6 +52,7 @@ class Experiment {
     this.record = recordToResume(this.keep, this.study, this.platform);
     this.sendLeft();
     if (this.record?.done) return this.end();
+    if (!this.record && !(await this.isOpen())) return this.refuse("full");
     const jsPsych = initJsPsych({
       display_element: "stage",
       show_progress_bar: true,
@@ -65,8 +66,24 @@ class Experiment {
     if (simulation) await jsPsych.simulate(this.timeline, simulation);
     else await jsPsych.run(this.timeline);
     if (this.record) await this.finish();
-    else this.screens.show(`<p>${this.texts.label("disagreed")}</p>`, "refused");
+    else this.refuse("disagreed");
     return null;
+  }
+
+  /** True unless the backend says, before consent, that nobody else can take part. */
+  async isOpen() {
+    if (!this.backend.isOpen) return true;
+    this.screens.waiting("connecting");
+    const asked = await contstim.retrying(
+      () => this.backend.isOpen(this.platform),
+      this.screens.delayed,
+    );
+    stage().innerHTML = "";
+    return asked;
+  }
+
+  refuse(why) {
+    this.screens.refused(why, this.leave);
   }
 
   /** Consent comes first; the backend knows nobody before. */
@@ -186,12 +203,13 @@ class Experiment {
 
   warn = (event) => event.preventDefault();
 
+  leave(address) {
+    if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is not a web address.`);
+    location.assign(address);
+  }
+
   end() {
-    const away = (address) => {
-      if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is not a web address.`);
-      location.assign(address);
-    };
-    this.screens.end(this.record.done, away);
+    this.screens.end(this.record.done, this.leave);
   }
 }
 
@@ -205,8 +223,10 @@ class Experiment {
     }
     await experiment.run();
   } catch (error) {
+    if (error.content?.full) return experiment.refuse("full"); // since consent
     console.error(error);
     const texts = experiment?.texts ?? { label: contstim.labels({}) };
     contstim.screens(study, texts, stage).problem(error, experiment?.record);
   }
+  return null;
 })();

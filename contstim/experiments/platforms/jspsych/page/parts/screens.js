@@ -85,6 +85,14 @@ contstim.screens = (study, texts, stage) => {
       stage().querySelector(".copy")?.addEventListener("click", () => copyOf(record));
     },
 
+    /** For those who do not take part: why, and the way back to where they came from. */
+    refused: (name, leave) => {
+      const address = study.return_link;
+      const back = address ? `<button class="next leave">${label("return")}</button>` : "";
+      show(`<p>${label(name)}</p><p>${back || label("close")}</p>`, "refused");
+      stage().querySelector(".leave")?.addEventListener("click", () => leave(address));
+    },
+
     /** Resolves when the person asks for the file. */
     download: (name) =>
       new Promise((resolve) => {

@@ -8,10 +8,14 @@ contstim.backends.server = () => {
     place: location.pathname,
     asItHappens: true,
 
-    async join({ record, second_tab, group, ...about }) {
+    async isOpen(platform) {
       if (location.protocol === "file:") {
         throw new contstim.Refused("This page saves to a server: start it with contstim collect.");
       }
+      return (await contstim.post("api/open", { platform })).open;
+    },
+
+    async join({ record, second_tab, group, ...about }) {
       if (record) {
         const { participant, secret } = record;
         try {
