@@ -8,9 +8,11 @@ enough nats, and with both. A parser that contstim does not use (Debian's `link-
 which sentences it parses every word. Beside it stand the nats of the smaller side, the share of
 words kept, new words of another part of speech, characters and mean Zipf frequency beside those of
 the natural sentence, the share of natural sentences that are passed over, seconds of the processor
-for each triplet, and how many triplets have flags, by their kind. The published data are read from
-CONTSTIM_DATA, bert-mini and gpt2-mini from CONTSTIM_MODELS; kinds whose models are not there are
-left out.
+for each triplet, and how many triplets have flags, by their kind. Last, how many answers name the
+better model in 95 of 100 studies, each to another item: one of the two models in turn is planted,
+and people follow it as they followed the better of two in experiment 1 of 2023. The published data
+are read from CONTSTIM_DATA, bert-mini and gpt2-mini from CONTSTIM_MODELS; kinds whose models are
+not there are left out.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from inputs import MODELS, OPENSTAX, STUDY
+from replay import answer_prob
+from scipy.stats import binom
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
@@ -41,6 +45,7 @@ from contstim.models.training.recurrent import train_recurrent
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.constraints import capitals
+from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import repeats
@@ -61,6 +66,8 @@ KINDS = {
     "BERT × GPT-2": ("bert-mini", "gpt2-mini"),
     "demo's 2-gram × 3-gram": ("demo2", "demo3"),
 }
+RULE, LIMIT = (0.0824, -4.51, 0.43), 30.0  # the likeliest of those that replay.py prints
+SURE = 0.95
 _BATCH = ("-graphics=0", "-links=0", "-verbosity=1", "-null=0", "-limit=100")
 
 
@@ -76,6 +83,24 @@ def parsed(sentences: Sequence[Sentence]) -> list[bool]:
     ]
     assert len(answers) == len(sentences), told
     return answers
+
+
+def answers_needed(triplets: Sequence[Triplet], misfits: Sequence[int]) -> int:
+    """Answers, each to another item, of which most name the planted model in 95 of 100 studies.
+
+    Args:
+        triplets: items, each two synthetic sentences to choose from; each model in turn is planted.
+        misfits: new words of another part of speech in each triplet.
+    """
+    nats = [
+        (
+            t.log_prob_synthetic_2_model_1 - t.log_prob_synthetic_1_model_1,
+            t.log_prob_synthetic_1_model_2 - t.log_prob_synthetic_2_model_2,
+        )
+        for t in triplets
+    ]
+    prob = answer_prob(RULE, LIMIT, np.array(nats), np.array(misfits)[:, None]).mean()
+    return next(n for n in range(1, 100_001, 2) if binom.sf(n // 2, n, prob) >= SURE)
 
 
 def model_named(name: str, folder: Path) -> str:
@@ -134,6 +159,7 @@ def measure(
                 models[1],
                 natural,
                 words,
+                recipe=recipe_named(settings.recipe),
                 constraints=constraints,
                 seeds=1 if settings.nats else 3,
                 few_changes=settings.few_changes,
@@ -149,18 +175,21 @@ def measure(
             for natural, sentence in synthetic:
                 print(f"    {natural.text}  ->  {sentence.text}")
         matches = [match(*pair, english_tags()) for pair in synthetic]
+        misfits = [len(each.misfits) for each in matches]
+        of_triplets = [sum(misfits[i : i + 2]) for i in range(0, len(misfits), 2)]
         new = [len(m.changed) / len(n) for m, (n, _) in zip(matches, synthetic, strict=True)]
         zipfs = [frequencies.mean_zipf(s) - frequencies.mean_zipf(n) for n, s in synthetic]
         print(
             f"  {way:22} parsed {np.mean(parsed([s for _, s in synthetic])):.2f}"
             f"  kept {1 - np.mean(new):.2f}"
-            f"  misfits {np.mean([len(each.misfits) for each in matches]):4.2f}"
+            f"  misfits {np.mean(misfits):4.2f}"
             f"  nats {np.mean([min(t.drops) for t in triplets]):5.1f}"
             f" (least {min(min(t.drops) for t in triplets):4.1f})"
             f"  characters {np.mean([len(s.bare) - len(n.bare) for n, s in synthetic]):+5.1f}"
             f"  Zipf {np.mean(zipfs):+5.2f}"
             f"  passed over {1 - len(triplets) / len(naturals):.2f}"
-            f"  {seconds:6.1f} s a triplet\n    {flags_of(triplets).text}",
+            f"  {seconds:6.1f} s a triplet"
+            f"  answers {answers_needed(triplets, of_triplets)}\n    {flags_of(triplets).text}",
             flush=True,
         )
 
@@ -172,7 +201,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=40)
     parser.add_argument("--enough", type=float, default=5.0)
     parser.add_argument("--changes", type=int, help="new words, at most; half of all by default")
-    parser.add_argument("--way", action="append", help="nothing, frame, few changes, both, default")
+    parser.add_argument("--way", action="append", help="nothing, frame, golan2023, ...")
     parser.add_argument("--models", type=Path, help="where trained models are kept")
     parser.add_argument("--show", action="store_true", help="print the sentences")
     options = parser.parse_args()
@@ -188,6 +217,7 @@ def main() -> None:
         "few changes": SearchSettings(frame="none", enough=options.enough),
         "both": replace(both, same_length=99, same_frequency=9),
         "default": both,
+        "golan2023": SearchSettings(recipe="golan2023"),
     }
     ways = {way: each for way, each in ways.items() if way in (options.way or ways)}
     kinds = ["demo's 2-gram × 3-gram"] if options.quick else options.kind or list(KINDS)

@@ -12,9 +12,11 @@ models, and over models.
 Then, for designs: how much evidence is an answer, by the condition of its trial? The Bayes factor
 of the better model against the other one, where a person chooses sentence 2 with the probability
 logistic(slope · log p(s2)/p(s1)), the ratio cut off at a limit; slope and limit are each model's
-likeliest ones, on random natural pairs, or on all trials of other pairs of models. And what are
-more items worth, and what more people? The published data are read from CONTSTIM_DATA or a folder
-that is named; without them there is nothing to measure.
+likeliest ones, on random natural pairs, or on all trials of other pairs of models. What are more
+items worth, and what more people? And by what rule do people choose the synthetic sentence that the
+better model prefers: how does it grow with nats, up to which limit, and how often do people answer
+by chance because of new words of another part of speech? The published data are read from
+CONTSTIM_DATA or a folder that is named; without them there is nothing to measure.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from inputs import DATA
 from numpy.typing import NDArray
-from scipy.special import log_expit
-from scipy.stats import binom, ttest_1samp
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+from scipy.stats import betabinom, binom, ttest_1samp
 
 from contstim.english.tags import english_tags
 from contstim.experiments.reproduce.golan2023_data import read_experiment
@@ -84,6 +87,7 @@ class DecidedPair:
         better: the index of the model that predicts people better.
         worse: that of the other.
         right: share of people who prefer the synthetic sentence that the better model prefers.
+        nats: by which the better model prefers it.
         total: nats of both sides.
         smaller: nats of the smaller side.
         misfits: as `contstim.matching` counts them.
@@ -94,6 +98,7 @@ class DecidedPair:
     better: int
     worse: int
     right: Numbers
+    nats: Numbers
     total: Numbers
     smaller: Numbers
     misfits: Numbers
@@ -138,9 +143,9 @@ def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[D
     predicted = np.where(experiment.ratios > 0, shares[:, None], 1 - shares[:, None])
     predicted[experiment.ratios == 0] = 0.5
     of_triplet = {
-        source: share
-        for source, share, condition in zip(
-            experiment.sources, shares, experiment.conditions, strict=True
+        source: row
+        for row, (source, condition) in enumerate(
+            zip(experiment.sources, experiment.conditions, strict=True)
         )
         if condition == Condition.SYNTHETIC_SYNTHETIC
     }
@@ -157,10 +162,11 @@ def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[D
         own = [t for t in triplets if {t.model_1, t.model_2} == names]
         # model_1 rejects synthetic_1, so it prefers sentence_2
         second = np.array([t.model_1 == MODELS[better] for t in own])
-        share = np.array([of_triplet[t.triplet_id] for t in own])
+        rows = [of_triplet[t.triplet_id] for t in own]
         sides = [[match(t.natural, s, english_tags()) for s in t.sentences[1:]] for t in own]
         columns = [
-            np.where(second, share, 1 - share),
+            np.where(second, shares[rows], 1 - shares[rows]),
+            np.abs(experiment.ratios[rows, better]),
             [sum(t.drops) for t in own],
             [min(t.drops) for t in own],
             [sum(len(side.misfits) for side in both) for both in sides],
@@ -328,6 +334,51 @@ def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -
         )
 
 
+def answer_prob(
+    rule: Sequence[float] | Numbers, limit: float, nats: Numbers, misfits: Numbers
+) -> Numbers:
+    """Probability of the answer that a model predicts which people follow.
+
+    People answer by chance in a share of trials, which grows with misfits, and else by the logistic
+    function of the model's log-probability ratio up to a limit.
+
+    Args:
+        rule: slope a nat, intercept of the share by chance and its slope a misfit, both as logits.
+        limit: nats.
+        nats: by which the model prefers the sentence.
+        misfits: new words of another part of speech in both sentences.
+    """
+    slope, intercept, by_misfit = rule
+    by_chance = expit(intercept + by_misfit * misfits)
+    prob: Numbers = by_chance / 2 + (1 - by_chance) * expit(slope * np.minimum(nats, limit))
+    return prob
+
+
+def show_rule(pairs: Sequence[DecidedPair]) -> None:
+    """The likeliest rule of answers for each limit; items vary by a beta distribution."""
+    nats, misfits, right = (
+        np.concatenate([getattr(pair, name) for pair in pairs])
+        for name in ("nats", "misfits", "right")
+    )
+
+    def cost(values: Numbers, limit: float) -> float:
+        prob, both = answer_prob(values[:3], limit, nats, misfits), np.exp(values[3])
+        log_probs = betabinom.logpmf(np.rint(10 * right), 10, prob * both, (1 - prob) * both)
+        return -float(log_probs.sum())
+
+    print("\nAnswers to synthetic sentences: limit (nats), log-likelihood, slope a nat, share of")
+    print("answers by chance with 0, 5 and 10 misfits, correlation of answers to an item")
+    for limit in LIMITS:
+        fits = [
+            minimize(cost, (slope, -4.0, 0.4, 1.0), (limit,), method="Nelder-Mead")
+            for slope in (1.4 / limit, 0.08)
+        ]
+        best = min(fits, key=lambda fit: fit.fun)
+        shares = " ".join(f"{expit(best.x[1] + best.x[2] * n):.2f}" for n in (0, 5, 10))
+        correlation = 1 / (1 + np.exp(best.x[3]))
+        print(f"{limit:8.1f} {-best.fun:9.2f} {best.x[0]:8.4f}   {shares}   {correlation:.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", nargs="?", type=Path, default=DATA)
@@ -349,6 +400,7 @@ def main() -> None:
     show_rules(pairs, bootstrap, draws)
     show_evidence(pairs, experiment, bootstrap)
     show_items(pairs, bootstrap, draws)
+    show_rule(pairs)
 
 
 if __name__ == "__main__":
