@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from contstim.reporting.report import Part
 
 _Item = TypeVar("_Item")
 _ITEMS_PER_UPDATE = 10_000
@@ -37,6 +39,9 @@ class Reporter:
             total: number of all parts; None where it is not known.
             note: what else is known now, such as the loss of a network.
         """
+
+    def show(self, tables: Callable[[], Iterable[Part]]) -> None:
+        """Be offered what there is of a result before the work ends: tables, made when called."""
 
     def reading(self, what: str, items: Iterable[_Item]) -> Iterator[_Item]:
         """Pass items on, and tell how many of them have been read."""

@@ -315,6 +315,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
 
     heard: Any = Reporter()
     heard.say, heard.progress, heard.warn = reporter.say, reporter.progress, warn
+    heard.show = reporter.show
     with reporter:
         outcome = step.work(heard)
     if path is not None:

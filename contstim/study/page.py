@@ -3,8 +3,8 @@
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
-It is written anew whenever a stage begins, and at the end of a run, so that a person who reloads it
-follows the run.
+It is written anew whenever a stage begins, every half a minute of a search for triplets, and at the
+end of a run, so that a person who reloads it follows the run.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def write_page(
     states: Sequence[StageState],
     running: StudyStage | None = None,
     stopped: BaseException | str = "",
+    so_far: Sequence[Part] = (),
 ) -> None:
     """Write the page, if it says more than the one that stands there.
 
@@ -78,6 +79,7 @@ def write_page(
         states: of its stages, in order.
         running: the stage that is being done; None: none is.
         stopped: why that ended before it was done; empty: it goes on.
+        so_far: what the running stage has found.
 
     Raises:
         InputError: it cannot be written.
@@ -86,7 +88,7 @@ def write_page(
         stopped = "it was interrupted."
     elif isinstance(stopped, BaseException):
         stopped = str(stopped) if isinstance(stopped, ContstimError) else type(stopped).__name__
-    text = _report(study, states, running, stopped).html()
+    text = _report(study, states, running, stopped, so_far).html()
     before = PAGE.read_text("utf-8", errors="replace") if PAGE.is_file() else ""
     if _WRITTEN.sub("", text) != _WRITTEN.sub("", before):
         write_text(PAGE, text)
@@ -132,6 +134,7 @@ def _report(
     states: Sequence[StageState],
     running: StudyStage | None = None,
     stopped: str = "",
+    so_far: Sequence[Part] = (),
 ) -> Report:
     from contstim.experiments.responses.table import origin_of
 
@@ -142,6 +145,8 @@ def _report(
         measured = as_measured(facts)
     notes = passages("contstim.study", "page.md.jinja", as_measured=measured)
     parts = [*_progress(study, states, running, stopped), *_stages(states, running, stopped)]
+    if running is not None and so_far:
+        parts += [Heading(f"What {running.name} has found so far"), *so_far]
     for title, (section, kinds) in SECTIONS.items():
         if under := _guarded(section(facts)):
             parts.append(Heading(title))

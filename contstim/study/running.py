@@ -7,8 +7,11 @@ import os
 import shutil
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Self
 
 from contstim.errors import ContstimError, InfeasibleError, InputError
 from contstim.files import file_lock, write_text
@@ -31,11 +34,15 @@ from contstim.study.study import RESULTS
 from contstim.study.supply import natural_supply, too_few
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from contstim.reporting.report import Part
     from contstim.study.stage import StudyStage
     from contstim.study.states import StageState
     from contstim.study.study import Study
+
+
+_PAGE_SECONDS = 30.0  # between two tables of a stage on the page
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,8 @@ def run_study(
                     running = stage
                     write_page(study, states, running)
                     try:
-                        record = _do(stage, study, reporter)
+                        shown = _Shown(reporter, partial(write_page, study, states, running))
+                        record = _do(stage, study, shown)
                     except InfeasibleError as error:
                         raise InfeasibleError(" ".join((str(error), *few))) from error
                     running, states[index] = None, state_of(stage, "done", record=record)
@@ -128,6 +136,34 @@ def run_study(
         write_page(study, states)
     unchanged = tuple(stage.name for stage in chosen if stage.name not in done)
     return StudyRun(tuple(done), unchanged, tuple(edited), incomplete)
+
+
+class _Shown(Reporter):
+    """The reporter of a run, and the study's page, on which tables of a stage stand."""
+
+    def __init__(self, reporter: Reporter, write: Callable[..., None]) -> None:
+        self._reporter, self._write, self._written = reporter, write, -inf
+
+    def __enter__(self) -> Self:
+        self._reporter.__enter__()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._reporter.__exit__(*raised)
+
+    def say(self, text: str) -> None:
+        self._reporter.say(text)
+
+    def warn(self, text: str) -> None:
+        self._reporter.warn(text)
+
+    def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
+        self._reporter.progress(what, done, total, note)
+
+    def show(self, tables: Callable[[], Iterable[Part]]) -> None:
+        if monotonic() >= self._written + _PAGE_SECONDS:
+            self._write(so_far=[*tables()])
+            self._written = monotonic()
 
 
 def _unexamined(stage: StudyStage) -> StageState:

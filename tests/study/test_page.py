@@ -23,7 +23,9 @@ from contstim.english import generate
 from contstim.errors import InputError
 from contstim.models.loading import Loading
 from contstim.records import record_path
+from contstim.reporter import Reporter
 from contstim.reporting.report import Report
+from contstim.stimuli import read_triplets
 from contstim.study.page import correct_page, study_page
 from contstim.study.page_sections import accuracies
 from contstim.study.places import PAGE
@@ -69,6 +71,7 @@ simulate = "a bigram"
 """
 
 
+SEARCHING = "nearly all triplets"
 _EMPTY = (TextsSection(), (), Loading())
 
 
@@ -139,9 +142,21 @@ def finished(
     watched = list(_watched(study, before))
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setattr("contstim.study.running.stages_of", lambda _study: watched)
+        patch.setattr("contstim.study.running._PAGE_SECONDS", 0.0)
         warnings.simplefilter("ignore")  # the text is small
-        run_study(study)
+        run_study(study, reporter=_Search(before))
     return study, before
+
+
+class _Search(Reporter):
+    """Looks at the page before the last triplet of a search is there."""
+
+    def __init__(self, pages: dict[str, _Page]) -> None:
+        self._pages = pages
+
+    def progress(self, what: str, done: float, total: float | None, _note: str = "") -> None:
+        if what == "triplets" and done == total:
+            self._pages.setdefault(SEARCHING, _Page(PAGE.read_text()))
 
 
 def _watched(study: Study, pages: dict[str, _Page]) -> Iterator[StudyStage]:
@@ -163,7 +178,8 @@ Finished = tuple[Study, dict[str, _Page]]
 
 
 def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
-    study, before = finished
+    study, every = finished
+    before = {name: page for name, page in every.items() if name != SEARCHING}
     names = [stage.name for stage in stages_of(study)]
     assert list(before) == names
     for number, (name, page) in enumerate(before.items()):
@@ -194,6 +210,16 @@ def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
         "What was left out",
         "Files",
     }
+
+
+def test_first_triplets_stand_on_the_page_while_others_are_searched_for(finished: Finished) -> None:
+    """Witness: the table that the search wrote at its end."""
+    study, pages = finished
+    page = pages[SEARCHING]
+    assert "What triplets has found so far" in page.headings
+    triplets = read_triplets(study.folder / "results" / "triplets.csv")
+    assert triplets[0].natural.bare in page.text
+    assert "What triplets has found so far" not in _page(study).headings
 
 
 def test_links_lead_to_what_is_there(finished: Finished) -> None:

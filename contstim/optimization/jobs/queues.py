@@ -32,17 +32,22 @@ from contstim.english.tags import tag_table
 from contstim.jobs.pool import TaskQueue
 from contstim.optimization.jobs.tasks import TripletTask, describe_words
 from contstim.reporter import SILENT
+from contstim.reporting.names import short_names
+from contstim.reporting.report import Heading, Table
+from contstim.reporting.stimuli_page import stimuli_table
 from contstim.store.triplets import Outcome, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from contstim.errors import ContstimError
     from contstim.optimization.jobs.assignment import Assignment
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.jobs.tasks import Floors, ModelProfile
     from contstim.reporter import Reporter
+    from contstim.reporting.report import Part
     from contstim.sentence import Sentence
+    from contstim.stimuli import Triplet
     from contstim.store.triplets import Slot, TripletStore
     from contstim.vocabulary import Vocabulary
 
@@ -218,6 +223,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._running: Counter[ModelPair] = Counter()
         self.missing: Counter[ModelPair] = Counter()
         self._in_vain: Counter[ModelPair] = Counter()
+        self._seconds: dict[ModelPair, list[float]] = {p: [] for p in self._slots}
         for pair in self._slots:
             for _ in range(searches.question.per_pair if rounds is None else rounds.wanted):
                 self._plan_one_more(pair)
@@ -296,6 +302,31 @@ class TripletQueue(TaskQueue[TripletTask]):
         ended = sum(result.state != "inadmissible" and not result.in_vain for result in known)
         self._reporter.progress("triplets", ended, wanted)
 
+    def _searched(self, pair: ModelPair) -> list[Result]:
+        """Results of a pair's searches, slot by slot."""
+        known = sorted(self.results[pair].items())
+        return [result for _, result in known if result.state != "inadmissible"]
+
+    def _so_far(self) -> Iterator[Part]:
+        """Numbers and speed of each pair's searches, and the first triplet of each."""
+        models = [*dict.fromkeys(model for pair in self._slots for model in pair)]
+        names = dict(zip(models, short_names(models), strict=True))
+        rows: list[tuple[str | int, ...]] = []
+        first: list[Triplet] = []
+        for pair in self._slots:
+            searched, seconds = self._searched(pair), self._seconds[pair]
+            found = [r.triplet for r in searched if r.triplet is not None and not r.in_vain]
+            vain, failed = self._in_vain[pair], sum(r.state == "failed" for r in searched)
+            speed = f"{sum(seconds) / len(seconds):.1f}" if seconds else "–"
+            one, two = (names[model] for model in pair)
+            rows.append((one, two, len(found), vain, failed, speed))
+            first += [replace(triplet, model_1=one, model_2=two) for triplet in found[:1]]
+        numbers = ("triplets", "searched in vain", "failed", "seconds a search")
+        yield Table(("model 1", "model 2", *numbers), rows, texts=2, is_wide=True)
+        if first:
+            yield Heading("First triplets")
+        yield from (stimuli_table([triplet]) for triplet in first)
+
     @property
     def finished(self) -> bool:
         """See `TaskQueue.finished`."""
@@ -304,16 +335,18 @@ class TripletQueue(TaskQueue[TripletTask]):
     def take(self, loaded: Sequence[str]) -> TripletTask | None:
         """See `TaskQueue.take`.
 
-        Of the pairs for which fewest models must be loaded, one at which fewest workers are, or
-        most if they are to be together; of these the first in an order in which consecutive pairs
-        share a model.
+        Each pair has a first search before any has a second one, so that whoever waits soon sees
+        items of all. Of these pairs, or of all, those for which fewest models must be loaded; of
+        these one at which fewest workers are, or most if they are to be together; of these the
+        first in an order in which consecutive pairs share a model.
         """
         waiting = [pair for pair in self._order if self._waiting[pair]]
         if not waiting:
             return None
+        new = [pair for pair in waiting if not self._running[pair] and not self._searched(pair)]
         sign = -1 if self._together else 1
         # Of equals, `min` takes the first.
-        pair = min(waiting, key=lambda p: (len({*p} - {*loaded}), sign * self._running[p]))
+        pair = min(new or waiting, key=lambda p: (len({*p} - {*loaded}), sign * self._running[p]))
         self._running[pair] += 1
         return self._task(self._slots[pair][self._waiting[pair].popleft()])
 
@@ -324,9 +357,11 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._stand(self._slots[pair][task.slot], kept)
         self.results[pair][task.slot] = kept
         self._running[pair] -= 1
+        self._seconds[pair].append(result.wall_seconds)
         if self._leaves_room(pair, kept):
             self._plan_one_more(pair)
         self._report_progress()
+        self._reporter.show(self._so_far)
 
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`: the third time is kept as the outcome."""
